@@ -30,6 +30,8 @@ NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
 WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
 ARGS ?=
+# Parts that "make test" leaves out, as they ran before.
+DONE ?=
 
 # The newest Python that the tests pass on and that can make environments, on PATH or of pyenv. 3.14 comes last: ParlAI's
 # metadata and ours allow it, the tests do not run on it.
@@ -50,8 +52,8 @@ demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 
 # Three parts at a time, those that wait most first: the browser and the launches. A few tests that fail run once more.
 test: install check-chromium
-	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py test-tasks test-browser test-python test-models \
-	  $${oldest:+test-oldest} test-storm test-web lint docs; [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
+	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-python \
+	  test-models $${oldest:+test-oldest} test-storm test-web lint docs); [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -61,7 +63,7 @@ lint: install
 
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@
-# A part is one process, which imports and collects once; with ARGS="-n 4" several, each of which imports everything.
+# A part is one process, which imports and collects once; with "-n 2" two, each of which imports everything.
 # A file stays with one of them: what its tests share (a launch, a trained model) is made once.
 PYTEST = $(BIN)/python -m pytest $(REMEMBER) --dist loadfile
 # Tests that start models, clusters and whole commands, and often wait for them.
@@ -72,8 +74,9 @@ BROWSER := tests/e2e
 test-python: install
 	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) $(ARGS)
 
+# Real launches wait more than they compute: of twenty minutes of them, four are a processor's.
 test-tasks: install
-	$(PYTEST) $(TASKS) $(ARGS)
+	$(PYTEST) $(TASKS) -n 2 $(ARGS)
 
 test-models: install
 	$(PYTEST) $(MODELS) $(ARGS)
@@ -124,7 +127,7 @@ check-tools:
 	@command -v npm >/dev/null || { echo "npm is needed to build the rater's page: install it beside Node.js" >&2; exit 1; }
 
 check-chromium:
-	@for browser in "$${CHROMIUM:-}" chromium chromium-browser google-chrome; do \
+	@for browser in "$${CHROMIUM:-}" chromium-headless-shell chromium chromium-browser google-chrome; do \
 	  if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then exit 0; fi; done; \
 	  echo "Chromium is needed for the browser tests: install it (Debian: apt-get install chromium), or name it: make CHROMIUM=/path/to/chromium $(MAKECMDGOALS)" >&2; exit 1
 

@@ -18,9 +18,9 @@ WATCHED: Mapping[str, str] = {
     "parlai.core.opt": "parlai_humaneval.parlai_plugin.setup:find_presets",
     "parlai.core.params": "parlai_humaneval.parlai_plugin.setup:suggest_options",
     "parlai.core.script": "parlai_humaneval.parlai_plugin.setup:register_scripts",
-    "parlai.agents.hugging_face.dialogpt": "parlai_humaneval.parlai_plugin.compat:mend_gpt2",
-    "parlai.agents.hugging_face.gpt2": "parlai_humaneval.parlai_plugin.compat:mend_gpt2",
-    "parlai.nn.lr_scheduler": "parlai_humaneval.parlai_plugin.compat:mend_plateau",
+    "parlai.agents.hugging_face.dialogpt": "parlai_humaneval.parlai_plugin.setup:mend_gpt2",
+    "parlai.agents.hugging_face.gpt2": "parlai_humaneval.parlai_plugin.setup:mend_gpt2",
+    "parlai.nn.lr_scheduler": "parlai_humaneval.parlai_plugin.setup:mend_plateau",
 }
 """Module of ParlAI → function of this package (``module:name``) that is given the module once it is imported."""
 

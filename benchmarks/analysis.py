@@ -23,6 +23,9 @@ from benchmarks.plain_statistics import (
 )
 from benchmarks.processes import BenchmarkError
 from parlai_humaneval import analysis
+from parlai_humaneval.statistics.core.clustered import cluster_bootstrap
+from parlai_humaneval.statistics.ranking.trueskill import free_for_all_ratings, rate_two_player
+from parlai_humaneval.statistics.survival.tests import zhao_sun_scores
 
 REPEATS = 5
 MODELS = 5
@@ -109,7 +112,7 @@ def _matches(sizes: Sizes, rng: Rng) -> Figure:
     return _figure(
         f"TrueSkill, {sizes.replicates:,} bootstraps × {sizes.matches:,} matches",
         "the package trueskill, match by match",
-        lambda: analysis.rate_two_player(first, second, result, MODELS, orders=orders)[0],
+        lambda: rate_two_player(first, second, result, MODELS, orders=orders)[0],
         lambda: play_matches(first, second, result, MODELS, orders[:few]),
         lambda ours, peer: np.allclose(ours[:few], peer, atol=1e-4),
         scale=sizes.replicates / few,
@@ -123,7 +126,7 @@ def _free_for_all(sizes: Sizes, rng: Rng) -> Figure:
     return _figure(
         f"free-for-all, {sizes.shuffles:,} shuffles × {sizes.dialogues:,} dialogues of {MODELS} models",
         "the package trueskill, dialogue by dialogue",
-        lambda: analysis.free_for_all_ratings(points, orders=orders)[0],
+        lambda: free_for_all_ratings(points, orders=orders)[0],
         lambda: play_free_for_all(points, orders[:few]),
         lambda ours, peer: np.allclose(ours[:few], peer, atol=1e-2),
         scale=sizes.shuffles / few,
@@ -137,7 +140,7 @@ def _bootstrap(sizes: Sizes, rng: Rng) -> Figure:
 
     def ours() -> tuple[float, float] | None:
         sums = analysis.cluster_sums(turns["won"], np.ones(len(turns)), turns["worker"])
-        return analysis.cluster_bootstrap(sums, seed=0, draws=sizes.draws)
+        return cluster_bootstrap(sums, seed=0, draws=sizes.draws)
 
     return _figure(
         f"cluster bootstrap of {sizes.workers} workers, {sizes.draws:,} draws",
@@ -169,7 +172,7 @@ def _survival(sizes: Sizes, rng: Rng) -> list[Figure]:
         _figure(
             f"Zhao–Sun scores of {sizes.segments:,} judgements",
             "a loop over judgements",
-            lambda: analysis.zhao_sun_scores(k, spotted, group)[1],
+            lambda: zhao_sun_scores(k, spotted, group)[1],
             lambda: plain_zhao_sun(k, spotted, group),
             lambda ours, peer: np.allclose(ours, peer, atol=1e-6),
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.serving_models import LONGEST
-from parlai_humaneval.models.backends.causal_lm import CausalLmAgent
+from parlai_humaneval.models.backends.language_models import CausalLmAgent
 
 LONG_OF = 5
 """Every fifth reply is a long one."""

@@ -16,10 +16,16 @@ import pandas as pd
 from scipy.special import expit
 
 from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS
+from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
-from parlai_humaneval.statistics.judges.matching import Answers, evidence_of_rates, matched
-from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
+from parlai_humaneval.statistics.core.two_way import crossed_share
+from parlai_humaneval.statistics.judges.prediction_powered import (
+    Answers,
+    Question,
+    combined,
+    evidence_of_rates,
+    matched,
+)
 from parlai_humaneval.statistics.judges.tables import strengths_with_judge
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.processes import BenchmarkError, environment
 from benchmarks.serving_models import make_causal_lm
-from parlai_humaneval.models.backends.hugging_face import load_pretrained
-from parlai_humaneval.models.backends.weights_refusals import WEIGHTS
+from parlai_humaneval.models.backends.hugging_face import WEIGHTS, load_pretrained
 
 TIMEOUT_S = 300.0
 CASES = {

@@ -1,18 +1,23 @@
-"""Intervals of people's answers on a part and a judge's on all: misses, widths (ten minutes).
+"""Intervals of people's answers on a part and a judge's on all: misses, widths; judges in studies that stop (20 minutes).
 
 Judges are useless, biased, contrary, as noisy as a person, nearly perfect and perfect; workers few and unequal. The
 benchmark fails where an interval misses more or less often than in .04 to .06 of studies by more than three standard
-errors of the simulation, unless people's own does too, or where one is wider than people's by more than 1 %.
+errors of the simulation, unless people's own does too, or where one is wider than people's by more than 1 %. So it does
+where studies that stop claim something false in more than .05 by two standard errors, or need more than 1.03 times the
+dialogues with a judge that is of no use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
 from benchmarks.figures import Figure
+from benchmarks.judged_stopping import JUDGES as PREDICTING
+from benchmarks.judged_stopping import QUALITY, Ended, Judged
 from benchmarks.judged_studies import JUDGES, MEASURES, PROPHET, STUDIES, Found, Study
 from benchmarks.processes import BenchmarkError
 
@@ -26,6 +31,21 @@ FITTED, FIT_BY = (
 FEWEST, MOST = 0.04, 0.06
 """Misses that are right at a level of .95."""
 WIDEST = 1.01
+STOPPED, STOPPED_QUICKLY = 2_000, 6
+CLEAR = 2.0  # Where dialogues differ so much, people agree in 79 % of verdicts and not in 66 %
+TRUTHS: dict[str, tuple[tuple[float, ...], int, float, float]] = {
+    "two models, equal": ((0.0, 0.0), 560, 1.0, QUALITY),
+    "two models, the margin apart": ((0.2, 0.0), 560, 1.0, QUALITY),
+    "two models, twice the margin apart": ((0.4, 0.0), 560, 1.0, QUALITY),
+    "two models, equal, clear dialogues": ((0.0, 0.0), 560, 1.0, CLEAR),
+    "two models, the margin apart, clear dialogues": ((0.2, 0.0), 560, 1.0, CLEAR),
+    "four models, all equal": ((0.0, 0.0, 0.0, 0.0), 2200, 0.25, QUALITY),
+    "four models, each the margin above the next": ((0.6, 0.4, 0.2, 0.0), 2200, 0.25, QUALITY),
+}
+"""Differences of win rates, the cap, the part of the studies that is simulated (with four models each takes long), and how
+much dialogues differ."""
+MUTANT = "peeks"  # It is to claim false things: a judge that answers after the person
+DEAREST = 1.03  # So many times the dialogues, with a judge that is of no use
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,38 @@ class Row:
             f"{self.name}, {self.judge}: {self.missed:.3f} of intervals miss, people's own {self.missed_by_people:.3f}"
         )
 
+    def figures(self) -> list[Figure]:
+        """Misses, widths and gains."""
+        name, alone = f"{self.name}: {self.judge} judge", "peer: people alone, of the same studies"
+        return [
+            Figure(
+                name=f"missed, {name}",
+                unit="share of 95 % intervals",
+                ours=self.missed,
+                peer=self.missed_by_people,
+                peer_source="same run",
+                note=f"right is .05; {alone}",
+                repeats=self.studies,
+            ),
+            Figure(
+                name=f"width, {name}",
+                unit="of people's",
+                ours=self.width,
+                peer=1.0,
+                peer_source="same run",
+                note=f"{alone}",
+                repeats=self.studies,
+            ),
+            Figure(
+                name=f"worth, {name}",
+                unit="human answers each",
+                ours=self.gain,
+                better="more",
+                note="effective gain: people's variance by that of people and judge",
+                repeats=self.studies,
+            ),
+        ]
+
 
 def measured(measure: str, study: Study, judge: str, studies: int) -> Row:
     """So many studies; always the same ones."""
@@ -102,39 +154,69 @@ def run(quick: bool) -> list[Figure]:
         BenchmarkError: an interval breaks its promise; not with ``quick``, where studies are too few to tell.
     """
     table = rows(STUDIED_QUICKLY if quick else STUDIED)
-    faults = [row.fault for row in table if row.fault]
+    stopped = [*stopping(STOPPED_QUICKLY if quick else STOPPED, list(TRUTHS)[: 1 if quick else None])]
+    every: list[Row | Stopped] = [*table, *stopped]
+    faults = [row.fault for row in every if row.fault]
     if faults and not quick:
         raise BenchmarkError("; ".join(faults))
-    return [figure for row in table for figure in _figures(row)]
+    return [figure for row in every for figure in row.figures()]
 
 
-def _figures(row: Row) -> list[Figure]:
-    name, alone = f"{row.name}: {row.judge} judge", "peer: people alone, of the same studies"
-    return [
-        Figure(
-            name=f"missed, {name}",
-            unit="share of 95 % intervals",
-            ours=row.missed,
-            peer=row.missed_by_people,
-            peer_source="same run",
-            note=f"right is .05; {alone}",
-            repeats=row.studies,
-        ),
-        Figure(
-            name=f"width, {name}",
-            unit="of people's",
-            ours=row.width,
-            peer=1.0,
-            peer_source="same run",
-            note=f"{alone}",
-            repeats=row.studies,
-        ),
-        Figure(
-            name=f"worth, {name}",
-            unit="human answers each",
-            ours=row.gain,
-            better="more",
-            note="effective gain: people's variance by that of people and judge",
-            repeats=row.studies,
-        ),
-    ]
+@dataclass(frozen=True)
+class Stopped:
+    """What studies that stop came to with a ``judge``, and without one (``alone``)."""
+
+    truth: str
+    judge: str
+    ended: Ended
+    alone: Ended
+
+    @property
+    def ratio(self) -> float:
+        """Dialogues, those without the judge being 1."""
+        return float(self.ended.dialogues.mean() / self.alone.dialogues.mean())
+
+    @property
+    def error(self) -> float:
+        """The standard error of a share of .05 of so many studies."""
+        return float(np.sqrt(0.05 * 0.95 / len(self.ended.dialogues)))
+
+    @property
+    def fault(self) -> str:
+        """What it breaks of the promise; empty where nothing."""
+        name, false = f"{self.truth}, {self.judge} judge", self.ended.false
+        if (false > 0.05 + 2 * self.error) != (self.judge == MUTANT):
+            return f"{name}: {false:.3f} of studies claim something false"
+        if self.judge in ("useless", "contrary") and self.ratio > DEAREST:
+            return f"{name}: {self.ratio:.3f} times the dialogues"
+        return ""
+
+    def figures(self) -> list[Figure]:
+        """False claims and dialogues."""
+        name = f"{self.truth}: {'mutant that' if self.judge == MUTANT else 'judge'} {self.judge}"
+        both = [(f"false claims, {name}", "of studies", self.ended.false, self.alone.false, "at most .05")]
+        both.append(
+            (f"dialogues, {name}", "of those without", self.ratio, 1.0, "mean of studies; a judge explains a part")
+        )
+        return [
+            Figure(
+                name=named,
+                unit=unit,
+                ours=ours,
+                peer=peer,
+                peer_source="same run",
+                note=f"{note}; peer: no judge",
+                repeats=len(self.ended.dialogues),
+            )
+            for named, unit, ours, peer, note in both
+        ]
+
+
+def stopping(studies: int, truths: list[str]) -> Iterator[Stopped]:
+    """Every truth and judge, the same raters and pools with each."""
+    for truth in truths:
+        rates, cap, part, quality = TRUTHS[truth]
+        number = max(2, round(studies * part))
+        alone = Judged(rates, None, number, cap=cap, quality=quality).run()
+        for judge in PREDICTING:
+            yield Stopped(truth, judge, Judged(rates, judge, number, cap=cap, quality=quality).run(), alone)

@@ -2,7 +2,7 @@
 
 import parlai_humaneval_hook  # noqa: F401 - its import is its effect; where no path file has done it
 from parlai_humaneval._util.renamed import find_old_names
-from parlai_humaneval.models.agent.turns import Turn
+from parlai_humaneval.models.agent.names import Turn
 
 __all__ = ["Turn"]
 __version__ = "0.2.0"

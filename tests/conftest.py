@@ -18,8 +18,12 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from unsynced import wait_for_no_disk
+from warm_python import WarmPython
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
+
+wait_for_no_disk()
 
 if "mix_stderr" in inspect.signature(CliRunner).parameters:
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
@@ -47,3 +51,10 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.unfreeze()  # into the oldest generation, unsearched
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmPython]:
+    """Runs scripts in processes that need not import PyTorch."""
+    with WarmPython() as started:
+        yield started

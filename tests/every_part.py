@@ -3,8 +3,9 @@
 ``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile. Three run at a time, in the order given.
 
 Hundreds of tests go by the clock of real launches, and a busy machine can stop any of them for seconds. Where a few tests
-of a part failed, just those run once more when all else is over, one at a time. What fails again has failed. What does not
-is named in the summary as flaky: it is a fault to be found, of the test or of the product, though not of this change.
+of a part failed, just those run once more when all else is over, one at a time; a storm runs again as a whole. What fails
+again has failed. What does not is named in the summary as flaky: it is a fault to be found, of the test or of the product,
+though not of this change. The last lines of whatever failed are printed again at the end: of a log, that is what is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -21,25 +23,29 @@ MOST_AGAIN = 5
 """Of so many tests of a part at most it is believed that the machine was too busy for them."""
 AGAIN = "--last-failed --last-failed-no-failures none -n 0"
 PYTEST_PARTS = frozenset({"test-python", "test-tasks", "test-models", "test-browser", "test-oldest"})
+WHOLE_AGAIN = frozenset({"test-storm"})
+"""Parts that go by the clock and are not pytest's: nothing less than all of it runs again."""
 FAILURES = ("FAILED ", "ERROR ")
 """How pytest's own summary begins the line of a test that failed."""
+LAST_LINES = 60
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A part that ran: its exit status, its time, and what its output says at the end."""
+    """A part that ran: its exit status, its time, the tests that failed, and the end of its output."""
 
     name: str
     status: int
     seconds: float
-    last_line: str
     failures: tuple[str, ...]
+    last_lines: tuple[str, ...]
 
     def lines(self, verdict: str) -> list[str]:
         """What the summary says of it."""
         minutes, seconds = divmod(round(self.seconds), 60)
+        last = next((line.strip(" =") for line in reversed(self.last_lines) if line.strip()), "")
         return [
-            f"{self.name:14}{verdict:8}{minutes:3} min {seconds:2} s  {self.last_line}",
+            f"{self.name:14}{verdict:8}{minutes:3} min {seconds:2} s  {last}",
             *(f"{'':14}{line}" for line in self.failures),
         ]
 
@@ -47,39 +53,46 @@ class Ended:
 def run_part(name: str, command: Sequence[str]) -> Ended:
     """Run one part, each line of its output printed with its name as it comes."""
     began = time.monotonic()
-    last_line, failures = "", []
+    failures: list[str] = []
+    last_lines: deque[str] = deque(maxlen=LAST_LINES)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     assert process.stdout is not None
     for line in process.stdout:
         print(f"{name:14}{line}", end="", flush=True)
-        if line.strip():
-            last_line = line.strip(" =\n")
+        last_lines.append(line.rstrip())
         if line.startswith(FAILURES):
             failures.append(line.rstrip())
-    return Ended(name, process.wait(), time.monotonic() - began, last_line, tuple(failures))
+    return Ended(name, process.wait(), time.monotonic() - began, tuple(failures), tuple(last_lines))
 
 
-def run_parts(commands: Mapping[str, Sequence[str]], again: Mapping[str, Sequence[str]] | None = None) -> int:
+def run_parts(
+    commands: Mapping[str, Sequence[str]],
+    again: Mapping[str, Sequence[str]] | None = None,
+    whole_again: Collection[str] = (),
+) -> int:
     """Run every part; 0 if all passed, else 1.
 
-    ``again``: for parts that have one, the command that runs only those of their tests that failed last.
+    ``again``: for parts that have one, the command that runs only those of their tests that failed last. ``whole_again``:
+    parts of which all runs once more.
     """
     with ThreadPoolExecutor(AT_A_TIME) as lanes:
         ended = list(lanes.map(run_part, commands, commands.values()))
-    again = {} if again is None else again
-    repeated = {
-        part.name: run_part(part.name, again[part.name])
-        for part in ended
-        if part.status != 0 and part.name in again and 0 < len(part.failures) <= MOST_AGAIN
-    }
+    failed = [part for part in ended if part.status != 0]
+    few = [part.name for part in failed if 0 < len(part.failures) <= MOST_AGAIN]
+    again = {name: command for name, command in (again or {}).items() if name in few}
+    again |= {part.name: commands[part.name] for part in failed if part.name in whole_again}
+    repeated = {name: run_part(name, command) for name, command in again.items()}
     flaky = {name for name, part in repeated.items() if part.status == 0}
-    wrong = [part.name for part in ended if part.status != 0 and part.name not in flaky]
+    wrong = [part.name for part in failed if part.name not in flaky]
     print()
     for part in ended:
         verdict = "FAILED" if part.name in wrong else "flaky" if part.name in flaky else "passed"
         print("\n".join(part.lines(verdict)))
         if part.name in repeated:
             print("\n".join(repeated[part.name].lines("again")))
+    for part in failed:
+        end = repeated[part.name] if part.name in wrong and part.name in repeated else part
+        print(f"\n--- The end of {part.name}:", *end.last_lines, sep="\n")
     if wrong:
         print(f"\nFAILED: {', '.join(wrong)}")
     elif flaky:
@@ -99,5 +112,6 @@ if __name__ == "__main__":
         run_parts(
             {name: target(name) for name in sys.argv[1:]},
             {name: target(name, f"ARGS={AGAIN}") for name in sys.argv[1:] if name in PYTEST_PARTS},
+            WHOLE_AGAIN,
         )
     )

@@ -94,7 +94,7 @@ class Image:
             return
         if words[:2] == ["pip", "install"]:
             pip = [str(self.python / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-build-isolation"]
-            words = [*pip, "--no-deps", *words[2:]]
+            words = [*pip, "--no-deps", "--no-compile", *words[2:]]
         if words[0] == "parlai-humaneval":
             words[0] = str(self.python / "bin" / words[0])
         ended = subprocess.run(words, cwd=where, capture_output=True, text=True, timeout=300, check=False)

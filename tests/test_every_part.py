@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from every_part import AGAIN, MOST_AGAIN, run_parts
+from every_part import AGAIN, LAST_LINES, MOST_AGAIN, run_parts
 
 GOOD = ["sh", "-c", "echo '===== 3 passed in 1.0s ====='"]
 BAD = ["sh", "-c", "echo 'FAILED tests/test_x.py::test_y - assert 1 == 2'; echo '1 failed in 0.1s'; exit 3"]
@@ -22,7 +22,12 @@ def test_a_part_that_fails_hides_no_other(capsys: pytest.CaptureFixture[str]) ->
         line.split()[:2] for line in summary.splitlines() if line.startswith(("lint", "web", "python", "browser"))
     ]
     assert verdicts == [["lint", "FAILED"], ["web", "passed"], ["python", "FAILED"], ["browser", "passed"]]
-    assert summary.count("tests/test_x.py::test_y") == 2
+    table, *ends = summary.split("\n--- The end of ")
+    assert table.count("tests/test_x.py::test_y") == 2
+    assert [end.splitlines()[:3] for end in ends] == [
+        [f"{name}:", "FAILED tests/test_x.py::test_y - assert 1 == 2", "1 failed in 0.1s"]
+        for name in ("lint", "python")
+    ]
     assert summary.endswith("FAILED: lint, python\n")
 
 
@@ -58,10 +63,11 @@ def test_what_failed_runs_once_more_and_is_named(
     command = [sys.executable, "-m", "pytest", "-p", "xdist", "--rootdir", str(tmp_path), str(tmp_path)]
     assert run_parts({"python": command}, {"python": [*command, *shlex.split(AGAIN)]}) == status
     said = capsys.readouterr().out
-    summary = said[said.index("\n\npython") :]
+    summary, _, end = said[said.index("\n\npython") :].partition("\n--- The end of python:\n")
     assert [line.split()[1] for line in summary.splitlines() if line.startswith("python")] == [verdict, "again"]
     assert summary.count("test_it.py::test_once_busy") == 1, "named, and it passed the second time"
     assert summary.count("test_it.py::test_wrong") == 2 * wrong
+    assert "assert seen" in end or wrong, "of what passed alone, the time when it failed"
     assert f"{1 + wrong} failed, {2 - wrong} passed" in said
     assert "All parts passed.\n" not in said
 
@@ -72,3 +78,19 @@ def test_many_failures_are_not_the_machines(capsys: pytest.CaptureFixture[str]) 
     bad = ["sh", "-c", f"{lines}; exit 1"]
     assert run_parts({"python": bad, "lint": BAD}, {"python": GOOD}) == 1
     assert "again" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("second", "verdict"), [("exit 0", "flaky"), ("exit 1", "FAILED")])
+def test_a_storm_runs_once_more_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], second: str, verdict: str
+) -> None:
+    """It is no pytest: no test of it can be named, and its last words are all that tells why."""
+    mark = tmp_path / "was here"
+    last = "; ".join(f"echo line {number}" for number in range(LAST_LINES + 1))
+    storm = ["sh", "-c", f"test -e '{mark}' && {{ echo calm; {second}; }}; touch '{mark}'; {last}; exit 1"]
+    assert run_parts({"storm": storm, "lint": GOOD}, {}, {"storm"}) == (verdict == "FAILED")
+    table, _, end = capsys.readouterr().out.partition("\n--- The end of storm:\n")
+    rows = table[table.rindex("\n\n") :].splitlines()
+    assert [row.split()[:2] for row in rows if row] == [["storm", verdict], ["storm", "again"], ["lint", "passed"]]
+    said = {"flaky": [f"line {number}" for number in range(1, LAST_LINES + 1)], "FAILED": ["calm"]}[verdict]
+    assert end.splitlines()[: len(said)] == said

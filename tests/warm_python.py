@@ -47,49 +47,74 @@ class WarmPython:
         self, *command: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, text: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """A script of Python's with its arguments, run to its end; ``env``: its whole environment, else this one's."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             given, out, err = (Path(folder) / name for name in ("in", "out", "err"))
             given.write_text(text, encoding="utf-8")
-            streams = [str(given), str(out), str(err)]
-            asked = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(env or os.environ)}
-            print(json.dumps({**asked, "streams": streams}), file=self._process.stdin, flush=True)
-            status = int(self._process.stdout.readline())
+            status = self.wait(self.start(*command, streams=(given, out, err), cwd=cwd, env=env))
             said = [path.read_text(encoding="utf-8", errors="replace") for path in (out, err)]
         return subprocess.CompletedProcess(command, status, *said)
 
+    def start(
+        self,
+        *command: str,
+        streams: tuple[str | Path, str | Path, str | Path],
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> int:
+        """The number of a process that runs such a script; ``streams``: files, or terminals, that it reads and writes.
+
+        :meth:`wait` has to be called of each.
+        """
+        asked = {"command": command, "cwd": str(cwd or Path.cwd()), "env": dict(env or os.environ)}
+        return self._ask({**asked, "streams": [*map(str, streams)]})
+
+    def wait(self, pid: int) -> int:
+        """The exit status of a process that was started; of one that a signal ended, its negative number."""
+        return self._ask(pid)
+
+    def _ask(self, what: object) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(what), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline())
+
 
 def serve(imports: list[str]) -> None:
-    """Answer each line of the standard input with an exit status; returns in each of the processes that it forks."""
+    """Answer each line of the standard input, with the number of a process that it starts or the status of one that has
+    ended; returns in each of the processes that it forks."""
     for name in imports:
         importlib.import_module(name)
     gc.freeze()
     for line in iter(sys.stdin.readline, ""):
         asked = json.loads(line)
+        if isinstance(asked, int):
+            print(os.waitstatus_to_exitcode(os.waitpid(asked, 0)[1]), flush=True)
+            continue
         child = os.fork()
         if child == 0:
             become(**asked)
             return
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        print(child, flush=True)
     raise SystemExit
 
 
 def become(command: list[str], cwd: str, env: dict[str, str], streams: list[str]) -> None:
     """Stand where a new process would."""
-    flags = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
+    written = os.O_WRONLY | os.O_CREAT | os.O_APPEND  # one file may be both
+    flags = (os.O_RDONLY, written, written)
     for number, (path, flag) in enumerate(zip(streams, flags, strict=True)):
         os.dup2(os.open(path, flag, 0o600), number)
     sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode, encoding="utf-8") for number, mode in enumerate("rww"))
-    ours = {str(Path(__file__).parent), *_entries(os.environ)}
+    ours = {str(Path(__file__).parent), *entries(os.environ)}
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
     sys.argv = command
-    sys.path[:] = [str(Path(command[0]).parent), *_entries(env), *(entry for entry in sys.path if entry not in ours)]
+    sys.path[:] = [str(Path(command[0]).parent), *entries(env), *(entry for entry in sys.path if entry not in ours)]
 
 
-def _entries(env: Mapping[str, str]) -> list[str]:
+def entries(env: Mapping[str, str]) -> list[str]:
+    """What ``PYTHONPATH`` adds to where modules are looked for."""
     return [entry for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 

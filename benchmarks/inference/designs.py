@@ -19,6 +19,9 @@ from scipy.special import expit, logit
 from benchmarks.inference.crowd import Crowd, Floats, Ints, any_number, one_pick
 from benchmarks.inference.sums import Arm, Crossed, Gap, Joint, Rate
 from parlai_humaneval import analysis
+from parlai_humaneval.statistics.preference.tests import compare_with_baseline
+from parlai_humaneval.statistics.ratings.sliders import score_gaps
+from parlai_humaneval.statistics.survival.tests import clustered_score_test
 
 TURNS = 6
 """Turns of a dialogue."""
@@ -148,7 +151,7 @@ def _baseline(null: float, harsh: bool, crowd: Crowd, gap: float, studies: int, 
 
     def ask(study: int) -> float | None:
         values, workers = _spread(liked[study], sizes[study])
-        test = analysis.compare_with_baseline(values[:, None], NAMES[:1], workers, baseline=null)[0]
+        test = compare_with_baseline(values[:, None], NAMES[:1], workers, baseline=null)[0]
         return test.clustered.p_value
 
     return Studies(Rate(Arm(liked.astype(float), sizes.astype(float)), null=null), ask)
@@ -223,7 +226,7 @@ def _survival(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) 
         worker, speaker, length, missed = (part.ravel() for part in np.indices(counts.shape))
         times = counts.ravel()
         rows = [np.repeat(part, times) for part in (LENGTHS[length], 1 - missed, speaker, worker)]
-        return analysis.clustered_score_test(*rows).p_value
+        return clustered_score_test(*rows).p_value
 
     return Studies(Gap(Arm(_survival_scores(seen, shown), np.ones(seen.shape[:2])), null=0.0), ask)
 
@@ -316,7 +319,7 @@ def _direct(crowd: Crowd, gap: float, studies: int, rng: np.random.Generator) ->
                 "z": values,
             }
         )
-        return analysis.score_gaps(rows, NAMES[:2])[0].difference.p_value
+        return score_gaps(rows, NAMES[:2])[0].difference.p_value
 
     return Studies(_two(scores.sum(axis=-1), [sizes, sizes]), ask)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from docs.facts import three_truths
 from docs.facts.after_stopping import after_stopping
 from docs.facts.decided_picture import pictures, verdict
-from docs.facts.little_saved import little
 from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, POINTS, RULE, OneStudy, PairUnderBoth, made_up, strengths
 from docs.facts.peeking import looking
@@ -18,7 +18,7 @@ ALIKE = 200
 
 
 def facts() -> dict[str, str]:
-    """One study as a picture and as a table, many of its kind, what looking does, and where little is saved."""
+    """One study as a picture and as a table, many of its kind, and what looking does."""
     study = made_up()
     return {
         "decided_picture.md": pictures(study),
@@ -26,7 +26,7 @@ def facts() -> dict[str, str]:
         "decided_many.md": _many(study),
         "after_stopping.md": after_stopping(),
         "looking.md": looking(),
-        "little_saved.md": little(),
+        "three_truths.md": three_truths.pictures(),
     }
 
 

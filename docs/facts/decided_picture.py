@@ -5,6 +5,8 @@ Both stand in the page, which shows one of them; their colours are the page's, l
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from docs.facts.one_study import RULE, OneStudy, PairUnderBoth
-from parlai_humaneval.report.render.figures import drawing_settings, inline_svg
-from parlai_humaneval.report.render.palette import PAGE
+from parlai_humaneval.report.render.figures import PAGE, drawing_settings, inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,39 +60,50 @@ def verdict(pair: PairUnderBoth) -> str:
 
 
 def _svg(study: OneStudy, name: str, width: float, columns: int) -> str:
+    height = ROW * -(-len(study.pairs) // columns) + BARS
+    draw = partial(_study, study, columns)
+    return as_svg(f"one-study-{name}", "One study under both regimes", description(study), (width, height), draw)
+
+
+def as_svg(key: str, title: str, said: str, size: tuple[float, float], draw: Callable[[Drawing], None]) -> str:
+    """What ``draw`` draws, as an element of a page. ``key``: unlike that of any other in the page; ``said``: what is to be
+    seen, in words; ``size``: in inches."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Drawing
 
-    key = f"one-study-{name}"
     with matplotlib.rc_context(drawing_settings(PAGE, key)):
-        rows = -(-len(study.pairs) // columns)
-        height = ROW * rows + BARS
-        drawing = Drawing(figsize=(width, height))
+        drawing = Drawing(figsize=size)
         FigureCanvasAgg(drawing)
-        grid = drawing.add_gridspec(
-            rows,
-            columns,
-            left=0.48 / width,
-            right=1 - 0.12 / width,
-            top=1 - TOP / height,
-            bottom=(BARS + 0.55) / height,
-            hspace=0.62,
-            wspace=0.14,
-        )
-        longest = 1.08 * max(study.planned, *(len(pair.low) for pair in study.pairs))
-        for place, pair in enumerate(study.pairs):
-            axes = drawing.add_subplot(grid[place // columns, place % columns])
-            _pair(axes, pair, study.planned, longest)
-            axes.tick_params(labelleft=place % columns == 0, labelbottom=place // columns == rows - 1, labelsize=SMALL)
-            if place // columns == rows - 1:
-                axes.set_xlabel("dialogues of the pair", fontsize=SMALL)
-        _key(drawing, width, height)
-        _bars(drawing.add_axes((0.12 / width, 0.08 / height, 1 - 0.24 / width, (BARS - 0.3) / height)), study)
+        draw(drawing)
         out = BytesIO()
         drawing.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    svg = inline_svg(out.getvalue().decode(), key, "One study under both regimes", description(study))
+    svg = inline_svg(out.getvalue().decode(), key, title, said)
     return "\n".join(line for line in svg.splitlines() if line.strip())
+
+
+def _study(study: OneStudy, columns: int, drawing: Drawing) -> None:
+    """The pairs, ``columns`` of them side by side, and below them the bars of the whole study."""
+    (width, height), rows = drawing.get_size_inches(), -(-len(study.pairs) // columns)
+    grid = drawing.add_gridspec(
+        rows,
+        columns,
+        left=0.48 / width,
+        right=1 - 0.12 / width,
+        top=1 - TOP / height,
+        bottom=(BARS + 0.55) / height,
+        hspace=0.62,
+        wspace=0.14,
+    )
+    longest = 1.08 * max(study.planned, *(len(pair.low) for pair in study.pairs))
+    for place, pair in enumerate(study.pairs):
+        axes = drawing.add_subplot(grid[place // columns, place % columns])
+        _pair(axes, pair, study.planned, longest)
+        axes.tick_params(labelleft=place % columns == 0, labelbottom=place // columns == rows - 1, labelsize=SMALL)
+        if place // columns == rows - 1:
+            axes.set_xlabel("dialogues of the pair", fontsize=SMALL)
+    _key(drawing, width, height)
+    _bars(drawing.add_axes((0.12 / width, 0.08 / height, 1 - 0.24 / width, (BARS - 0.3) / height)), study)
 
 
 def _key(drawing: Drawing, width: float, height: float) -> None:

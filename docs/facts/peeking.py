@@ -11,9 +11,8 @@ from scipy.stats import ttest_1samp
 from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, turns_won
 from parlai_humaneval.statistics.core.formatting import percent
-from parlai_humaneval.stopping.fixed_plans import first_crossing, fixed_plan
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import simulate, win_rates
+from parlai_humaneval.stopping.simulation import first_crossing, fixed_plan, simulate, win_rates
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

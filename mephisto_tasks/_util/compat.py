@@ -1,8 +1,5 @@
-"""Everything that Mephisto 1.1.1 needs to run on today's Python, in one place.
-
-Call :func:`prepare` before the first ``import mephisto``. Mephisto is no longer developed, so
-each workaround stands here with its reason, and nowhere else.
-"""
+"""Everything that Mephisto 1.1.1, which is no longer developed, needs to run on today's Python: :func:`prepare` comes
+before the first ``import mephisto``."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval._util.installing import check_code, check_release
 from parlai_humaneval._util.terminal import PLAIN_RECORDS
 from parlai_humaneval.models.zoo.files import user_home
-from parlai_humaneval.parlai_plugin.compat import parlai_without_torch
+from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 
 _lock = threading.Lock()
 _prepared = False
@@ -42,10 +39,7 @@ def default_data_dir() -> Path:
 
 
 def _hashable_mephisto_dataclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Python 3.11 refuses an unhashable instance as a field's default; Mephisto's config classes have such defaults.
-
-    With ``unsafe_hash=True`` they are accepted. Only classes of modules named ``mephisto`` are touched.
-    """
+    """Python 3.11 refuses an unhashable instance as a field's default; ``unsafe_hash=True`` makes Mephisto's pass."""
 
     def dataclass(cls: type | None = None, /, **options: Any) -> Any:
         def decorate(target: type) -> Any:
@@ -73,10 +67,7 @@ def _patched_dataclasses() -> Iterator[None]:
 
 @contextmanager
 def _without_detoxify() -> Iterator[None]:
-    """Mephisto loads detoxify when it is installed, and then downloads a classifier at the first feedback.
-
-    It is hidden during the import: no download in the middle of a study.
-    """
+    """Hide detoxify, with which Mephisto downloads a classifier in the middle of a study."""
     missing = object()
     before: Any = sys.modules.get("detoxify", missing)
     sys.modules["detoxify"] = None  # type: ignore[assignment]  # None is how Python marks a module as absent
@@ -90,10 +81,7 @@ def _without_detoxify() -> Iterator[None]:
 
 
 def _no_metrics_server() -> None:
-    """Mephisto's Operator opens a metrics port (3031) on all interfaces, and logs a traceback when it is taken.
-
-    Nobody asked for an open port: both starters become no-ops.
-    """
+    """Mephisto's Operator opens a metrics port (3031) on all interfaces: both starters become no-ops."""
     operator: Any = importlib.import_module("mephisto.operations.operator")
     check_code(operator.Operator.__init__, "dfae99fc")
     operator.start_metrics_server = lambda args=None: None
@@ -101,11 +89,7 @@ def _no_metrics_server() -> None:
 
 
 def _quiet_prints() -> None:
-    """Lines on standard output that would stand in the middle of a report or of JSON.
-
-    The mock provider prints two a unit, with an address that it cuts at the wrong colon; a task run prints one
-    whenever two workers reach for the same unit, which is harmless: the second gets the next.
-    """
+    """Mephisto's mock provider and task runs print lines that would stand in the middle of a report or of JSON."""
     mock_unit: Any = importlib.import_module("mephisto.abstractions.providers.mock.mock_unit")
     task_run: Any = importlib.import_module("mephisto.data_model.task_run")
     check_code(mock_unit.MockUnit.launch, "dc095d00")
@@ -116,11 +100,7 @@ def _quiet_prints() -> None:
 
 @contextmanager
 def _one_log_to_stderr() -> Iterator[None]:
-    """Mephisto gives the root logger and each of its own a handler on standard output: two lines a message.
-
-    There a warning would stand in the middle of a report or of JSON. One handler on standard error replaces them all,
-    unless the program that uses us has set up its logging already.
-    """
+    """One handler on standard error replaces Mephisto's on standard output, unless the program has set up its logging."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
@@ -159,10 +139,7 @@ def _sends_by_any_websocket() -> None:
 
 
 def _quiet_database_directory() -> None:
-    """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer.
-
-    Our commands always pass a database path, so only code of Mephisto that ignores it ever asks: it gets ours.
-    """
+    """Mephisto asks on the terminal for its data directory at the first use; a program cannot answer: it gets ours."""
     dirs: Any = importlib.import_module("mephisto.utils.dirs")
     handler: Any = importlib.import_module("mephisto.operations.config_handler")
     check_code(dirs.get_root_data_dir, "c3677fc9")
@@ -174,20 +151,13 @@ def _quiet_database_directory() -> None:
 
 
 def _one_store_of_settings() -> None:
-    """Hydra copies its store, with all that was ever registered, whenever settings are composed: up to half of the time.
-
-    It does so for its list of folders, which it changes. The store is one for the process, and copies what it gives out.
-    """
+    """Hydra copies its whole store at each composition, half of the time; here one store copies what it gives out."""
     config_store: Any = importlib.import_module("hydra.core.config_store")
     config_store.ConfigStore.__deepcopy__ = lambda self, memo: self
 
 
 def prepare() -> None:
-    """Make ``import mephisto`` work on this Python, and quiet. Safe to call often and from several threads.
-
-    Raises:
-        UntestedRelease: Mephisto is not the one that is mended here.
-    """
+    """Make ``import mephisto`` work on this Python, and quiet; safe to call often, by any thread. Raises UntestedRelease."""
     global _prepared
     with _lock:
         if _prepared:

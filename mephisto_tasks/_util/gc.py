@@ -12,10 +12,7 @@ NEW_OBJECTS = 10_000
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """No garbage collection in the block: where millions of objects are made to stay, it only searches.
-
-    Measured: a sixth of the start of a launch (imports), half of the time to read a database of dialogues.
-    """
+    """No garbage collection in the block (a sixth of a launch's imports, half of the time to read a database)."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,4 @@
-"""The Architect that serves a task from this very process, and its Channel: a method call, where others are a socket.
-
-Nothing can be lost between operator and router, and nobody else can pose as either.
-"""
+"""The Architect that serves a task from this very process; its Channel is a method call, where others are a socket."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,15 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from mephisto_tasks._util import compat
 from mephisto_tasks.config.task import hydra_arguments
 from mephisto_tasks.crowds.registry import crowd_of
-from mephisto_tasks.server.app import FreshIds, Guard, create_app
+from mephisto_tasks.server.app import Serving, create_app
 from mephisto_tasks.server.hosts import Hosts, public_names
 from mephisto_tasks.server.packets import Packet as WirePacket
-from mephisto_tasks.server.ports import CannotListen, PortInUse, listen
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import THIS_MACHINE, Visitors, address_of, origin, trusted_networks
-from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.server.thread import RouterThread
-from parlai_humaneval.i18n.languages import Offered
+from mephisto_tasks.server.thread import CannotListen, PortInUse, RouterThread, listen
 
 compat.prepare()
 
@@ -76,7 +71,6 @@ class InProcessChannel(Channel):
         return self._open and self._router.from_operator(packet.to_sendable_dict())
 
     def to_operator(self, packet: WirePacket) -> None:
-        """Hands a packet to Mephisto, which takes it up in its own loop."""
         try:
             self.on_message(self.channel_id, Packet.from_dict(packet))
         except Exception:
@@ -85,8 +79,7 @@ class InProcessChannel(Channel):
 
 
 ARCHITECT_TYPE = "humaneval_local"
-PAGE_LIBRARY_VERSION = "2.0.3"
-"""What Mephisto's own pages compare their version with; ours ignores it."""
+PAGE_LIBRARY_VERSION = "2.0.3"  # what Mephisto's own pages compare their version with; ours ignores it
 
 
 class ArchitectSettings(BaseModel):
@@ -133,17 +126,13 @@ def parse_port(value: object) -> int:
 
 
 def address_of_page(public_url: str) -> str:
-    """Where raters are sent. Behind a path, it ends in a slash: the page looks for its files beside itself."""
     address = public_url.rstrip("/")
     return f"{address}/" if urlsplit(address).path else address
 
 
 @register_mephisto_abstraction()
 class HumanevalLocalArchitect(Architect):
-    """Runs the router in a thread of the launching process; needs neither Node nor a second process.
-
-    It holds the page in memory, leaves no folder behind, and ends with its process however that ends.
-    """
+    """Runs the router in a thread of the launching process, with the page in memory; it ends with the process."""
 
     ArgsClass = HumanevalLocalArchitectArgs
     ARCHITECT_TYPE = ARCHITECT_TYPE
@@ -153,18 +142,18 @@ class HumanevalLocalArchitect(Architect):
         self._hostname = str(args.architect.hostname)
         self._port = parse_port(args.architect.port)
         self._public_url = address_of_page(str(args.architect.get("public_url") or ""))
-        self._visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
+        visitors = Visitors(trusted_networks(args.architect.get("trusted_proxies") or ()))
         self._static_dir = Path(build_dir_root) / "router" / "static"
         here = "" if address_of(self._hostname) else self._hostname  # on an address, other programs listen as well
         names = public_names(args.architect.get("public_names") or ())
-        self._hosts = Hosts((here, urlsplit(self._public_url).hostname or "", *names), self._visitors.is_proxy)
-        self._frame_sites = [origin(site) for site in args.architect.get("frame_sites") or ()]
+        self._serving = replace(
+            getattr(shared_state, "serving", Serving()),
+            visitors=visitors,
+            hosts=Hosts((here, urlsplit(self._public_url).hostname or "", *names), visitors.is_proxy),
+            frame_sites=[origin(site) for site in args.architect.get("frame_sites") or ()],
+            secure=self._public_url.startswith("https://"),
+        )
         self._router = Router(disconnect_after_s=float(args.architect.disconnect_after_s))
-        self._side_door: SideDoor | None = getattr(shared_state, "side_door", None)
-        self._guard: Guard | None = getattr(shared_state, "guard", None)
-        self._site_calls = getattr(shared_state, "site_calls", {})
-        self._fresh_ids: FreshIds | None = getattr(shared_state, "fresh_ids", None)
-        self._languages: Offered | None = getattr(shared_state, "languages", None)
         self._thread: RouterThread | None = None
 
     @classmethod
@@ -179,51 +168,34 @@ class HumanevalLocalArchitect(Architect):
         listen(str(args.architect.hostname), port).close()
 
     def prepare(self) -> str:
-        """Builds the folder with the page, its configuration and the provider's script; returns its path."""
         server_dir = self._static_dir.parent
         shutil.rmtree(server_dir, ignore_errors=True)
         self._static_dir.mkdir(parents=True)
-        shutil.copyfile(self._crowd_script(), self._static_dir / "wrap_crowd_source.js")
-        (self._static_dir / "task_config.json").write_text(json.dumps(self._page_config()), encoding="utf-8")
-        blueprint = self.task_run.get_blueprint()
+        provider, blueprint = self.task_run.provider_type, self.task_run.get_blueprint()
+        script = crowd_of(provider).page_script or self.task_run.get_provider().get_wrapper_js_path()
+        shutil.copyfile(script, self._static_dir / "wrap_crowd_source.js")
+        config = {
+            "provider_type": provider,
+            **blueprint.get_frontend_args(),
+            "mephisto_task_version": PAGE_LIBRARY_VERSION,
+        }
+        (self._static_dir / "task_config.json").write_text(json.dumps(config), encoding="utf-8")
         blueprint.TaskBuilderClass(self.task_run, self.task_run.args).build_in_dir(str(server_dir))
         return str(server_dir)
 
-    def _crowd_script(self) -> Path:
-        script = crowd_of(self.task_run.provider_type).page_script
-        return script or Path(self.task_run.get_provider().get_wrapper_js_path())
-
-    def _page_config(self) -> dict[str, Any]:
-        config = dict(self.task_run.get_blueprint().get_frontend_args())
-        config.setdefault("provider_type", self.task_run.provider_type)
-        return {**config, "mephisto_task_version": PAGE_LIBRARY_VERSION}
-
     def deploy(self) -> str:
         """Starts to serve and returns the address for workers. Raises PortInUse or CannotListen."""
-        app = create_app(
-            self._router,
-            self._static_dir,
-            crowd_of(self.task_run.provider_type).page,
-            side_door=self._side_door,
-            visitors=self._visitors,
-            frame_sites=self._frame_sites,
-            guard=self._guard,
-            site_calls=self._site_calls,
-            hosts=self._hosts,
-            fresh_ids=self._fresh_ids,
-            secure=self._public_url.startswith("https://"),
-            languages=self._languages,
-        )
+        serving = replace(self._serving, page=crowd_of(self.task_run.provider_type).page)
+        app = create_app(self._router, self._static_dir, serving)
         if self._hostname not in THIS_MACHINE:
-            self._hosts.look_up_full_name()
-        thread = RouterThread(app, self._hostname, self._port, self._visitors.is_one_visitor)
+            serving.hosts.look_up_full_name()
+        thread = RouterThread(app, self._hostname, self._port, serving.visitors.is_one_visitor)
         thread.start()
         self._thread, self._port = thread, thread.port
         host = f"[{self._hostname}]" if ":" in self._hostname else self._hostname
         return self._public_url or f"http://{host}:{self._port}"
 
     def cleanup(self) -> None:
-        """Removes the built folder: what it held is served from memory."""
         shutil.rmtree(self._static_dir.parent, ignore_errors=True)
 
     def shutdown(self) -> None:
@@ -243,9 +215,7 @@ class HumanevalLocalArchitect(Architect):
         return [InProcessChannel(name, *callbacks, router=self._router)]
 
     def is_here(self, agent_id: str) -> bool:
-        """Whether a page speaks for the agent at this moment. Thread-safe."""
         return self._router.is_here(agent_id)
 
     def download_file(self, filename: str, save_dir: str) -> None:
-        """Raters cannot upload files. Raises NotImplementedError."""
         raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")

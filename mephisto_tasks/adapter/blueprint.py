@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
+import dataclasses
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mephisto_tasks._util import compat
-from parlai_humaneval._util.errors import HumanevalError
-
-compat.prepare()
-
 from mephisto.abstractions._subcomponents.task_builder import TaskBuilder
 from mephisto.abstractions.blueprint import Blueprint, BlueprintArgs, SharedTaskState
-from mephisto.abstractions.blueprints.mixins.onboarding_required import (
-    OnboardingRequired,
-    OnboardingSharedState,
+from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired, OnboardingSharedState
+from mephisto.data_model.task_run import TaskRunArgs
+from mephisto.operations.registry import (
+    get_architect_from_type,
+    get_crowd_provider_from_type,
+    get_valid_architect_types,
+    get_valid_provider_types,
+    register_mephisto_abstraction,
 )
 
 from mephisto_tasks.adapter.task_runner import StudyTaskRunner, one_unit
 from mephisto_tasks.admission.visits import NoSite, Site
+from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
-from mephisto_tasks.server.app import FreshIds, Guard
-from mephisto_tasks.server.side_door import SideDoor
+from mephisto_tasks.crowds.registry import register_providers
+from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.server.app import Serving
 from mephisto_tasks.session.agent_state import LiveAgentState
 from mephisto_tasks.session.study import Study
-from parlai_humaneval.i18n.languages import Offered
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.events import PracticeEnded, parse_events
+from parlai_humaneval.techniques.registry import Engine, technique
 
 if TYPE_CHECKING:
-    from aiohttp.typedefs import Handler
     from mephisto.data_model.agent import OnboardingAgent
     from mephisto.data_model.worker import Worker
 
@@ -42,11 +50,7 @@ class WebAppMissing(HumanevalError, FileNotFoundError):
 
 
 def webapp_dist() -> Path:
-    """The built page.
-
-    Raises:
-        WebAppMissing: saying how to build it.
-    """
+    """The built page. Raises WebAppMissing: saying how to build it."""
     dist = Path(str(files("mephisto_tasks") / "webapp" / "dist"))
     if not (dist / "index.html").is_file():
         raise WebAppMissing(
@@ -68,13 +72,9 @@ class StudySharedState(OnboardingSharedState, SharedTaskState):
     """What hydra cannot carry: the study, the way in for partners, and who sends the raters. Filled by the launcher."""
 
     study: Study | None = None
-    side_door: SideDoor | None = None
-    guard: Guard | None = None
-    site_calls: dict[str, Handler] = field(default_factory=dict)
-    fresh_ids: FreshIds | None = None
+    serving: Serving = field(default_factory=Serving)
     site: Site = field(default_factory=NoSite)
     site_requirements: list[dict[str, Any]] = field(default_factory=list)
-    languages: Offered = field(default_factory=Offered)
 
 
 class StudyBlueprint(OnboardingRequired, Blueprint):
@@ -90,7 +90,6 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
     SharedStateClass = StudySharedState
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Each technique gets the engine's arguments under its own type."""
         super().__init_subclass__(**kwargs)
         if "BLUEPRINT_TYPE" in vars(cls):
             cls.ArgsClass = hydra_arguments(
@@ -99,7 +98,8 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
 
     def __init__(self, task_run: Any, args: Any, shared_state: Any) -> None:
         super().__init__(task_run, args, shared_state)
-        self._onboarding_agents: dict[str, OnboardingAgent] = {}
+        self.onboarding_agents: dict[str, OnboardingAgent] = {}
+        """Worker → the agent of their practice, with which a reload of the page goes on."""
 
     @property
     def study(self) -> Study:
@@ -111,17 +111,9 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         """As many units as are missing; what a unit holds is decided when a rater takes it. None in a pause."""
         return [] if self.study.paused else [one_unit() for _ in range(self.study.remaining)]
 
-    def remember_onboarding(self, agent: OnboardingAgent) -> None:
-        """So that a reload in the practice conversation finds its place."""
-        self._onboarding_agents[agent.worker_id] = agent
-
-    def forget_onboarding(self, agent: OnboardingAgent) -> None:
-        """The practice is over: who comes back begins anew, and not with its last page."""
-        self._onboarding_agents.pop(agent.worker_id, None)
-
     def get_onboarding_data(self, worker_id: str) -> dict[str, Any]:
         """What the page of a practising worker shows now (nothing yet at the first call)."""
-        agent = self._onboarding_agents.get(worker_id)
+        agent = self.onboarding_agents.get(worker_id)
         state = None if agent is None else agent.state.get_init_state()
         return state if isinstance(state, dict) else {"task_data": {}, "past_live_updates": []}
 
@@ -130,3 +122,66 @@ class StudyBlueprint(OnboardingRequired, Blueprint):
         events = parse_events(onboarding_agent.state.messages)
         onboarding_agent.hide_state()  # Mephisto keeps the agent for the whole launch
         return any(isinstance(event, PracticeEnded) and event.passed for event in events)
+
+
+@cache
+def blueprint_of(task: str) -> type[StudyBlueprint]:
+    """The blueprint of a technique, registered with Mephisto by this. Raises ConfigError."""
+    task_dir(task)
+    entry = technique(task)
+    name = entry.name.title().replace("_", "") + "Blueprint"
+    members = {
+        "BLUEPRINT_TYPE": entry.name,
+        "CONFIG": _settings_of(entry.engine),
+        "__doc__": entry.line,
+        "__module__": __name__,
+    }
+    blueprint: type[StudyBlueprint] = type(name, (StudyBlueprint,), members)
+    register_mephisto_abstraction()(blueprint)
+    return blueprint
+
+
+def _settings_of(engine: Engine) -> type[TaskConfig]:
+    if engine == "live":
+        from mephisto_tasks.chat.config import InteractiveConfig
+
+        return InteractiveConfig
+    from mephisto_tasks.annotation.config import StaticConfig
+
+    return StaticConfig
+
+
+def build_study(
+    config: TaskConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
+) -> Study:
+    """The study that the settings describe, with what earlier launches did. Raises as the engine's ``build_study``."""
+    # Imported here: they load all that speaks, which a report does not need.
+    from mephisto_tasks.session.build import Setup
+
+    if technique(task).engine == "live":
+        from mephisto_tasks.chat.build import build_study as build_live
+        from mephisto_tasks.chat.config import InteractiveConfig
+
+        assert isinstance(config, InteractiveConfig)
+        return build_live(Setup(config, task, data_dir, task_name, reward, currency))
+    from mephisto_tasks.annotation.build import build_study as build_judging
+    from mephisto_tasks.annotation.config import StaticConfig
+
+    assert isinstance(config, StaticConfig)
+    return build_judging(Setup(config, task, data_dir, task_name, reward, currency), task)
+
+
+@cache
+def mephisto_settings() -> dict[str, list[str]]:
+    """Full name of each setting besides those of a technique → the servers or crowds that have it; empty: any launch."""
+    register_providers()
+    classes: list[tuple[str, str, Any]] = [
+        *(("architect", kind, get_architect_from_type(kind)) for kind in get_valid_architect_types()),
+        *(("provider", kind, get_crowd_provider_from_type(kind)) for kind in get_valid_provider_types()),
+    ]
+    having: dict[str, list[str]] = {f"mephisto.task.{entry.name}": [] for entry in dataclasses.fields(TaskRunArgs)}
+    having["mephisto.log_level"] = []
+    for section, kind, its_class in classes:
+        for entry in dataclasses.fields(its_class.ArgsClass):
+            having.setdefault(f"mephisto.{section}.{entry.name}", []).append(kind)
+    return having

@@ -27,21 +27,18 @@ from mephisto.operations.worker_pool import AgentDetails
 
 from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.browsers import BookUnusable, Shown
-from mephisto_tasks.admission.consent import CONSENT
-from mephisto_tasks.admission.identity import Reception
-from mephisto_tasks.admission.refusal import Refusal, Stage, Visitor
+from mephisto_tasks.admission.identity import CONSENT, Reception
+from mephisto_tasks.admission.visits import Refusal, Stage, Visitor
 from mephisto_tasks.server.router import BUSY
 from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.crowd_errors import NotYetKnown
-from mephisto_tasks.storage.provider_names import stored_names
+from mephisto_tasks.storage.provider_names import NotYetKnown, stored_names
 from parlai_humaneval.i18n.translate import Language, phrase, speaking, t
 
 logger = logging.getLogger(__name__)
 
-LANGUAGE = "language"
-"""In a registration: the tag of the language in which the page speaks."""
+LANGUAGE = "language"  # in a registration: the tag of the language in which the page speaks
 
 REGISTERING_S = 60.0
 """A registration under way for longer than this was lost (its page got an error from the router long before)."""
@@ -76,19 +73,9 @@ GENERIC_REASONS = {
 
 
 class StudyIOHandler(ClientIOHandler):
-    """Translates Mephisto's callbacks for :class:`.Admission`, which says who may begin, and its answers for pages.
-
-    What else differs from Mephisto's handler:
-
-    * a page whose agent is gone for good begins again when it comes back, instead of waiting for a world that ended;
-    * a unit cannot be handed in before its world is done with it;
-    * what would be sent after the end of the run is dropped: the database holds it already, and nobody listens;
-    * it goes on asking who has left, whatever went wrong once (Mephisto's task would die of it unseen);
-    * errors that a page reports are cut, and written elsewhere than in the loop of everybody's answers;
-    * a page whose registration fails is told to try again, and if it fails again, that the fault is ours (Mephisto leaves
-      it without an answer, and takes a later one for a task that has ended);
-    * so is a page that asks while a unit passes from one worker to another (Mephisto says that there is nothing to do).
-    """
+    """Mephisto's callbacks and answers, as :class:`.Admission` decides. Besides: a page whose agent is gone for good
+    begins again; a unit cannot be handed in before its world is done; a page whose registration failed, or came while a
+    unit passed from one worker to another, is told to try again; it is always asked who has left."""
 
     def __init__(self, db: Any, study: Study, admission: Admission, reception: Reception | None = None) -> None:
         super().__init__(db)
@@ -100,8 +87,7 @@ class StudyIOHandler(ClientIOHandler):
         """Requests that were answered with a task which has not begun yet → workers."""
         self._just_missed: dict[str, float] = {}
         """Workers who asked in a moment in which a unit passed from one hand to another, and when they first did."""
-        self._broken: set[str] = set()
-        """Workers whose registration has failed before."""
+        self._broken: set[str] = set()  # workers whose registration has failed before
         self._page_errors = PageErrors()
 
     # -- registrations ---------------------------------------------------------------------------
@@ -144,7 +130,6 @@ class StudyIOHandler(ClientIOHandler):
             super()._register_agent(packet, channel_id)
 
     def visitor_of(self, worker: Any, stage: Stage, data: dict[str, Any]) -> Visitor:
-        """A worker of Mephisto's, as admission decides on them."""
         return Visitor(self, data, stage=stage, worker=worker)
 
     def _language_of(self, request_id: str) -> Language:
@@ -201,10 +186,7 @@ class StudyIOHandler(ClientIOHandler):
             self.channels[channel_id].enqueue_send(Packet(PACKET_TYPE_AGENT_DETAILS, channel_id, data))
 
     def broke(self, request_id: str, error: Exception) -> None:
-        """Our own error kept somebody from beginning: it counts as such, and their participation stays open.
-
-        Their page tries again by itself once, as if it had never asked.
-        """
+        """Our own error kept somebody from beginning: it counts as ours, and their page tries again by itself once."""
         packet = self.request_id_to_packet.get(request_id)
         data = {} if packet is None else packet.data.get("provider_data", packet.data)
         registration, worker_name = str(data.get("agent_registration_id")), str(data.get("worker_name"))
@@ -245,17 +227,14 @@ class StudyIOHandler(ClientIOHandler):
         if isinstance(agent, OnboardingAgent):
             ended = agent_id in pool.final_onboardings or _failed(agent)
         else:
-            ended = agent.db_status in _GONE and self._may_return(agent.worker_id)
+            # Who left comes in anew: to go on or to begin another unit, or to hear who has theirs now.
+            may_return = agent.worker_id in self._study.left or self._study.may_begin(agent.worker_id)
+            ended = agent.db_status in _GONE and not self._study.paused and may_return
         if ended:
             del self.agents_by_registration_id[registration]
 
-    def _may_return(self, worker: str) -> bool:
-        """Whether a worker who left comes in anew: to go on or to begin another unit, or to hear who has theirs now."""
-        return not self._study.paused and (worker in self._study.left or self._study.may_begin(worker))
-
     @property
     def somebody_begins(self) -> bool:
-        """Whether a page was answered with a task which has not begun yet."""
         return bool(self._beginning)
 
     def over(self, request_id: str) -> None:

@@ -1,8 +1,4 @@
-"""What a machine elsewhere needs before it can serve a study's pages: Heroku or Amazon's EC2, by Mephisto's architects.
-
-Looked at before a launch writes or starts anything. Mephisto would fetch a program in the middle of it, or end with a bare
-assertion.
-"""
+"""What a machine elsewhere (Heroku, EC2) needs to serve a study's pages, looked at before a launch writes anything."""
 
 from __future__ import annotations
 
@@ -13,12 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
+from omegaconf import DictConfig, OmegaConf
+
 from mephisto_tasks._util import compat
 
 compat.prepare()
 
 from mephisto.abstractions.architects.ec2 import ec2_helpers
 from mephisto.utils.dirs import get_mephisto_tmp_dir
+
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, HumanevalLocalArchitect
+from mephisto_tasks.config.names import ConfigError
 
 Server = Literal["heroku", "ec2"]
 SERVERS: tuple[Server, ...] = get_args(Server)
@@ -28,11 +29,20 @@ FALLBACK_KEYS = ("domain", "key_pair_name", "security_group_id", "vpc_details", 
 CLI_ADDRESS = "https://devcenter.heroku.com/articles/heroku-cli"
 
 
-def lacks(server: Server, settings: Mapping[str, object]) -> list[str]:
-    """What is still to be done, a sentence each; empty where pages can be served from there.
+def check_server(mephisto: DictConfig) -> None:
+    """Whether pages can be served as the settings of a launch say. Raises ConfigError, PortInUse, CannotListen."""
+    server = str(mephisto.architect._architect_type)
+    if server == ARCHITECT_TYPE:
+        HumanevalLocalArchitect.assert_task_args(mephisto, None)
+    elif server in SERVERS:
+        settings = OmegaConf.to_container(mephisto.architect, throw_on_missing=False)
+        assert isinstance(settings, dict)
+        if missing := lacks(server, {str(key): value for key, value in settings.items()}):
+            raise ConfigError(f"server={server} is not set up here: {'; '.join(missing)}")
 
-    ``settings``: those below ``mephisto.architect``.
-    """
+
+def lacks(server: str, settings: Mapping[str, object]) -> list[str]:
+    """What is still to be done for one of SERVERS, a sentence each. ``settings``: those below ``mephisto.architect``."""
     return _heroku() if server == "heroku" else _ec2(str(settings.get("profile_name") or ""))
 
 

@@ -1,14 +1,5 @@
-"""Mephisto's Operator, with a loop of its own, and a shutdown that keeps everything.
-
-What differs from Mephisto 1.1.1, and why:
-
-* the event loop runs in a thread, so that the caller keeps the main thread (signals, progress, simulated raters);
-* who may take which unit is looked up in memory;
-* the parts that raters meet are ours: :mod:`~mephisto_tasks.adapter.client_io` and
-  :mod:`~mephisto_tasks.adapter.task_launcher`;
-* shutting down takes seconds: raters are told, answers are stored already, units expire, the router ends. Mephisto
-  waits for launched units for minutes at the first Ctrl-C, and for ever soon after a launch.
-"""
+"""Mephisto's Operator with its loop in a thread, so that the caller keeps the main one, and with our parts where raters
+meet them. It shuts down in seconds: raters are told, units expire, the router ends; Mephisto would wait for minutes."""
 
 from __future__ import annotations
 
@@ -42,11 +33,9 @@ logger = logging.getLogger(__name__)
 REGISTERING_AT_ONCE = 32
 """Raters for whom the database is asked and written at the same time; what they write reaches the disk together."""
 
-GOODBYE_S = 1.0
-"""How long the router stays after raters were told that the study is paused, so that the words arrive."""
+GOODBYE_S = 1.0  # how long the router stays after raters were told that the study is paused, so that the words arrive
 
-END_S = 10.0
-"""How long the worlds of raters may take to end; they look every quarter of a second whether they should."""
+END_S = 10.0  # how long the worlds of raters may take to end; they look every quarter of a second whether they should
 
 
 class StudyOperator(Operator):
@@ -115,16 +104,13 @@ class StudyOperator(Operator):
         if self._live_run is not None:
             _close_run(self._live_run)
         self._task_runs_tracked.clear()
-        self._stop_loop()
+        if self._thread.is_alive():
+            self._event_loop.call_soon_threadsafe(self._event_loop.stop)
+            self._thread.join(timeout=5)
         self.db.finish()
         close_connections(self.db)
         if self._live_run is not None:
             close_connections(self.db.get_datastore_for_provider(self._live_run.task_run.provider_type))
-
-    def _stop_loop(self) -> None:
-        if self._thread.is_alive():
-            self._event_loop.call_soon_threadsafe(self._event_loop.stop)
-            self._thread.join(timeout=5)
 
 
 def _close_run(run: LiveTaskRun) -> None:

@@ -19,7 +19,7 @@ from mephisto.data_model.assignment import Assignment, InitializationData
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.operations.task_launcher import TaskLauncher
 
-from mephisto_tasks.crowds.base import CrowdError, ExpiresRuns, Market
+from mephisto_tasks.crowds.crowd import CrowdError, ExpiresRuns, Market
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.database import one_commit
 
@@ -28,15 +28,13 @@ logger = logging.getLogger(__name__)
 FIRST_UNIT_S = 60.0
 """How long a launch waits for its first unit to be open to raters; a crowd provider answers in a second or two."""
 
-AGAIN_S = 30.0
-"""After how long a unit is offered again that the crowd's site did not take."""
+AGAIN_S = 30.0  # after how long a unit is offered again that the crowd's site did not take
 STOPPING_S = 60.0
 """How long the end of a launch waits for an offer that is under way; what comes later is taken back by itself."""
 AT_ONCE = 100
 """Most units that are added in one go: an order can ask for a hundred thousand, and raters and a pause must not wait."""
 
-ROOM_S = 0.5
-"""How often it is looked whether another unit may be open."""
+ROOM_S = 0.5  # how often it is looked whether another unit may be open
 
 _OPEN = (AssignmentState.LAUNCHED, AssignmentState.ASSIGNED)
 _ENDED = {"completed", "accepted", "rejected", "soft_rejected", "expired"}
@@ -54,8 +52,7 @@ class StudyLauncher(TaskLauncher):
         self._done: set[str] = set()
         self._holding = False
         self._turns = itertools.count()
-        self.payable: int | None = None
-        """How many units somebody agreed to pay for; None: they cost nothing."""
+        self.payable: int | None = None  # how many units somebody agreed to pay for; None: they cost nothing
         self._paid_in_vain = 0
         self.left_on_site = False
         """The end of the launch could not take off everything that it had offered; the log says what to do."""
@@ -65,7 +62,6 @@ class StudyLauncher(TaskLauncher):
         return crowd_of(self.provider_type).market
 
     def create_assignments(self) -> None:
-        """All units; they are not open to raters yet."""
         with one_commit(self.db):
             super().create_assignments()
 
@@ -78,10 +74,7 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def _open(self, unit: Any) -> None:
-        """Offer a unit, again and again where the crowd's site does not take it, until the launch ends.
-
-        Where the very first is not taken, the launch fails with what the site said.
-        """
+        """Offer a unit until the crowd's site takes it; where it does not take the very first, the launch fails."""
         while not self._stopped.is_set():
             try:
                 if self._launch_if_room(unit):
@@ -124,21 +117,15 @@ class StudyLauncher(TaskLauncher):
             self._first_open.set()
 
     def wait_for_first(self) -> None:
-        """Until a rater who comes finds a unit, if there is to be one: at most :data:`FIRST_UNIT_S`.
-
-        Raises:
-            CrowdError: the crowd's site did not take it.
-        """
+        """Until a rater who comes finds a unit, :data:`FIRST_UNIT_S` at most. Raises CrowdError."""
         if self.units:
             self._first_open.wait(FIRST_UNIT_S)
         if self._first_error is not None:
             raise self._first_error
 
     def add(self, units: Sequence[InitializationData]) -> None:
-        """Create and open more assignments of one unit each, now; from any thread. None beyond what is paid for.
-
-        They never enter the list of units to be launched: the thread that works on that list may be reading it.
-        """
+        """Create and open more assignments of one unit each, from any thread; none beyond what is paid for. The list of
+        units to be launched is not theirs: another thread may be reading it."""
         if isinstance(self.task_run.get_provider(), ExpiresRuns):
             with self._adding, self._all_or_none(), one_commit(self.db):
                 new = [self._new_unit(data) for data in units[: self._still_payable()]]
@@ -178,15 +165,11 @@ class StudyLauncher(TaskLauncher):
             self._open(unit)
 
     def pay_for(self, units: int) -> None:
-        """Somebody agreed to pay for so many units, more than for what they agreed to before: no further ones are offered.
-
-        What was stopped on our side is paid, and offered again; so are units that are shorter than others.
-        """
+        """Somebody agreed to pay for so many units more. What was stopped on our side is paid, and offered again."""
         with self._adding:
             self.payable = units + (self.payable or 0)
 
     def note_paid_in_vain(self) -> None:
-        """A unit that was taken off was paid all the same."""
         self._paid_in_vain += 1
 
     def _still_payable(self) -> int | None:
@@ -202,12 +185,7 @@ class StudyLauncher(TaskLauncher):
         return self._still_payable() == 0 and not self._under_way()
 
     def keep_open(self, wanted: int, *, besides: str, data: Callable[[], InitializationData]) -> bool:
-        """Add units until ``wanted`` of them are open or under way, without the one whose id is ``besides``.
-
-        A unit of several items may be shorter than others, where its rater knows most of what is left: then it takes more
-        units than there were at first. No more than :data:`AT_ONCE` are added, so that nobody waits for thousands; False:
-        more are lacking.
-        """
+        """Add units, :data:`AT_ONCE` at most, until ``wanted`` are open, ``besides`` apart; False: more lack."""
         with self._fitting:
             lacking = wanted - len([unit for unit in self._under_way() if unit.db_id != besides])
             if lacking > 0:
@@ -219,11 +197,7 @@ class StudyLauncher(TaskLauncher):
         self._done.add(unit_id)
 
     def units_for(self, worker: Any) -> list[Any]:
-        """The units of this launch that a worker (Mephisto's) may take, as ``TaskRun.get_valid_units_for_worker`` says.
-
-        That reads every unit of the run from the database, and asks of each whether the worker can do it, in the thread that
-        hands all raters' answers on. Here all units are in memory, and what a worker may do is the same for all of them.
-        """
+        """As ``TaskRun.get_valid_units_for_worker``, which reads each unit from the database in the loop."""
         args = self.task_run.get_task_args()
         theirs = [unit for unit in list(self.units) if unit.worker_id == worker.db_id]
         active = sum(unit.db_status == AssignmentState.ASSIGNED for unit in theirs)
@@ -254,11 +228,7 @@ class StudyLauncher(TaskLauncher):
         self._stopped.set()
 
     def fit(self, wanted: int, data: Callable[[], InitializationData]) -> bool:
-        """As many units open or under way as are ``wanted``, no fewer and no more, for orders changed the number.
-
-        More than are wanted are taken off a crowd's site, whose workers would take them in vain; here they do no harm.
-        False: so many are lacking that this has to be asked for again.
-        """
+        """As many units open or under way as are ``wanted``; others are taken off a crowd's site. False: ask again."""
         self._holding = False
         fits = self.keep_open(wanted, besides="", data=data)
         there = self._under_way()

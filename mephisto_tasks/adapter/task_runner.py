@@ -16,35 +16,18 @@ compat.prepare()
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.abstractions._subcomponents.task_runner import TaskRunner
 from mephisto.data_model.constants.assignment_state import AssignmentState
-from mephisto.data_model.exceptions import (
-    AbsentAgentError,
-    AgentReturnedError,
-    AgentShutdownError,
-)
+from mephisto.data_model.exceptions import AbsentAgentError, AgentReturnedError, AgentShutdownError
 
+from mephisto_tasks.admission import wording
 from mephisto_tasks.admission.visits import Outcome, Site
-from mephisto_tasks.admission.wording import (
-    ALL_DONE,
-    AWAY,
-    AWAY_FOR_GOOD,
-    NOTHING_LEFT,
-    PAUSED,
-    PRACTICE_PASSED,
-    RETURNED,
-    STOPPED,
-    THANKS,
-    filled,
-)
-from mephisto_tasks.control.presence import Ending, Visit
-from mephisto_tasks.control.snapshot import Phase
+from mephisto_tasks.control.snapshot import Ending, Phase, Visit
 from mephisto_tasks.session.agent_state import LANGUAGE_KEY, PAGE_KEY
 from mephisto_tasks.session.page import PageSession, SubmittedEarly
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.session.study import HeldUnit, Study
-from mephisto_tasks.storage.unfinished import CutOff
+from mephisto_tasks.storage.work import CutOff
 from mephisto_tasks.workers.blocks import block_if_failed
-from mephisto_tasks.workers.practice import fail_practice
-from mephisto_tasks.workers.qualifications import grant, is_simulated
+from mephisto_tasks.workers.qualifications import fail_practice, grant, is_simulated
 from parlai_humaneval.i18n.translate import ENGLISH, Language, speaking, spoken
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.model_pool import ModelFailed
@@ -66,8 +49,7 @@ class StudyTaskRunner(TaskRunner):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._passed_just_now: set[str] = set()
-        """Workers who are still to be told so, above their first question."""
+        self._passed_just_now: set[str] = set()  # workers who are still to be told so, above their first question
 
     @property
     def study(self) -> Study:
@@ -94,10 +76,7 @@ class StudyTaskRunner(TaskRunner):
         return page_data
 
     def _begin(self, agent: Agent, name: str) -> None:
-        """A new unit, or the worker's own that was cut off, where it was.
-
-        The worker has it then: what they are to do is written down however long that takes.
-        """
+        """A new unit, or the worker's own where it was cut off, written down however long that takes."""
         study, state = self.study, agent.state
         left = study.take_up(agent.worker_id, agent.db_id, name)
         if left is None:
@@ -125,7 +104,7 @@ class StudyTaskRunner(TaskRunner):
     def _run(self, agent: Agent, page: PageSession, stored: dict[str, Any]) -> None:
         if stored.get("nothing_left"):
             self._leave(page, "nothing")
-            self._goodbye(agent, page, NOTHING_LEFT, "stay", "screened_out")
+            self._goodbye(agent, page, wording.NOTHING_LEFT, "stay", "screened_out")
             raise AgentReturnedError(agent.db_id)
         try:
             with self.study.saving.telling(page.tell_of_trouble):
@@ -143,13 +122,13 @@ class StudyTaskRunner(TaskRunner):
         if self.study.take_cut_off(agent.worker_id) and held.greeting is not None and not goes_on:
             page.notice = held.greeting
         elif agent.worker_id in self._passed_just_now:
-            page.notice = Notice(level="success", text=filled(PRACTICE_PASSED, self.study.unit_words))
+            page.notice = Notice(level="success", text=wording.filled(wording.PRACTICE_PASSED, self.study.unit_words))
         self._passed_just_now.discard(agent.worker_id)
         self.study.practising.discard(agent.worker_id)
         try:
             with isolate_model_code():
                 held.run()
-            self.study.finish_unit(agent.db_id)
+            self.study.allocator.complete(agent.db_id)
             self.study.note_complete()
         except AbsentAgentError as absence:
             self._leave(page, _ending(absence))
@@ -191,17 +170,18 @@ class StudyTaskRunner(TaskRunner):
         self.study.presence.leave(page.visit, ending)
 
     def _say_why(self, agent: Any, page: PageSession, absence: AbsentAgentError) -> None:
-        """The last page of a rater who did not come to the end."""
         words: tuple[str, str]
         outcome: Outcome
         if isinstance(absence, AgentShutdownError):
-            words, outcome = (PAUSED, "complete") if self.study.remaining else (ALL_DONE, "screened_out")
+            words, outcome = (
+                (wording.PAUSED, "complete") if self.study.remaining else (wording.ALL_DONE, "screened_out")
+            )
         elif isinstance(absence, AgentReturnedError):
-            words, outcome = RETURNED, "returned"
+            words, outcome = wording.RETURNED, "returned"
         elif self.study.availability(agent.worker_id) in ("open", "interrupted"):
-            words, outcome = AWAY, "timed_out"
+            words, outcome = wording.AWAY, "timed_out"
         else:
-            words, outcome = AWAY_FOR_GOOD, "timed_out"
+            words, outcome = wording.AWAY_FOR_GOOD, "timed_out"
         self._goodbye(agent, page, words, "stay", outcome)
 
     def _finish(self, agent: Agent, held: HeldUnit[Any]) -> None:
@@ -218,19 +198,16 @@ class StudyTaskRunner(TaskRunner):
         try:
             held.ask_feedback()
             self._leave(page, "done")
-            self._goodbye(agent, page, THANKS, "submit", "complete")
+            self._goodbye(agent, page, wording.THANKS, "submit", "complete")
             self._await_submit(agent)
         except AbsentAgentError:
             logger.info("%s is complete; its rater left before the end page", held.name)
             self._leave(page, "done")
-            self._goodbye(agent, page, THANKS, "submit", "complete")
+            self._goodbye(agent, page, wording.THANKS, "submit", "complete")
         self._mark_completed(agent, held)
 
     def _stop(self, agent: Agent, held: HeldUnit[Any], reason: str, out_since: float | None = None) -> None:
-        """End a unit that cannot go on: keep everything, tell the rater, and give the work out again.
-
-        ``out_since``: when its models' server went, where that is the reason.
-        """
+        """End a unit that cannot go on: keep all, tell the rater, give the work out again."""
         logger.error("%s stopped: %s", held.name, reason)
         self._leave(held.page, "failed")
         self.study.drop_unit(agent.db_id, held)
@@ -240,7 +217,7 @@ class StudyTaskRunner(TaskRunner):
         except Exception:  # the rater must be told and paid, whatever cannot be written
             logger.exception("the end of %s could not be written down", held.name)
         self._see_to(held, lambda: self.site.work_done(agent.db_id))
-        self._goodbye(agent, held.page, STOPPED, "submit", "complete")
+        self._goodbye(agent, held.page, wording.STOPPED, "submit", "complete")
         try:
             self._await_submit(agent)
         except AbsentAgentError:
@@ -257,7 +234,6 @@ class StudyTaskRunner(TaskRunner):
             logger.exception("not everything after %s could be written down", held.name)
 
     def _await_submit(self, agent: Any) -> None:
-        """Until the page hands in. Raises AbsentAgentError."""
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except sqlite3.Error:  # the launch ends, and its database is held still: the work is done all the same
@@ -278,22 +254,21 @@ class StudyTaskRunner(TaskRunner):
         words = self.study.unit_words
         # A practice alone is not paid, so that there is no part of it to be paid for.
         partial = self.study.config.payment.partial if page.visit.phase == "task" else "none"
-        text = filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
+        text = wording.filled(text, words, self.study.pay, is_paid=self.study.is_paid, partial=partial)
         redirect = None
         try:
             redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
             logger.exception("it could not be found out where the rater of agent %s goes now", agent.db_id)
-        resumes = title_and_text in (PAUSED, AWAY) and redirect is None
-        page.end(filled(title, words), text, next_, redirect, resumes=resumes)
+        resumes = title_and_text in (wording.PAUSED, wording.AWAY) and redirect is None
+        page.end(wording.filled(title, words), text, next_, redirect, resumes=resumes)
 
     def cleanup_unit(self, unit: Unit) -> None:
         """The unit is free for everybody: Mephisto would keep it from the worker who left it."""
         unit.worker_id = None
 
     def run_onboarding(self, agent: OnboardingAgent) -> None:
-        """The practice conversation, then the page's submit, which asks for the verdict."""
         language = self.study.languages.of(agent.get_worker().worker_name)
         with speaking(language):
             self._practise(agent, self._page(agent, "practice", language))
@@ -303,7 +278,7 @@ class StudyTaskRunner(TaskRunner):
         if used.get(agent.worker_id, 0) >= self.study.config.onboarding_tries:
             del used[agent.worker_id]  # who had failed got in again: somebody has reset their practice meanwhile
         blueprint = agent.get_live_run().blueprint
-        blueprint.remember_onboarding(agent)
+        blueprint.onboarding_agents[agent.worker_id] = agent
         self.study.practising.add(agent.worker_id)
         world = self.study.practice_loop(
             page,
@@ -327,14 +302,12 @@ class StudyTaskRunner(TaskRunner):
         finally:
             self._leave(page, "left")
             used[agent.worker_id] = world.used
-            blueprint.forget_onboarding(agent)
+            blueprint.onboarding_agents.pop(agent.worker_id, None)
             if not world.passed:
                 self.study.practising.discard(agent.worker_id)
 
     def _grant(self, agent: OnboardingAgent, passed: bool) -> None:
-        """The verdict counts at once, here and at the crowd's site: a page that never hands a failed practice in must not
-        get new tries.
-        """
+        """The verdict counts at once: a page that never hands it in must not get new tries."""
         name = self.study.config.onboarding_qualification
         assert name is not None
         worker = agent.get_worker()

@@ -28,10 +28,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-COMING_IN_S = 5.0
-"""So long the end of a launch waits for who is on their way in."""
-BEGINNING_S = 0.02
-"""How often it is looked whether a task has begun that somebody comes back to."""
+COMING_IN_S = 5.0  # so long the end of a launch waits for who is on their way in
+BEGINNING_S = 0.02  # how often it is looked whether a task has begun that somebody comes back to
 
 
 class Closed(Exception):
@@ -48,7 +46,6 @@ class _KnownToTheCrowd:
         return getattr(self._worker, name)
 
     def grant_qualification(self, name: str, value: int = 1) -> None:
-        """In our database only."""
         self._worker.grant_qualification(name, value, skip_crowd=True)
 
 
@@ -60,23 +57,15 @@ class _AtOnce(LoopWrapper):
         self.loop = self
 
     def execute_coro(self, coroutine: Any) -> None:
-        """In the operator's loop."""
         self._loop_wrap.execute_coro(coroutine)
 
     async def run_in_executor(self, executor: None, work: Callable[..., T], *arguments: Any) -> T:
-        """Now, and here."""
         return work(*arguments)
 
 
 class StudyWorkerPool(WorkerPool):
-    """Mephisto's pool, which asks :class:`.Admission` whether a worker may take part, once, as they register.
-
-    It leaves it to the practice to tell the crowd's site who passed: that was done when the verdict fell, in the rater's own
-    thread. Mephisto would tell it again when the practice is handed in, and every page would wait for the site's answer.
-
-    It lets raters in by threads, and not in the operator's loop, where Mephisto would wait for the disk several times a
-    rater, and everybody's answers with it.
-    """
+    """Mephisto's pool, which asks :class:`.Admission` as a worker registers, and lets raters in by threads: in the
+    operator's loop, everybody's answers would wait for the disk."""
 
     def __init__(self, db: Any, study: Study, admission: Admission) -> None:
         super().__init__(db)
@@ -138,9 +127,8 @@ class StudyWorkerPool(WorkerPool):
             self._entrance.wait_for(lambda: self._coming_in == 0, timeout=COMING_IN_S)
 
     async def _until_it_can(self, attempt: Callable[[], Awaitable[None]], request_id: str) -> None:
-        """A registration waits, off the loop, for as long as its database is held or its disk is full; the router has its
-        page ask again meanwhile. One that fails is over at once: its page begins anew.
-        """
+        """A registration waits, off the loop, while the database or disk does not let it; one that fails begins
+        anew."""
         pause = FIRST_PAUSE_S
         with ExitStack() as waiting:
             while True:

@@ -3,45 +3,50 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.capacity import CapacityRule, OnePageRule
-from mephisto_tasks.admission.consent import ConsentRule
-from mephisto_tasks.admission.eligibility import BlockRule, Eligibility, EligibilityRule
-from mephisto_tasks.admission.identity import CrowdRule, EntryRule, IdentityRule, Reception
-from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
-from mephisto_tasks.admission.visits import ClaimPolicy, Signer
-from mephisto_tasks.admission.work import PracticeRule, WorkRule
-from mephisto_tasks.control.presence import Presence
+from mephisto_tasks.admission.eligibility import BlockRule, Eligibility, EligibilityRule, PracticeRule, WorkRule
+from mephisto_tasks.admission.identity import (
+    CapacityRule,
+    ConsentRule,
+    CrowdRule,
+    EntryRule,
+    IdentityRule,
+    OnePageRule,
+    Reception,
+)
+from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, StudyState, Visitor
 from mephisto_tasks.storage.logs import REFUSALS, RefusalLine
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
+from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 logger = logging.getLogger(__name__)
 
 
 class Admission:
-    """Asks rules in order; the first refusal counts. Thread-safe.
+    """Asks rules in order; the first refusal counts. Thread-safe."""
 
-    Args:
-        rules: in order.
-        data_dir: of the launch.
-        task_name: of the launch.
-    """
-
-    def __init__(self, rules: Sequence[Rule], data_dir: Path, task_name: str) -> None:
-        self.rules = list(rules)
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        data_dir: Path,
+        task_name: str,
+        close: Callable[[], None] = lambda: None,
+        page_words: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.rules, self.close, self.page_words = list(rules), close, page_words
         self._data_dir, self._task_name = data_dir, task_name
         self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
         self._logged: set[tuple[str, str]] = set()
 
     def decide(self, visitor: Visitor) -> Refusal | None:
-        """Why the visitor cannot go on from the stage in which they are; None: they can.
-
-        Raises NotYetKnown or BookUnusable where that cannot be said now.
-        """
+        """Why the visitor cannot go on from their stage; None: they can. Raises NotYetKnown, BookUnusable: not known
+        now."""
         for rule in self.rules:
             if visitor.stage not in rule.stages:
                 continue
@@ -69,30 +74,27 @@ class Admission:
 def study_admission(
     study: StudyState,
     eligibility: Eligibility,
-    consent: ConsentRule,
-    presence: Presence,
-    book: BrowserBook,
+    consent: Consent | None,
     claims: ClaimPolicy,
     signer: Signer | None = None,
     reception: Reception | None = None,
     most_units: int = 0,
 ) -> Admission:
-    """The admission of a launch. This list is the order in which reasons are looked for.
-
-    ``most_units``: complete units that Mephisto itself lets a worker do; 0: any number.
-    """
+    """The admission of a launch, by rules in this order. ``most_units``: 0 means any number. Raises BookUnusable."""
     data_dir, task_name = eligibility.data_dir, eligibility.task_name
-    identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study, presence)
+    book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
+    book.open()
+    identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study)
     rules: list[Rule] = [
         identity,
         CrowdRule(reception),
         OnePageRule(),
         capacity,
-        consent,
+        agreed,
         EntryRule(identity, capacity, reception),
         BlockRule(data_dir, task_name, study.config.block_qualification),
         PracticeRule(study),
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]
-    return Admission(rules, data_dir, task_name)
+    return Admission(rules, data_dir, task_name, close=book.close, page_words=agreed.page_words())

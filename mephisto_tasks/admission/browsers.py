@@ -1,7 +1,6 @@
 """Which browser holds which worker's name, registration and visit: one small SQLite file in the data directory.
 
-It has only digests of the browsers' secrets, so that nobody who reads it can show one.
-"""
+It has only digests of the browsers' secrets, so that nobody who reads it can show one."""
 
 from __future__ import annotations
 
@@ -20,10 +19,8 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import mode_within
 
 FILE = "browsers.db"
-WAIT_S = 1.0
-"""How long another launch of the same data directory may hold the file: raters wait meanwhile."""
-MOST_DIGESTS = 12
-"""Of one thing: a browser may lose its cookie, but not every day."""
+WAIT_S = 1.0  # how long another launch of the same data directory may hold the file: raters wait meanwhile
+MOST_DIGESTS = 12  # of one thing: a browser may lose its cookie, but not every day
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS held (
@@ -75,19 +72,14 @@ class BrowserBook:
         self._holders(())
 
     def held_by_another(self, things: Sequence[str], shown: Shown) -> bool:
-        """Whether another browser than this holds any of these."""
         return any(holders and not holders & shown.digests for holders in self._holders(things).values())
 
     def holds_any(self, things: Sequence[str], shown: Shown) -> bool:
-        """Whether this browser holds one of these."""
         return any(holders & shown.digests for holders in self._holders(things).values())
 
     def hold(self, worker: str, things: Sequence[str], shown: Shown, also: Sequence[str] = ()) -> bool:
-        """Give all of these to the browser, or none where another holds one. True when it holds them now.
-
-        ``worker``: whose they are, so that they can be erased with the worker. ``also``: what the browser gets only where
-        nobody has it.
-        """
+        """Give all of these to the browser, and what of ``also`` nobody has; or none where another holds one. Whether it
+        holds them now. ``worker``: whose they are, so that they can be erased with the worker."""
         now = time.time()
         with self._opened() as connection:
             if all(shown.digests <= holders for holders in _read(connection, (*things, *also)).values()):

@@ -1,21 +1,22 @@
-"""Whether a worker may take part, by blocks and by those rules of the study that can be checked here, whatever the crowd."""
+"""Whether a worker may take part, by blocks, by the rules of the study, and by what is left to do, whatever the crowd."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mephisto_tasks.admission.refusal import Refusal, Rule, StudyState, Visitor
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.admission.identity import BUSY
+from mephisto_tasks.admission.visits import Refusal, Rule, Stage, StudyState, Visitor
+from mephisto_tasks.admission.wording import filled
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, blocked_here
 from mephisto_tasks.storage.results import ResultsError, query, task_names, worker_records
-from mephisto_tasks.storage.work import Work, work_done
-from mephisto_tasks.workers.lists import FollowedList, WorkerListError
-from mephisto_tasks.workers.roster import known_workers
+from mephisto_tasks.storage.work import Work, completed_work
+from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.schema.records import JudgementRecord
@@ -47,34 +48,52 @@ DONE_ALL_ACROSS = phrase(
     "the task."
 )
 
+PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
+PRACTICE_FAILED = phrase(
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
+    "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
+)
+PRACTICE_FAILED_PAID = phrase(
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
+    "differed from what we look for, so you cannot take part in this one. There is no penalty, and you are paid for the "
+    "practice: please return the task."
+)
+ALL_TAKEN = phrase(
+    "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
+    "later, or return the task."
+)
+INTERRUPTED = phrase("This study has a short technical break. Please try again in a few minutes, or return the task.")
+ALL_DONE = phrase("All {many} of this study are done. Thank you for your interest! Please return the task.")
+GIVEN_ON = phrase(
+    "While you were away, your {one} was given to somebody else, or it is not needed any more, and there is nothing "
+    "else for you right now. What you did is saved, and it counts as your work. If it becomes free again, you can go "
+    "on where you were: you may try later, or return the task."
+)
+
+WENT_ON = phrase(
+    "While you were away, the study went on without you. What you did is saved, and it counts as your work. Thank you! "
+    "Please return the task."
+)
+
 
 @dataclass(frozen=True)
 class Eligibility:
-    """The rules of a launch, with their files, which are read again when they change.
-
-    ``remarks``: what the researcher should know, in sentences. ``checked_here``: the qualifications among those that the
-    rules name which are checked here, and not by the crowd's site alone.
-    """
+    """The rules of a launch, with their files, which are read again when they change."""
 
     rules: WorkerRules
     data_dir: Path
     task_name: str
     allowed: FollowedList | None = None
     barred: FollowedList | None = None
-    checked_here: frozenset[str] = frozenset()
-    remarks: list[str] = field(default_factory=list)
+    checked_here: frozenset[str] = frozenset()  # qualifications of the rules that the site does not check alone
+    remarks: list[str] = field(default_factory=list)  # what the researcher should know
 
     def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
-        """Why a worker (Mephisto's) may not take part, as of now; None: they may.
-
-        ``new_unit`` False: they are in a unit, or would resume one, which counts to their limits already.
-        """
-        return (
-            self._listed(str(worker.worker_name), pseudonym)
-            or self._qualified(worker)
-            or self._seen_before(str(worker.db_id))
-            or (self._had_enough(str(worker.db_id)) if new_unit else None)
-        )
+        """Why a worker (Mephisto's) may not take part; None: they may. ``new_unit`` False: their unit counts to limits
+        already."""
+        name, number = str(worker.worker_name), str(worker.db_id)
+        found = self._listed(name, pseudonym) or self._qualified(worker) or self._seen_before(number)
+        return found or (self._had_enough(number) if new_unit else None)
 
     def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
         """Groups of models that the worker rated in a study of ``across_tasks``, and may not rate here."""
@@ -126,14 +145,12 @@ class Eligibility:
         if rules.max_units_across is None:
             return None
         together = here + sum(counted(self._work(task, worker_id)) for task in rules.across_tasks)
-        if together < rules.max_units_across:
-            return None
         why = f"has begun {together} of max_units_across={rules.max_units_across}"
-        return Refusal("max_units_across", why, DONE_ALL_ACROSS)
+        return None if together < rules.max_units_across else Refusal("max_units_across", why, DONE_ALL_ACROSS)
 
     def _work(self, task: str, worker_id: str) -> list[Work]:
         try:
-            return work_done(self.data_dir, task, worker_id) if task in task_names(self.data_dir) else []
+            return completed_work(self.data_dir, task, worker_id) if task in task_names(self.data_dir) else []
         except ResultsError as error:  # a damaged file must not keep anybody out
             logger.warning("what a worker did in task %r cannot be read, and does not count: %s", task, error)
             return []
@@ -168,8 +185,68 @@ class EligibilityRule(Rule):
         worker = visitor.worker.db_id
         if visitor.stage == "registers" and (groups := self._eligibility.rated_elsewhere(worker)):
             self._study.bar_groups(worker, groups)
-        new_unit = not (self._study.goes_on(worker) or self._study.availability(worker) == "busy")
+        new_unit = not (self._study.can_resume(worker) or self._study.availability(worker) == "busy")
         return self._eligibility.refusal(visitor.worker, visitor.pseudonym, new_unit=new_unit)
+
+
+class PracticeRule(Rule):
+    def __init__(self, study: StudyState) -> None:
+        self._study = study
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        practice = self._study.config.onboarding_qualification
+        if not practice or not visitor.worker.is_disqualified(practice):
+            return None
+        why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
+        is_paid = self._study.config.payment.practice > 0
+        return Refusal("practice_failed", why, PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED)
+
+
+class WorkRule(Rule):
+    """Says why there is nothing to do for a worker now, where there is a better reason than Mephisto's."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("looks", "unserved")
+
+    def __init__(self, study: StudyState, eligibility: Eligibility, most_units: int = 0) -> None:
+        self._study, self._eligibility, self._most_units = study, eligibility, most_units
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        study, worker = self._study, str(visitor.worker.db_id)
+        if study.remaining == 0:
+            return self._refusal("all_done", "everything is done", ALL_DONE)
+        if study.paused:
+            return self._refusal("paused", "the launch gives nothing out", PAUSED, passes=True, outcome=None)
+        standing = study.availability(worker)
+        if standing in ("done_all", "all_taken") and study.went_on_without(worker):
+            return self._refusal("went_on", "was away for so long that the study went on without them", WENT_ON)
+        if standing in ("done_all", "all_taken") and worker in study.left:
+            return self._refusal("all_taken", "others have by now what was cut off", GIVEN_ON, passes=True)
+        match standing:
+            case "busy":
+                return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
+            case "done_all" if self._eligibility.rated_elsewhere(worker):
+                why = "has rated all that one worker may rate, here and in across_tasks (pair_once)"
+                return self._refusal("done_all", why, DONE_ALL_ACROSS)
+            case "done_all":
+                return self._refusal("done_all", "has rated all that one worker may rate", DONE_ALL)
+            case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
+                return self._refusal("all_taken", "others do all that is left", ALL_TAKEN, passes=True)
+            case "interrupted":
+                why = "the server of a model is gone"
+                return self._refusal("interrupted", why, INTERRUPTED, passes=True, outcome=None)
+            case "open" if self._has_had_most(worker):
+                return self._refusal("most_units", f"has done maximum_units_per_worker={self._most_units}", DONE_ALL)
+        return None
+
+    def _has_had_most(self, worker_id: str) -> bool:
+        """Mephisto counts so and says nothing of it."""
+        if not self._most_units:
+            return False
+        work = completed_work(self._eligibility.data_dir, self._eligibility.task_name, worker_id)
+        return sum(unit.outcome == "complete" for unit in work) >= self._most_units
+
+    def _refusal(self, kind: str, why: str, words: str, **how: Any) -> Refusal:
+        return Refusal(kind, why, filled(words, self._study.unit_words), **how)
 
 
 def counted(work: Iterable[Work]) -> int:
@@ -185,73 +262,43 @@ def load_eligibility(
     site_has_qualifications: bool = False,
     remarks: Sequence[str] = (),
 ) -> Eligibility:
-    """Read the files that rules name, and look up all else that they name; nothing is written.
+    """Read what rules name. ``site_has_qualifications``: those unknown here may be the site's. Raises ConfigError."""
 
-    Args:
-        rules: of the launch.
-        data_dir: of the launch.
-        task_name: of the launch.
-        site_has_qualifications: the crowd's site has some of its own, so that those unknown here may be its.
-        remarks: what the crowd has to say of the rules.
+    def has_database() -> bool:
+        return (data_dir / "database.db").is_file()
 
-    Raises:
-        ConfigError: a file, study or qualification does not exist; the message names the setting.
-    """
+    def pseudonyms() -> Collection[str]:  # asked again whenever a list is saved: the first launch makes the database
+        return known_workers(data_dir) if has_database() else ()
 
-    def pseudonyms() -> Collection[str]:
-        return known_workers(data_dir) if _has_database(data_dir) else ()
+    def followed(setting: str, path: str) -> FollowedList | None:
+        try:
+            return FollowedList(Path(path).expanduser(), pseudonyms) if path else None
+        except WorkerListError as error:
+            raise ConfigError(error, where=f"{PREFIX}{setting}") from error
 
-    allowed = _list("allow_list", rules.allow_list, pseudonyms)
-    barred = _list("block_list", rules.block_list, pseudonyms)
+    allowed, barred = followed("allow_list", rules.allow_list), followed("block_list", rules.block_list)
     if allowed and barred and (both := allowed.listed.names & barred.listed.names):
         what = f"names {len(both)} workers who are in allow_list, too"
         raise ConfigError(what, where=f"{PREFIX}block_list", try_="take them out of one")
-    known = task_names(data_dir) if _has_database(data_dir) else []
-    _check_excluded(rules.exclude_tasks, known, task_name)
-    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if _has_database(data_dir) else []
-    held_here = {str(row[0]) for row in rows}
-    named = [*rules.qualifications, *rules.not_qualifications]
-    if not site_has_qualifications:
-        _check_qualifications(named, held_here)
-    found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
-    new = [name for name in rules.across_tasks if name not in known]
-    if new:
-        found.append(
-            f"{PREFIX}across_tasks: {', '.join(new)} is not in {data_dir} yet; it counts once it was launched."
-        )
-    checked_here = frozenset(name for name in named if name in held_here)
-    return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
-
-
-def _has_database(data_dir: Path) -> bool:
-    return (data_dir / "database.db").is_file()
-
-
-def _list(setting: str, path: str, pseudonyms: Callable[[], Collection[str]]) -> FollowedList | None:
-    if not path:
-        return None
-    try:
-        return FollowedList(Path(path).expanduser(), pseudonyms)
-    except WorkerListError as error:
-        raise ConfigError(error, where=f"{PREFIX}{setting}") from error
-
-
-def _check_excluded(names: Iterable[str], known: Collection[str], task_name: str) -> None:
+    known = task_names(data_dir) if has_database() else []
     where = f"{PREFIX}exclude_tasks"
-    for name in names:
+    for name in rules.exclude_tasks:
         if name == task_name:
             limit = f"limit how often a worker may take part by {PREFIX}max_units=…"
             raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
         if name not in known:
             what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
             raise ConfigError(what, where=where, **choose_from(name, known))
-
-
-def _check_qualifications(named: Iterable[str], held_here: Collection[str]) -> None:
-    for name in named:
-        if name not in held_here:
-            known = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
-            what = (
-                f"no qualification {name!r} was ever given in this data directory{'' if known else ', nor any other'}"
-            )
-            raise ConfigError(what, where=f"{PREFIX}qualifications", **choose_from(name, known))
+    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if has_database() else []
+    held_here = {str(row[0]) for row in rows}
+    named = [*rules.qualifications, *rules.not_qualifications]
+    if lacking := [] if site_has_qualifications else [name for name in named if name not in held_here]:
+        given = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
+        what = f"no qualification {lacking[0]!r} was ever given in this data directory"
+        advice = choose_from(lacking[0], given)
+        raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
+    found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
+    if new := ", ".join(name for name in rules.across_tasks if name not in known):
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet; it counts once it was launched.")
+    checked_here = frozenset(name for name in named if name in held_here)
+    return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])

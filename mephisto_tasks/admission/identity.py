@@ -1,18 +1,162 @@
-"""Whose a registration is: it belongs to a crowd, a worker, and the browser that came with it first."""
+"""What a page is asked before the database knows its worker: whose it is, one page a worker, consent, and room inside."""
 
 from __future__ import annotations
 
 import json
+import random
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.capacity import CapacityRule
-from mephisto_tasks.admission.consent import AGREED
-from mephisto_tasks.admission.refusal import PageRule, Refusal, Visitor
-from mephisto_tasks.admission.visits import ClaimPolicy, Signer
+from mephisto_tasks.admission.visits import ClaimPolicy, PageRule, Refusal, Rule, Signer, Stage, StudyState, Visitor
+from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
+from mephisto_tasks.storage.provider_names import stored_names
+from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.materials.consent import Consent
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
+
+CONSENT = "consent"
+"""In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to read."""
+AGREED = "agreed_to_consent"  # in what Mephisto passes on of a registration, where somebody has just agreed
+WORDS = phrase("Please read this, and say whether you agree. Nothing about you is stored before you do.")
+
+
+class ConsentRule(Rule):
+    """The consent text of a launch, and who agreed to it: asked before anything is kept of a visitor."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("arrives", "registers")
+
+    def __init__(self, consent: Consent | None, data_dir: Path, task_name: str) -> None:
+        self._consent = consent
+        self._data_dir, self._task_name = data_dir, task_name
+        self._lock = threading.Lock()
+        self._versions: dict[str, str] = {}  # pseudonym → the version that they agreed to last
+        self._agreed: set[str] = set()
+        if consent is None:
+            return
+        self._pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+        keep_text(data_dir, task_name, consent)
+        for line in CONSENTS.read(data_dir, task_name):
+            self._versions[line.worker] = line.version
+            if line.digest == consent.digest:
+                self._agreed.add(line.worker)
+
+    def page_words(self) -> dict[str, Any]:
+        return {} if self._consent is None else {"consent_form": self._consent.for_page()}
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if self._consent is None or visitor.at_work:
+            return None
+        if visitor.stage == "registers":
+            if visitor.data.get(AGREED):
+                self._note(visitor.pseudonym, self._consent)
+            return None
+        visitor.agreed = visitor.agrees_to == {"version": self._consent.version, "digest": self._consent.digest}
+        return None if visitor.agreed else self._ask(visitor.worker_name, self._consent)
+
+    def _ask(self, worker_name: str, consent: Consent) -> Refusal | None:
+        """What somebody must agree to first; None: they did before."""
+        names = [self._pseudonyms.worker(name) for name in stored_names(worker_name)]
+        with self._lock:
+            if not self._agreed.isdisjoint(names):
+                return None
+            before = next((self._versions[name] for name in names if name in self._versions), None)
+        form = {**consent.for_page(), "agreed_before": before}
+        return Refusal(CONSENT, "is asked to agree", WORDS, title=consent.title, turns_away=False, more={CONSENT: form})
+
+    def _note(self, pseudonym: str, consent: Consent) -> None:
+        with self._lock:
+            if pseudonym in self._agreed:
+                return
+            agreement = Agreement(worker=pseudonym, version=consent.version, digest=consent.digest)
+            CONSENTS.append(self._data_dir, agreement, task=self._task_name)
+            self._agreed.add(pseudonym)
+            self._versions[pseudonym] = agreement.version
+
+
+SOONEST_AGAIN_S = 5.0
+LATEST_AGAIN_S = 20.0
+A_SECOND = 10  # so many pages that wait may ask again in one second, all together
+MOST_REMEMBERED = 10_000  # so many of those who wait are known again; of more, some are counted twice
+KEPT_S = 30.0
+"""A place is kept so long for a worker who resumes a unit: their page asks again sooner, if it is still open."""
+
+FULL_TITLE = phrase("The study is full just now")
+FULL = phrase(
+    "As many people are taking part as can at once. You need not do anything: this page tries again by itself, and goes in "
+    "as soon as there is a place. If you have begun before, all that you did is kept."
+)
+BUSY = phrase(
+    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
+    "other one already, please try again in a few minutes."
+)
+
+
+class OnePageRule(PageRule):
+    """One page of a worker at a time may register or practise: a second one would be a second set of tries."""
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.at_work or not visitor.pages.has_another(visitor.worker_name):
+            return None
+        return Refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
+
+
+class CapacityRule(PageRule):
+    """Only so many are inside at once. The first free places are for workers who resume what was cut off."""
+
+    def __init__(self, study: StudyState) -> None:
+        self.study = study
+        self._since: OrderedDict[str, float] = OrderedDict()  # when those who wait last asked
+        self._resuming: dict[str, float] = {}  # the same of those among them who resume a unit
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.at_work:
+            return None
+        inside, ahead = visitor.pages.count_inside()
+        most, are_kept = self.study.config.most_inside, self.study.keeps_places(ahead)
+        who, now = visitor.known_as, time.monotonic()
+        # For workers who resume a unit and asked not long ago
+        kept = sum(other != who and at > now - KEPT_S for other, at in list(self._resuming.items()))
+        if inside + kept < most and not are_kept:
+            return None
+        if self._resumes(visitor):
+            if inside < most:
+                return None
+            self._resuming[who] = now
+        if who not in self._since:
+            self.study.presence.came()
+            self.study.presence.waits()
+        self._since[who] = now
+        self._since.move_to_end(who)
+        if len(self._since) > MOST_REMEMBERED:
+            self._since.popitem(last=False)
+        # They ask again not all at once, and the less often the more wait.
+        waiting = sum(at > now - LATEST_AGAIN_S for at in list(self._since.values()))
+        again = min(LATEST_AGAIN_S, max(SOONEST_AGAIN_S, waiting / A_SECOND)) * random.uniform(0.8, 1.2)
+        why, again = f"{inside} are inside", round(again, 1)
+        return Refusal("full", why, FULL, FULL_TITLE, passes=True, try_again_s=again, turns_away=False)
+
+    def enter(self, visitor: Visitor) -> None:
+        """The visitor waits no more: no rule has anything against them."""
+        self._resuming.pop(visitor.known_as, None)
+        has_waited = self._since.pop(visitor.known_as, None) is not None
+        if not visitor.at_work and not has_waited:
+            self.study.presence.came()
+
+    def _resumes(self, visitor: Visitor) -> bool:
+        study = self.study
+        return any(
+            (worker.db_id in study.left and study.can_resume(worker.db_id))
+            or (study.keeps_places() and study.availability(worker.db_id) == "open")
+            for worker in visitor.pages.find_workers(visitor.worker_name)
+        )
+
 
 KNOWN_BROWSER = "known_browser"
 """Key in the provider's data as Mephisto gets them: whether this is the worker's own browser, or their invitation.
@@ -38,10 +182,7 @@ class Reception(Protocol):
     """Receives the visitors of a crowd whose addresses say who they are."""
 
     def identify(self, visitor: Visitor) -> Refusal | None:
-        """Fill in who the visitor says to be, and which visits they claim. Nothing is told of these, or changed.
-
-        A refusal says why the address names nobody.
-        """
+        """Fill in who the visitor says to be, and which visits they claim; a refusal says why the address names nobody."""
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
         """Why the crowd has nothing for the visitor any more; whether they are at work or only look is filled in."""
@@ -64,23 +205,12 @@ class ChecksArrivals(Protocol):
     """A crowd provider that knows who cannot come from its site."""
 
     def refusal(self, provider_data: Mapping[str, Any]) -> str | None:
-        """What somebody reads who cannot have come from there, by what their page registers with.
-
-        Raises NotYetKnown.
-        """
+        """What somebody reads who cannot have come from there, by what their page registers with. Raises NotYetKnown."""
 
 
 class IdentityRule(PageRule):
-    """Compares a visitor with those who came before.
-
-    Asked first: nobody else may learn how a worker fares, or change that. Raises BookUnusable.
-
-    Args:
-        book: of the data directory.
-        claims: what of a registration is bound to a browser.
-        signer: knows the ids that this server made up; None where the crowd names its workers.
-        reception: of a crowd whose addresses say who comes; None where the page says so itself.
-    """
+    """Compares a visitor with those who came before. Asked first: nobody else may learn how a worker fares, or change that.
+    Raises BookUnusable."""
 
     def __init__(
         self, book: BrowserBook, claims: ClaimPolicy, signer: Signer | None = None, reception: Reception | None = None

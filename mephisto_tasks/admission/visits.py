@@ -1,20 +1,25 @@
-"""A rater's visit: who comes by an address, what binds them to a browser, how the visit ends, and where they go then."""
+"""A rater's visit: who comes by an address, what rules ask about them and answer, and how the visit ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from mephisto_tasks.admission.wording import RETURN_THE_TASK, TAKE_ANEW
+from mephisto_tasks.admission.browsers import Shown
+from mephisto_tasks.admission.wording import RETURN_THE_TASK, TAKE_ANEW, UnitWords
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
+
+if TYPE_CHECKING:
+    from mephisto_tasks.config.task import TaskConfig
+    from mephisto_tasks.control.snapshot import Presence
 
 Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "returned"]
 """Done; may not take part (a failed practice, say); did not want to; left, or was too slow; gave the task back."""
 
-Parameters = Mapping[str, str]
-"""Of one address, each name once."""
+Parameters = Mapping[str, str]  # of one address, each name once
 
 GO_ON_THERE = phrase(
     "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
@@ -24,17 +29,11 @@ GO_ON_THERE = phrase(
 
 @dataclass(frozen=True)
 class ClaimPolicy:
-    """How the registrations of a crowd's workers are bound to a browser.
+    """How the registrations of a crowd's workers are bound to a browser."""
 
-    Args:
-        provider: begins what a browser holds in the book, so it never changes.
-        per_assignment: workers may come with another browser for another assignment; only that one is bound.
-        advice: what another browser of theirs reads.
-    """
-
-    provider: str
-    per_assignment: bool = False
-    advice: str = GO_ON_THERE
+    provider: str  # begins what a browser holds in the book, so it never changes
+    per_assignment: bool = False  # workers may come with another browser for another assignment; only that one is bound
+    advice: str = GO_ON_THERE  # what another browser of theirs reads
 
 
 class Signer(Protocol):
@@ -45,10 +44,7 @@ class Signer(Protocol):
 
 
 class TurnedAway(Exception):
-    """The visitor cannot come in; the message is a kind sentence for them that says what to do.
-
-    ``title``: of the page that says so; empty: that of links which do not work.
-    """
+    """The visitor cannot come in; the message, and the ``title`` of its page, are for them, and say what to do."""
 
     def __init__(self, words: str, title: str = "") -> None:
         super().__init__(words)
@@ -61,22 +57,15 @@ class OnlyLooks(TurnedAway):
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whom a door lets in.
-
-    ``worker_name`` is their name in Mephisto's database: the same person has the same over links, studies of the panel
-    and launches. It begins with the door's name and a colon, so that ids of two panels never mean one person.
-
-    ``session`` is one participation as the panel counts it: there is one unit for each. Empty where nobody counts them:
-    then the person may do another unit as soon as one is done, up to the study's limits.
-    ``study`` is the panel's id of its study, or that of the invitation.
-    ``vouched``: only they have this address, as it holds a secret of theirs; so they may go on in any browser.
-    """
+    """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same everywhere."""
 
     worker_name: str
     door: str
-    study: str = ""
-    session: str = ""
-    vouched: bool = field(default=False, compare=False)
+    study: str = ""  # the panel's id of its study, or the invitation's
+    session: str = ""  # one participation as the panel counts it, with one unit; empty where nobody counts
+    vouched: bool = field(
+        default=False, compare=False
+    )  # the address holds a secret of theirs, so any browser may go on
 
 
 VisitStatus = Literal["here", "moved"] | Outcome
@@ -85,21 +74,16 @@ VisitStatus = Literal["here", "moved"] | Outcome
 
 @dataclass(frozen=True)
 class Visit:
-    """One participation: a session of a panel, or one unit of somebody whom no panel counts.
-
-    ``registration`` is what Mephisto knows the visitor's page by; ``agent_id`` is of their unit, None before they had one.
-    ``began`` and ``ended`` are seconds since the epoch. ``panel_status``: the panel's own word, as its list had it when
-    that was read last; None: no list had the session.
-    """
+    """One participation. Times are seconds since the epoch."""
 
     visit_id: int
     arrival: Arrival
-    registration: str
+    registration: str  # what Mephisto knows the visitor's page by
     status: VisitStatus
     began: float
     ended: float | None = None
-    agent_id: str | None = None
-    panel_status: str | None = None
+    agent_id: str | None = None  # None before they had a unit
+    panel_status: str | None = None  # the panel's own word in the list read last
 
     @property
     def worker_name(self) -> str:
@@ -148,3 +132,108 @@ class NoSite:
 def instead_of_returning(text: str, what: str) -> str:
     """Words for a rater who is asked to do something else than to return the task, in the language in force."""
     return text.replace(t(TAKE_ANEW), what).replace(t(RETURN_THE_TASK), what)
+
+
+Stage = Literal["arrives", "looks", "registers", "unserved"]
+"""The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The database
+knows them, and no practice has begun. Mephisto found no unit for them."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why somebody cannot take part now."""
+
+    kind: str  # the reason in a word, as it is stored and counted
+    why: str  # the truth, for researchers; logged
+    words: str  # what the rater reads, with its ``title``; without one, the page has its own
+    title: str | None = None
+    passes: bool = False  # the reason may be over in a minute, so that the rater may come back
+    outcome: Outcome | None = "screened_out"  # what a panel is told; None: nothing, for the rater stays and tries again
+    redirect: Redirect | None = None  # where the rater goes, where the crowd has said so already
+    try_again_s: float | None = None  # after so many seconds the page asks again by itself
+    turns_away: bool = True  # False: they were asked something, or wait; nobody was sent away
+    more: Mapping[str, Any] = field(default_factory=dict)  # what else the page is told
+
+
+class Pages(Protocol):
+    """The pages that are open in a launch."""
+
+    @property
+    def provider(self) -> object: ...  # Mephisto's crowd provider
+    def is_open(self, registration: str) -> bool: ...  # whether the page of this registration has work to go on with
+    def release(self, registration: str) -> None: ...  # end the work of this registration: its rater gave it back
+    def has_another(self, worker_name: str) -> bool: ...  # whether the worker registers or practises on another page
+
+    def count_inside(self) -> tuple[int, int]:
+        """How many workers register, practise or work, and how many of them have no unit yet."""
+
+    def find_workers(self, worker_name: str) -> Sequence[Any]: ...  # Mephisto's workers whose page says this name
+
+
+class StudyState(Protocol):
+    """What rules ask a launch about its work. Workers go by Mephisto's ids."""
+
+    @property
+    def config(self) -> TaskConfig: ...  # its settings
+    @property
+    def unit_words(self) -> UnitWords: ...  # what a unit is called
+    @property
+    def presence(self) -> Presence: ...  # who is inside
+    @property
+    def remaining(self) -> int: ...  # units that are still to be done
+    @property
+    def paused(self) -> bool: ...  # whether nobody new may begin
+    @property
+    def left(self) -> Mapping[str, object]: ...  # worker → the unit that they were cut off from, and may go on with
+
+    def availability(self, worker: str) -> str:
+        """Whether the worker can begin: open, busy, done_all, all_taken, or interrupted."""
+
+    def can_resume(self, worker: str) -> bool:
+        """Whether the worker's next unit is one that was cut off, and no new one."""
+
+    def keeps_places(self, ahead: int = 0) -> bool:
+        """Whether all that is left is kept for now for workers who were cut off, or are ``ahead``."""
+
+    def went_on_without(self, worker: str) -> bool:
+        """Whether the worker was away for so long that their answers would come too late."""
+
+    def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
+        """Keep the worker from rating just these models."""
+
+
+@dataclass
+class Visitor:
+    """Somebody who asks to take part. Rules fill in what they find out."""
+
+    pages: Pages
+    data: dict[str, Any] = field(default_factory=dict)  # the crowd's part of a registration, as Mephisto gets it
+    shown: Shown = field(default_factory=lambda: Shown(frozenset()))  # what the browser showed of itself
+    agrees_to: object = None  # the consent text to which the page says yes, if any
+    stage: Stage = "arrives"  # how far they have come
+    worker: Any = None  # Mephisto's; None as long as nobody knows who they are
+    worker_name: str = ""  # as their page or their address says
+    known_as: str = ""  # by what they are known again while they wait outside
+    arrival: Arrival | None = None  # of somebody who came by a link
+    visits: Sequence[Visit] = ()  # the same person's, those that they claim, or go on with
+    vouched: bool = False  # the address itself is their secret, so that any browser may go on with it
+    at_work: bool = False  # their page has work to go on with
+    agreed: bool = False  # they have just agreed to the consent text
+    pseudonym: str = ""  # of ``worker``
+
+
+class Rule(ABC):
+    """One reason, or several of a kind, for which somebody may not take part. Asked by many threads at once."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("looks", "registers", "unserved")
+    """When it is asked; in the stages that stand here, there is a worker."""
+
+    @abstractmethod
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        """Why the visitor cannot take part now; None: this rule has nothing against it."""
+
+
+class PageRule(Rule):
+    """A rule that a page is asked before the database knows its worker."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("arrives",)

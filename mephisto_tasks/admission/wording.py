@@ -1,8 +1,7 @@
 """What a rater reads at the end of a unit, and why it ended: title and text.
 
 In braces: ``pay`` as configured, the fields of :class:`UnitWords`, and the names of ``OF_PAY``. Every text, and all that
-stands in a place of one, is in the catalogues of :mod:`parlai_humaneval.i18n`.
-"""
+stands in a place of one, is in the catalogues of :mod:`parlai_humaneval.i18n`."""
 
 from __future__ import annotations
 
@@ -18,14 +17,12 @@ OF_PAY = {
     "and_the_rest_paid": phrase(", and the {whole} that was under way is paid as a whole"),
     "too_paid": phrase(" and paid"),
     "still_paid": phrase("; you are paid for the whole set"),
-}
-"""What is said where work is paid, and left out where it is not."""
+}  # what is said where work is paid, and left out where it is not
 OF_PART: dict[Partial, str] = {
     "pro_rata": phrase(", and you are paid for the part that you did"),
     "full": phrase(", and you are paid for the whole {whole} if you rated any of it"),
     "none": "",
-}
-"""What is said of work that its rater left, in the place of ``part_paid``."""
+}  # what is said of work that its rater left, in the place of ``part_paid``
 
 THANKS = (phrase("Thank you!"), phrase("{complete} {pay}"))
 STOPPED = (
@@ -89,22 +86,18 @@ TAKE_ANEW = phrase("return the task and take it anew")
 
 @dataclass(frozen=True)
 class UnitWords:
-    """What a unit is called: ``complete`` (a sentence), ``whole`` (“set of six conversations”), ``one`` and ``many`` of what
-    units hold, ``begins``: said when the practice is over, ``counted``: what progress counts (read by researchers alone).
-    """
+    """What a unit is called."""
 
-    complete: str = phrase("Your conversation is complete and saved.")
-    whole: str = phrase("conversation")
-    one: str = phrase("conversation")
+    complete: str = phrase("Your conversation is complete and saved.")  # a sentence
+    whole: str = phrase("conversation")  # “set of six conversations”
+    one: str = phrase("conversation")  # of what units hold
     many: str = phrase("conversations")
-    begins: str = phrase("Now the real conversation begins.")
-    counted: str = "conversations"
-    number: int = 1
-    """Of what a unit holds."""
+    begins: str = phrase("Now the real conversation begins.")  # said when the practice is over
+    counted: str = "conversations"  # what progress counts; read by researchers alone
+    number: int = 1  # of what a unit holds
 
     @property
     def whole_in_words(self) -> str:
-        """All of a unit, in the language in force."""
         return t(self.whole, number=self.number)
 
 
@@ -120,10 +113,7 @@ def conversations(number: int) -> UnitWords:
 
 
 def filled(text: str, words: UnitWords, pay: str = "", *, is_paid: bool = True, partial: Partial = "pro_rata") -> str:
-    """A text above in the language in force, with its braces filled; where work is not paid, nothing is promised.
-
-    ``partial``: how work is paid that its rater left.
-    """
+    """A text above in the language in force, with its braces filled; where work is not paid, nothing is promised."""
     unit = {name: t(str(said)) for name, said in asdict(words).items()} | {"whole": words.whole_in_words}
     of_pay = {name: t(promise, **unit) if is_paid else "" for name, promise in OF_PAY.items()}
     of_pay["part_paid"] = t(OF_PART[partial], **unit) if is_paid else ""

@@ -1,16 +1,11 @@
-"""Settings → a study of finished dialogues. Everything that can go wrong with the settings goes wrong here.
-
-Items of a study of finished dialogues that no rater has judged: a judge can be asked about them as well.
-"""
+"""Settings → a study of finished dialogues; and its items that no rater has judged, for judges."""
 
 from __future__ import annotations
 
 import random
-import secrets
-import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,38 +14,21 @@ from pydantic import ValidationError
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
-from mephisto_tasks.annotation.display import masked, shown_dialogue, shown_item
-from mephisto_tasks.annotation.items import Gathered, compared, gather, own_dialogues, the_kind
+from mephisto_tasks.annotation.items import Gathered, compared, gather, is_of_people, own_dialogues, the_kind
 from mephisto_tasks.annotation.practice import PREFIX, GoldDeck, load_golds, unfit
-from mephisto_tasks.annotation.replay import CannotReplay, own_settings
-from mephisto_tasks.annotation.study import Study, open_items
+from mephisto_tasks.annotation.steps import masked, shown_dialogue, shown_item
+from mephisto_tasks.annotation.study import AnnotationStudy, open_items
+from mephisto_tasks.annotation.world import CannotReplay, own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import ORDERS
-from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.session.build import (
-    in_each_language,
-    instructions_of,
-    is_paid,
-    minutes_of,
-    nothing_to_do,
-    pay_in_words,
-    practice_pay,
-    restore_practice,
-    seconds_of,
-    study_presenter,
-    tries_in_words,
-    unfit_practice,
-    unprotected_languages,
-)
-from mephisto_tasks.session.display import settled
-from mephisto_tasks.session.resume import Difference, going_on, settings_that_differ
+from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
+from mephisto_tasks.session.page import settled
+from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.session.stopping_build import already_over, build_course, refuse_to_go_on_without
 from mephisto_tasks.storage.results import past_judgements
-from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
-from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
-from parlai_humaneval.allocation.item import Item
+from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
+from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
@@ -58,44 +36,45 @@ from parlai_humaneval.materials.practice import Practice, load_practice
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
 from parlai_humaneval.schema.records import JudgementRecord, Rated
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
+    from parlai_humaneval.judges.config import JudgeSpec
 
 
 THIRD_PARTY_SECONDS: dict[Show, float] = {"replay": 60 * ONE_DIALOGUE_MINUTES, "whole": 120, "turn": 40}
 """Of an item, where no plan knows its technique's: a replay takes as long as the dialogue did, the others are assumed."""
-OWN = "own"
-"""Metric of replays: whatever the dialogue's own rater was asked."""
+OWN = "own"  # metric of replays: whatever the dialogue's own rater was asked
 
 
-def build_study(
-    config: StaticConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
-) -> Study:
-    """The study that the settings describe, with what earlier launches of the same name did.
-
-    Models that are to talk first do so here, as far as their dialogues are missing.
-
-    Raises:
-        ConfigError, DataError, ZooError, NotEnough: each names the setting or file and what was expected.
-        NothingToDo: earlier launches already collected all.
-    """
-    task_config = _task_config(config, task)
-    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
+    """The study that the settings describe, with what earlier launches did; models that are to talk first do. Raises
+    ConfigError, DataError, ZooError, NotEnough: each names the setting or file; NothingToDo: all is collected."""
+    config, seed, data_dir, task_name = setup.config, setup.seed, setup.data_dir, setup.task_name
+    setup.task_config = _task_config(config, task)
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)
     config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
-    _check_replays(config, gathered)
-    practice = _practice(config, task_config, gathered)
+    try:
+        for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
+            own_settings(shown_dialogue(dialogue), config.reason_required)
+    except CannotReplay as error:
+        raise ConfigError(error) from error
+    practice = _practice(config, setup.task_config, gathered)
     if practice is None:
         config = config.model_copy(update={"onboarding_qualification": None})
-    golds = GoldDeck(_golds(config, task_config), config.golds_per_unit, seed)
+    setup.config = config
+    golds = GoldDeck(_golds(config, setup.task_config), config.golds_per_unit, seed)
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
-    closing = threading.Event()
-    course = _course(config, gathered, data_dir, task_name, seed, closing)
+    judge = judge_of(config)
+    course = setup.course(lambda: _asked(config, gathered), judge=f"{judge.name}@{judge.version}" if judge else "")
+    said: list[str] = []
+    if course is not None and judge is not None and not course.is_over:
+        course.predictions, said = _predicted(config, gathered, judge, data_dir, task_name)
     allocator = _allocator(config, gathered, course, seed)
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
@@ -106,78 +85,109 @@ def build_study(
         golds.note_shown(gold.worker, gold.item_id)
         if gold.judged:
             golds.note_judged(gold.session)
-    instructions = in_each_language(
-        config,
-        lambda: instructions_of(config, task_config, _values(config, unit, reward, currency), _flags(config, unit)),
-    )
+    instructions = setup.words(lambda: _values(config, unit), lambda: _unit_of(config, unit), _flags(config, unit))
     options = (spec.options for spec in specs)
-    presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk, names=models)
-    study = Study(
+    presenter = study_presenter(config.replies, options, compared=config.hides_ai_talk)
+    study = AnnotationStudy(
         config=config,
         seed=seed,
         practice=practice,
         draws_markdown=config.replies.appearance == "markdown",
-        is_paid=is_paid(config, reward),
+        is_paid=setup.is_paid,
         acquainted={judgement.worker for judgement in past},
-        minutes=minutes_of(config, seconds_of(config) or THIRD_PARTY_SECONDS.get(config.show), unit),
+        minutes=setup.minutes(unit, THIRD_PARTY_SECONDS.get(config.show)),
         instructions=next(iter(instructions.values())),
         instructions_in=instructions,
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
         course=course,
-        closing=closing,
+        closing=setup.closing,
         golds=golds,
         presenter=presenter,
-        remarks=[
-            *_remarks(config, whole),
-            *unprotected_languages(config, presenter),
-        ],
+        once_open=lambda: presenter.prepare(sorted(models)),
+        remarks=[*_remarks(config, whole), *said, *unprotected_languages(config, presenter)],
     )
-    steered = study.steer(ORDERS.read(data_dir, task_name))
-    _take_up_left(study, data_dir, task_name)
-    restore_practice(study, data_dir, task_name)
-    if course is not None and course.is_over:
-        raise already_over(task_name, course.standing())
-    if allocator.remaining == 0:
-        more = "judgements_per_item=… or judgements_per_group=…"
-        raise nothing_to_do(task_name, "all judgements", more, steered)
-    return study
+    now = config.model_dump(mode="json")
+
+    def differences(left: CutOff) -> Iterator[Difference]:
+        for beginning in left.beginnings if open_items(left) else []:
+            yield from settings_that_differ(beginning.settings, now, APART)
+
+    more = "judgements_per_item=… or judgements_per_group=…"
+    return setup.finish(study, study.can_go_on, differences, "all judgements", more)
 
 
-def _course(
-    config: StaticConfig, gathered: Gathered, data_dir: Path, task_name: str, seed: int, closing: threading.Event
-) -> Course | None:
-    if not config.is_decided:
-        refuse_to_go_on_without(data_dir, task_name)
-        return None
-    groups = list(dict.fromkeys(item.cell.models for item in gathered.items))
+def _asked(config: StaticConfig, gathered: Gathered) -> tuple[list[str], list[tuple[str, ...]], str]:
+    """Of a study that ends when it is decided: its models, the groups of them, and the kind of their dialogues."""
+    groups = list(dict.fromkeys(item.cell.models for item in gathered.items if not is_of_people(item)))
     try:
-        kind = the_kind(gathered.items)
+        return compared(config, groups), groups, the_kind(gathered.items)
     except ValueError as error:
         raise ConfigError(error) from error
-    return build_course(
-        config,
-        data_dir,
-        task_name,
-        models=compared(config, groups),
-        groups=groups,
-        setting=kind,
-        seed=seed,
-        closing=closing,
-    )
+
+
+def judge_of(config: StaticConfig) -> JudgeSpec | None:
+    """The judge whose predictions are to be taken off what raters say. Raises ConfigError, ZooError."""
+    if not config.judge:
+        return None
+    from parlai_humaneval.judges.config import JudgeError, load_judge
+
+    try:
+        judge = load_judge(resolve_file(config.judge, Path()))
+    except JudgeError as error:
+        raise ConfigError(error) from error
+    if config.judge_max_cost is not None and judge.price is None:
+        raise ConfigError(
+            f"{config.judge} says no price, so that judge_max_cost cannot be kept",
+            try_="add price_per_1k: {prompt: …, completion: …}",
+        )
+    return judge
+
+
+def _predicted(
+    config: StaticConfig, gathered: Gathered, judge: JudgeSpec, data_dir: Path, task_name: str
+) -> tuple[dict[str, tuple[str, float]], list[str]]:
+    """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
+    Raises ConfigError, ZooError."""
+    from mephisto_tasks.annotation.judging import Study as Judged
+    from mephisto_tasks.annotation.judging import ask, predictions
+    from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
+    from parlai_humaneval.judges.config import JudgeError
+    from parlai_humaneval.judges.questions import CannotJudge
+
+    records = _as_records(config, gathered, gathered.items, task_name)
+    try:
+        with only_judging(data_dir, task_name):
+            judged = Judged.of_items(data_dir, task_name, judge, records)
+            ran = ask(judged, config.judge_max_cost)
+    except (JudgeError, CannotJudge, JudgingElsewhere) as error:
+        raise ConfigError(error) from error
+    if ran.stopped == "failed":
+        raise ConfigError(
+            f"judge {judge.name} gave no replies ({'; '.join(ran.failures)})",
+            try_="mend that and launch again, which asks what is missing, or leave judge out",
+        )
+    foretold = predictions(judged)
+    lacking = len(records) - len(foretold)
+    nothing = f"Judge {judge.name} has said nothing of {counted(lacking, 'pairing')}: they count as raters judge them."
+    return foretold, [nothing] if lacking else []
 
 
 def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, seed: int) -> ItemAllocator:
     if course is not None:
+        people = [item for item in gathered.items if is_of_people(item)]
         return DrawnItemAllocator(
             course,
-            gathered.items,
+            [item for item in gathered.items if not is_of_people(item)],
+            people,
             cap=course.rule.max_dialogues,
             per_unit=config.items_per_unit,
+            people_per_unit=min(len(people), round(config.human_share * config.items_per_unit)),
             per_worker_and_cell=config.items_per_worker_and_group,
             group_once=config.workers.pair_once,
             seed=seed,
+            by_lot=bool(course.rule.judge),
         )
     return ItemAllocator(
         gathered.items,
@@ -188,19 +198,6 @@ def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, 
         group_once=config.workers.pair_once,
         seed=seed,
     )
-
-
-def _take_up_left(study: Study, data_dir: Path, task_name: str) -> None:
-    now = study.config.model_dump(mode="json")
-
-    def differences(left: CutOff) -> Iterator[Difference]:
-        for beginning in left.beginnings if open_items(left) else []:
-            yield from settings_that_differ(beginning.settings, now, APART)
-
-    units = {
-        worker: left for worker, left in cut_off_units(data_dir, task_name).items() if study.can_go_on(worker, left)
-    }
-    study.left.update(going_on(units, differences, anew=study.config.cut_off == "anew"))
 
 
 def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec]:
@@ -251,16 +248,6 @@ def _task_config(config: StaticConfig, task: str) -> Path:
     return task_dir(config.technique) / "task_config"
 
 
-def _check_replays(config: StaticConfig, gathered: Gathered) -> None:
-    if config.show not in ("replay", "turn"):
-        return
-    try:
-        for dialogue in gathered.dialogues:
-            own_settings(shown_dialogue(dialogue), config.reason_required)
-    except CannotReplay as error:
-        raise ConfigError(error) from error
-
-
 def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Practice | None:
     metric: str | None = config.metric
     if metric == OWN:
@@ -296,17 +283,13 @@ def _golds(config: StaticConfig, task_config: Path) -> Practice | None:
     return golds
 
 
-def _values(config: StaticConfig, items: int, reward: float, currency: str) -> dict[str, str]:
+def _values(config: StaticConfig, items: int) -> dict[str, str]:
     questions = asking.asked(config)
     return {
         "question": t(questions[0].text) if questions else "",
         "items": str(items),
         "judgements": str(config.judgements_per_item),
         "units": str(config.units_per_worker or ""),
-        "min_reason_words": str(config.min_reason_words),
-        "tries": tries_in_words(config),
-        "practice_pay": practice_pay(config, currency),
-        "pay": pay_in_words(config, reward, currency, _unit_of(config, items)),
     }
 
 
@@ -318,8 +301,8 @@ def _unit_of(config: StaticConfig, items: int) -> str:
     return t("set of {number} conversations", number=items)
 
 
-def _flags(config: StaticConfig, items: int) -> set[str]:
-    flags = {
+def _flags(config: StaticConfig, items: int) -> Mapping[str, bool]:
+    return {
         "reasons": config.reason_required and config.show in ("pair", "replay"),
         "several_items": items > 1,
         "self_chat": config.setting == "self_chat",
@@ -332,7 +315,6 @@ def _flags(config: StaticConfig, items: int) -> set[str]:
         "scales": config.show == "whole",
         "ties": config.ties and config.show == "turn",
     }
-    return {name for name, true in flags.items() if true}
 
 
 FORMS = ("pair", "segment")
@@ -341,20 +323,8 @@ FORMS = ("pair", "segment")
 def unjudged(
     records: Sequence[Rated], data_dir: Path, task_name: str, number: int, known: Collection[str], seed: int
 ) -> list[JudgementRecord]:
-    """``number`` items of the study that stand in none of ``records``, drawn by ``seed``, as records without answers.
-
-    Args:
-        records: of the study's raters; the newest has its settings.
-        data_dir: of the study.
-        task_name: of the study.
-        number: how many; fewer where there are no more.
-        known: items that were drawn before.
-        seed: of the draw.
-
-    Raises:
-        ConfigError: the study has no items, as its raters talked to the models; or its settings are of another version.
-        DataError: its dialogues are not there any more.
-    """
+    """``number`` items that stand neither in ``records`` nor in ``known``, drawn by ``seed``, as records without
+    answers. Raises ConfigError: raters talked to models; other settings; DataError: dialogues are gone."""
     judgements = [record for record in records if isinstance(record, JudgementRecord)]
     config = _settings(judgements[-1] if judgements else None)
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)

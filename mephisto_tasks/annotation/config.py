@@ -1,7 +1,4 @@
-"""The settings of a task on finished dialogues: what is shown, what is asked, and who gets how much of it.
-
-And which of them go together.
-"""
+"""The settings of a task on finished dialogues: what is shown and asked, who gets how much."""
 
 from __future__ import annotations
 
@@ -12,13 +9,12 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
-from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.sources import PACKAGED
-from parlai_humaneval.display.settings import ReplyLooks
-from parlai_humaneval.techniques.criteria import dimensions_for
-from parlai_humaneval.techniques.questions import feature_question, pair_question
+from parlai_humaneval.display.presenter import ReplyDisplay
+from parlai_humaneval.techniques.questions import dimensions_for, feature_question, pair_question
 
 Pair = tuple[str, str]
 Show = Literal["pair", "segment", "replay", "turn", "whole"]
@@ -83,7 +79,7 @@ class StaticConfig(TaskConfig):
     many a difference takes. With ``stop=decided`` nobody asks for a number."""
     judgements_per_item: int = Field(default=1, ge=1, le=100)
     """People who judge the same item. Two or more show how far people agree; with one, more items are seen for the same
-    money."""
+    money. A pair of dialogues is judged once."""
     items_per_unit: int = Field(default=5, ge=1, le=100)
     """Items that a rater judges one after another. More save practice and waiting; people tire of many."""
     units_per_worker: int | None = Field(default=None, ge=1)
@@ -121,7 +117,7 @@ class StaticConfig(TaskConfig):
     batch_size: int = Field(default=32, ge=1, le=1024)
     """With ``generate``: dialogues that advance together. More are quicker on a GPU, and need more of its memory."""
 
-    replies: ReplyLooks = Field(default_factory=ReplyLooks)
+    replies: ReplyDisplay = Field(default_factory=ReplyDisplay)
     """How what models said looks."""
 
     @property
@@ -131,108 +127,89 @@ class StaticConfig(TaskConfig):
 
     @model_validator(mode="after")
     def _consistent(self) -> StaticConfig:
-        for rule in (_groups, _sources, _segments, _scales, _golds, _questions, _replies, _stopping):
+        for rule in (_groups, _sources, _segments, _asked, _stopping):
             rule(self)
         self.check_blocking()
         return self
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs of models as configured, or every two of ``models``."""
         if self.groups:
             return [(first, second) for first, second in self.groups]
         return list(combinations(self.models, 2))
 
     def model_names(self) -> list[str]:
-        """Every model that is named, once, in order of mention."""
         return list(dict.fromkeys([*self.models, *(name for group in self.groups for name in group)]))
 
 
-def _replies(config: StaticConfig) -> None:
-    if config.replies.filter == "block":
-        raise InvalidValue(
-            "replies.filter=block has a model asked again, but these dialogues are finished",
-            try_="say replies.filter=mask",
-        )
-
-
 def _groups(config: StaticConfig) -> None:
-    if len(set(config.models)) < len(config.models):
-        raise ValueError(f"a model stands twice in models: {', '.join(config.models)}")
+    twice = f"a model stands twice in models: {', '.join(config.models)}"
+    refuse(len(set(config.models)) < len(config.models), twice)
     for group in config.groups:
-        if len(group) != 2 or len(set(group)) != 2:
-            raise ValueError(f"groups are pairs of two different models, such as [[a,b],[a,c]]; got {group}")
-    sets = [frozenset(group) for group in config.groups]
-    if len(set(sets)) < len(sets):
-        raise ValueError("the same two models stand twice among the groups; each pair is compared once")
-    if config.show == "pair" and len(config.models) == 1 and not config.groups:
-        raise ValueError("comparing needs two models or more ('models=[a,b]'); one named")
+        pairs = f"groups are pairs of two different models, such as [[a,b],[a,c]]; got {group}"
+        refuse(len(group) != 2 or len(set(group)) != 2, pairs)
+    different = {frozenset(group) for group in config.groups}
+    same = "the same two models stand twice among the groups; each pair is compared once"
+    refuse(len(different) < len(config.groups), same)
+    alone = config.show == "pair" and len(config.models) == 1 and not config.groups
+    refuse(alone, "comparing needs two models or more ('models=[a,b]'); one named")
 
 
 def _sources(config: StaticConfig) -> None:
-    if config.generate:
-        if not config.model_names():
-            raise ValueError(f"generate={config.generate} needs the models that are to talk: 'models=[a,b]'")
-        if config.generate == "pairs" and len(config.model_names()) < 2:
-            raise ValueError("generate=pairs needs two models or more ('models=[a,b]')")
-        if config.show in ("replay", "turn") or (config.show, config.generate) == ("pair", "pairs"):
-            raise ValueError(f"show={config.show} does not go with generate={config.generate}")
-    elif not config.dialogues:
-        raise InvalidValue(
-            "there is nothing to judge",
-            try_="name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
-            "out, 'dialogues=[packaged]' are samples",
-        )
-    if config.show in ("replay", "turn") and any(
-        not (entry == PACKAGED or (isinstance(entry, dict) and "task" in entry)) for entry in config.dialogues
-    ):
-        raise InvalidValue(
-            f"show={config.show} needs dialogues that were rated", try_="name live tasks, 'dialogues=[{task: NAME}]'"
-        )
-    if config.human_share and not config.human_dialogues:
-        raise ValueError("human_share needs human_dialogues: files of dialogues between two people, or packaged")
-    if (config.human_dialogues or config.human_share) and config.show != "segment":
-        raise ValueError("human_dialogues are mixed among segments only (show=segment)")
+    show, makes, names = config.show, config.generate, config.model_names()
+    is_rated = show in ("replay", "turn")
+    refuse(makes and not names, f"generate={makes} needs the models that are to talk: 'models=[a,b]'")
+    refuse(makes == "pairs" and len(names) < 2, "generate=pairs needs two models or more ('models=[a,b]')")
+    apart = makes and (is_rated or (show, makes) == ("pair", "pairs"))
+    refuse(apart, f"show={show} does not go with generate={makes}")
+    refuse(
+        not makes and not config.dialogues,
+        "there is nothing to judge",
+        "name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
+        "out, 'dialogues=[packaged]' are samples",
+    )
+    files = [one for one in config.dialogues if not (one == PACKAGED or (isinstance(one, dict) and "task" in one))]
+    named = "name live tasks, 'dialogues=[{task: NAME}]'"
+    refuse(is_rated and files, f"show={show} needs dialogues that were rated", named)
+    people = "human_share needs human_dialogues: files of dialogues between two people, or packaged"
+    refuse(config.human_share and not config.human_dialogues, people)
+    mixed = (config.human_dialogues or config.human_share) and show != "segment"
+    refuse(mixed, "human_dialogues are mixed among segments only (show=segment)")
 
 
 def _segments(config: StaticConfig) -> None:
     lengths = config.segment_lengths
     if config.show != "segment":
-        if lengths or config.features:
-            raise ValueError("segment_lengths and features go with show=segment")
+        refuse(lengths or config.features, "segment_lengths and features go with show=segment")
         return
-    if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
-        raise ValueError(f"segment_lengths are different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
+    wrong = not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths)
+    refuse(wrong, f"segment_lengths are different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
     longest = max(lengths) + config.seed_exchanges
-    if config.generate and config.exchanges < longest:
-        raise InvalidValue(
-            f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the "
-            f"models hold dialogues of {config.exchanges}",
-            try_="raise exchanges",
-        )
+    refuse(
+        config.generate and config.exchanges < longest,
+        f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the "
+        f"models hold dialogues of {config.exchanges}",
+        "raise exchanges",
+    )
     for name in config.features:
         feature_question(name)
 
 
-def _scales(config: StaticConfig) -> None:
+def _asked(config: StaticConfig) -> None:
+    show, pair = config.show, config.show == "pair"
     dimensions_for(config.scales)
-    if config.show == "whole" and not config.scales:
-        raise ValueError("show=whole needs scales to rate a dialogue on, such as [coherence,overall]")
-    if config.scales and config.show != "whole":
-        raise ValueError("scales go with show=whole")
-
-
-def _golds(config: StaticConfig) -> None:
-    if config.golds_per_unit and config.show not in ("pair", "segment"):
-        raise ValueError("attention checks (golds_per_unit) exist for pairs and segments only")
-    if config.judgements_per_item > 1 and config.show == "pair":
-        raise InvalidValue("a pair of dialogues is judged once", try_="ask for more with judgements_per_group")
-    if config.judgements_per_group and config.show != "pair":
-        raise ValueError("judgements_per_group goes with show=pair; elsewhere every item gets judgements_per_item")
-
-
-def _questions(config: StaticConfig) -> None:
-    if config.show == "pair" and not config.question:
-        pair_question(config.metric)
+    scales = "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"
+    refuse(show == "whole" and not config.scales, scales)
+    refuse(config.scales and show != "whole", "scales go with show=whole")
+    golds = "attention checks (golds_per_unit) exist for pairs and segments only"
+    refuse(config.golds_per_unit and show not in ("pair", "segment"), golds)
+    more = "ask for more with judgements_per_group"
+    refuse(config.judgements_per_item > 1 and pair, "a pair of dialogues is judged once", more)
+    every = "judgements_per_group goes with show=pair; elsewhere every item gets judgements_per_item"
+    refuse(config.judgements_per_group and not pair, every)
+    if pair and not config.question:
+        pair_question(config.metric, config.technique)
+    again = "replies.filter=block has a model asked again, but these dialogues are finished"
+    refuse(config.replies.filter == "block", again, "say replies.filter=mask")
 
 
 def _stopping(config: StaticConfig) -> None:
@@ -240,33 +217,46 @@ def _stopping(config: StaticConfig) -> None:
     if not config.is_decided:
         config.check_stopping([], [], [])
         return
-    if config.show != "pair":
-        raise InvalidValue(
-            f"stop=decided decides which of two models is better, and show={config.show} shows no two "
-            "dialogues side by side",
-            try_="launch pw_dialog or self_chat, or leave stop out",
-        )
-    if config.units_per_worker not in (None, 1):
-        raise InvalidValue(
-            "stop=decided draws all that a worker judges when they come, so that each has one unit",
-            try_="leave units_per_worker out, and say how much is in it with items_per_unit",
-        )
+    refuse(
+        config.show not in ("pair", "segment"),
+        "stop=decided takes raters for independent, and dialogues that are rated once more have several raters each, who "
+        "all see what is good or bad in them: equal models would be called different far too often",
+        "launch pw_dialog or spot_the_bot, or leave stop out",
+    )
+    refuse(
+        config.units_per_worker not in (None, 1),
+        "stop=decided draws all that a worker judges when they come, so that each has one unit",
+        "say units_per_worker=1, and how much is in it with items_per_unit",
+    )
+    refuse(
+        config.judgements_per_item > 1,
+        "stop=decided takes raters for independent, and those of one dialogue all see what is good or bad in it",
+        "say judgements_per_item=1, and have more dialogues instead: num_dialogues=…",
+    )
+    refuse(
+        config.judge and config.show != "pair",
+        "a judge helps to decide only where finished dialogues are compared",
+        "leave judge out, or launch pw_dialog or self_chat",
+    )
     if config.model_names():
         config.check_stopping(config.model_names(), config.pairs(), [config.setting])
     if config.generate and not config.dialogues:
-        check_cap(config, dict.fromkeys(config.pairs(), (config.num_dialogues, config.num_dialogues)))
+        made = config.num_dialogues
+        check_cap(config, dict.fromkeys(config.pairs(), (made, 1 if config.show == "segment" else made)))
 
 
 def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
-    """Raise where some pair could run out of dialogues before the cap.
-
-    All judgements may be of the pair that is decided last. ``dialogues``: how many there are of either model of each pair.
-
-    Raises:
-        ValueError: says how many judgements can be had.
-    """
+    """Raise ValueError where some pair could run out of dialogues (so many of either model; so many, and 1, where they
+    are of both) before the cap: all judgements may be of the pair that is decided last."""
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
+    if cap > possible and config.show == "segment":
+        how = f"num_dialogues={cap}" if config.generate else f"{cap} of each two models are enough"
+        raise ValueError(
+            f"max_dialogues is {cap}, and {' and '.join(fewest)} hold {possible} dialogues with each other, each of which "
+            f"is judged once. All judgements may be needed for the pair that is decided last, so say "
+            f"max_dialogues={possible} or less, or have more dialogues: {how}"
+        )
     if cap > possible:
         each = math.isqrt(cap - 1) + 1
         how = f"num_dialogues={each}" if config.generate else f"{each} of each model are enough"

@@ -1,12 +1,10 @@
-"""The dialogues of a study, from files, tasks and models that talk first; the items that are made of them; a unit's plan.
-
-:func:`check_dialogues` says which dialogues a study needs that stops when it is decided (``stop=decided``).
-"""
+"""The dialogues of a study, from files, tasks and models that talk first; the items made of them; a unit's plan."""
 
 from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -14,13 +12,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.annotation.config import Pair, StaticConfig, check_cap
+from mephisto_tasks.annotation.config import StaticConfig, check_cap
+from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.errors import InvalidValue, reworded
 from parlai_humaneval._util.terminal import counting
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item
+from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.pairing import (
     NotEnough,
     dialogues_of_pairs,
@@ -31,16 +29,15 @@ from parlai_humaneval.allocation.pairing import (
     turn_items,
     whole_items,
 )
-from parlai_humaneval.cli.model_options import placed
+from parlai_humaneval.cli.options import placed
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.sources import load_sources
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
-from parlai_humaneval.schema.records import DialogueRecord, ShownDialogue
+from parlai_humaneval.schema.records import DialogueRecord
 
-SELF_CHATS = "self_chats"
-"""Folder, in the data directory, of the dialogues that models hold before a launch."""
+SELF_CHATS = "self_chats"  # folder, in the data directory, of the dialogues that models hold before a launch
 
 
 @dataclass(frozen=True)
@@ -58,12 +55,7 @@ class Gathered:
 
 
 def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
-    """Everything to judge.
-
-    Raises:
-        DataError, ZooError: a file or a model that cannot be used.
-        ConfigError: models without dialogues, or fewer than are asked for; the message says how many are possible.
-    """
+    """Everything to judge. Raises DataError, ZooError; ConfigError: no dialogues of models, or too few."""
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), fitting)
     for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
@@ -73,11 +65,26 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         items = _items(config, dialogues, people, seed)
     except NotEnough as error:
         raise ConfigError(error) from error
-    items = [
-        _with_judged(config, item, {dialogue.dialogue_id: dialogue for dialogue in dialogues}, seed) for item in items
-    ]
+    if config.show in ("replay", "turn", "whole"):
+        by_id = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
+        items = [_with_judged(config, item, by_id, seed) for item in items]
     used = {name for item in items for name in item.dialogues}
     return Gathered([dialogue for dialogue in [*dialogues, *people] if dialogue.dialogue_id in used], items)
+
+
+def pairings(config: StaticConfig, data_dir: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """Dialogues of each pair's two models (of both together, and 1, where they talk to each other), as far as that is
+    known before a launch: empty where none are named, or none are there yet. Raises DataError."""
+    if config.generate and not config.dialogues:
+        each = config.num_dialogues
+        return dict.fromkeys(config.pairs(), (each, 1 if config.show == "segment" else each))
+    if config.show != "pair" or config.generate or samples.PACKAGED in config.dialogues:
+        return {}
+    try:
+        dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), samples.with_a_model)
+        return dialogues_of_pairs(dialogues, _pairs(config, dialogues))
+    except (ConfigError, NotEnough):
+        return {}  # a study may be registered before they are held
 
 
 def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
@@ -100,13 +107,8 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
     pairs = pairs_of(config.model_names(), pairs=config.generate == "pairs")
-    folder = (
-        data_dir
-        / SELF_CHATS
-        / hashlib.sha256(
-            (settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings)).encode()
-        ).hexdigest()[:12]
-    )
+    made_by = settings.model_dump_json(exclude={"num_dialogues"}) + fingerprint(settings)
+    folder = data_dir / SELF_CHATS / hashlib.sha256(made_by.encode()).hexdigest()[:12]
     wanted = len(pairs) * config.num_dialogues
     with counting(f"Models talk first ({', '.join(config.model_names())})", wanted, "dialogues") as count_to:
         done: dict[Path, int] = {}
@@ -124,15 +126,9 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
 
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
-    if config.show not in ("replay", "turn", "whole"):
-        return item
-    shown = [dialogues[name] for name in item.dialogues]
-    return replace(
-        item,
-        judged=tuple(
-            judged_speaker(dialogue, config.judged_speaker, seed) if dialogue.models else None for dialogue in shown
-        ),
-    )
+    shown, speaker = [dialogues[name] for name in item.dialogues], config.judged_speaker
+    judged = tuple(judged_speaker(dialogue, speaker, seed) if dialogue.models else None for dialogue in shown)
+    return replace(item, judged=judged)
 
 
 def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
@@ -148,29 +144,22 @@ def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
 
 
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
+    times, sample = config.judgements_per_item, config.sample
     match config.show:
         case "pair":
             return _pair_items(config, dialogues, seed)
         case "segment":
-            bots = [
-                dialogue for dialogue in dialogues if not config.models or set(dialogue.models) <= set(config.models)
-            ]
-            return segment_items(
-                bots,
-                people,
-                config.segment_lengths,
-                config.human_share,
-                config.judgements_per_item,
-                config.metric,
-                seeded=config.seed_exchanges,
-                seed=seed,
-            )
+            bots = [one for one in dialogues if not config.models or set(one.models) <= set(config.models)]
+            lengths, share, metric = config.segment_lengths, config.human_share, config.metric
+            if config.is_decided:
+                return [*_contests(config, bots, seed), *_of_people(config, people, seed)]
+            return segment_items(bots, people, lengths, share, times, metric, seeded=config.seed_exchanges, seed=seed)
         case "replay":
-            return replay_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+            return replay_items(dialogues, times, sample=sample, seed=seed)
         case "turn":
-            return turn_items(dialogues, config.judgements_per_item, sample=config.sample, seed=seed)
+            return turn_items(dialogues, times, sample=sample, seed=seed)
         case "whole":
-            return whole_items(dialogues, config.judgements_per_item, config.metric, sample=config.sample, seed=seed)
+            return whole_items(dialogues, times, config.metric, sample=sample, seed=seed)
 
 
 def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> list[Item]:
@@ -178,7 +167,8 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     if config.is_decided:
         there = dialogues_of_pairs(dialogues, groups)
         try:
-            check_dialogues(config, there)
+            config.check_stopping(compared(config, list(there)), list(there), [config.setting])
+            check_cap(config, there)
         except ValueError as error:
             raise ConfigError(error) from error
     items = pair_items(
@@ -191,6 +181,46 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         seed=seed,
     )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
+
+
+def _contests(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) -> list[Item]:
+    """A segment of each dialogue of two models, of any of the lengths, so that nobody judges what another one has seen.
+    Raises ConfigError: too few dialogues, or of other speakers."""
+    chance, of_dialogue = random.Random(f"lengths:{seed}"), dict[str, list[Item]]()
+    for item in _segments(config, dialogues, seed):
+        of_dialogue.setdefault(item.dialogues[0], []).append(item)
+    there = Counter(segments[0].cell.models for segments in of_dialogue.values())
+    try:
+        for models in there:
+            refuse(
+                HUMAN in models or len(set(models)) < 2,
+                "stop=decided compares two models that talk to each other, and there are dialogues of "
+                f"{' and '.join(models)}",
+                "name dialogues between two models, or have them talk: generate=pairs",
+            )
+        config.check_stopping(compared(config, list(there)), list(there), [config.setting])
+        check_cap(config, {(first, second): (number, 1) for (first, second), number in there.items()})
+    except ValueError as error:
+        raise ConfigError(error) from error
+    return [chance.choice(segments) for segments in of_dialogue.values()]
+
+
+def _of_people(config: StaticConfig, people: Sequence[Dialogue], seed: int) -> list[Item]:
+    """Segments of dialogues between people, which are no evidence, for as many raters as come."""
+    longest = max(config.segment_lengths) + config.seed_exchanges
+    long = [dialogue for dialogue in people if dialogue.exchanges >= longest] if config.human_share else []
+    every = config.max_dialogues or 1
+    return [replace(item, wanted=every) for item in (_segments(config, long, seed) if long else [])]
+
+
+def _segments(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) -> list[Item]:
+    lengths, metric = config.segment_lengths, config.metric
+    return segment_items(dialogues, [], lengths, 0.0, 1, metric, seeded=config.seed_exchanges, seed=seed)
+
+
+def is_of_people(item: Item) -> bool:
+    """Whether no model speaks in what is judged."""
+    return set(item.cell.models) == {HUMAN}
 
 
 def _by_kind(items: list[Item], dialogues: Mapping[str, Dialogue]) -> list[Item]:
@@ -230,11 +260,8 @@ def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> d
 
 
 class PlannedItem(BaseModel):
-    """An item of the study, or an attention check (``gold``: its number in the file, from 1).
-
-    ``swapped``: the first dialogue stands on the right. ``visit``: the one that drew it, where that is not the one that the
-    unit was planned for.
-    """
+    """An item, or an attention check (``gold``: its number in the file, from 1). ``swapped``: the first dialogue stands
+    on the right. ``visit``: the one that drew it, where that is another than the plan's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -246,12 +273,8 @@ class PlannedItem(BaseModel):
 
 
 class BatchPlan(BaseModel):
-    """The items of a unit; where it goes on under a plan of its own, those that were left.
-
-    ``session`` is its name in records, ``name`` that of the visit that it was planned for. ``wanted``: ordinary items of the
-    whole unit, ``done``: those of them judged before that; ``number``: place of the first of ``items``, ``numbers``: of the
-    last.
-    """
+    """The items of a unit that are still to be judged. ``session``: its name in records, ``name``: of its visit.
+    ``wanted`` ordinary items in all, ``done`` before; ``number``, ``numbers``: places of the first and last."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -266,15 +289,11 @@ class BatchPlan(BaseModel):
     language: str = ""
 
     def judgement_id(self, index: int) -> str:
-        """Of the item that stands at an index."""
         return f"{self.items[index].visit or self.name}-{self.number + index}"
 
     def without(self, lost: Mapping[str, str | None], visit: str) -> BatchPlan:
-        """The same plan where items were ``lost`` to others, or attention checks are asked no more: each with what stands in
-        its place, None for nothing.
-
-        None after the first of them has begun; the ``visit`` names them, so that none is taken for what began there.
-        """
+        """The same plan where items were ``lost``: each with what stands in its place, None for nothing. The ``visit``
+        names those from the first such on, so that none is taken for what began there."""
         items: list[PlannedItem] = []
         fewer = 0
         changed = False
@@ -290,26 +309,6 @@ class BatchPlan(BaseModel):
         return self.model_copy(update={"items": items, "numbers": numbers, "wanted": self.wanted - fewer})
 
 
-@dataclass(frozen=True)
-class ItemToJudge:
-    """An item as it goes to one rater; see :class:`~parlai_humaneval.schema.records.JudgementRecord`.
-
-    ``turn``: the turn whose replies are ranked, where that is asked.
-    """
-
-    judgement_id: str
-    item_id: str
-    group: tuple[str, ...]
-    setting: str
-    dialogues: list[ShownDialogue]
-    seed: int
-    session: str
-    number: int
-    numbers: int
-    expected: dict[str, str] | None = None
-    turn: int | None = None
-
-
 def plan_batch(
     *,
     session: str,
@@ -322,21 +321,8 @@ def plan_batch(
     seed: int,
     golds_done: int = 0,
 ) -> BatchPlan:
-    """Attention checks fall among the items at random, sides are swapped at random; all hangs on ``seed`` and ``name``.
-
-    None is the first of a unit: somebody who leaves after a check has judged something by then, and goes on later.
-
-    Args:
-        session: the unit's name in records.
-        name: of this visit.
-        item_ids: in the order in which they were drawn.
-        golds: numbers of the attention checks.
-        done: items judged in earlier visits.
-        wanted: items of the whole unit.
-        swap: whether there are two sides.
-        seed: the study's.
-        golds_done: attention checks judged in earlier visits.
-    """
+    """Attention checks (``golds``) fall among the items, and sides are swapped, by ``seed`` and ``name``. No check is
+    the first of a unit: somebody who leaves after it has judged something, and goes on later."""
     chance = random.Random(f"batch:{seed}:{name}")
     judged = done + golds_done
     first = 0 if judged else 1
@@ -358,30 +344,13 @@ def plan_batch(
     )
 
 
-def check_dialogues(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -> None:
-    """Raise where the dialogues that are there are not those of such a study.
-
-    ``dialogues``: how many there are of either model, for each pair that is compared.
-
-    Raises:
-        ValueError: says what to do.
-    """
-    pairs = list(dialogues)
-    config.check_stopping(compared(config, pairs), pairs, [config.setting])
-    check_cap(config, dialogues)
-
-
 def compared(config: StaticConfig, groups: Sequence[Sequence[str]]) -> list[str]:
     """The models of the study, in the same order in every launch, in whatever order their dialogues come."""
     return config.model_names() or sorted({model for group in groups for model in group})
 
 
 def the_kind(items: Sequence[Item]) -> str:
-    """Of which kind the dialogues are, such as self_chat.
-
-    Raises:
-        InvalidValue: they are of several kinds.
-    """
+    """Of which kind the dialogues are, such as self_chat. Raises InvalidValue: they are of several kinds."""
     kinds = sorted({item.cell.setting for item in items})
     if len(kinds) > 1:
         raise InvalidValue(

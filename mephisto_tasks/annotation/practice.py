@@ -1,7 +1,4 @@
-"""Items whose right answer is known: the practice before a rater's first unit, and attention checks among the items of one.
-
-The practice is that of Smith et al. 2022, App. B.2, for pairs of dialogues.
-"""
+"""Items whose right answer is known: the practice (Smith et al. 2022, App. B.2), and attention checks."""
 
 from __future__ import annotations
 
@@ -15,39 +12,23 @@ from uuid import uuid4
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.display import REPLAYED, panel, shown_dialogue
+from mephisto_tasks.annotation.steps import REPLAYED, panel, shown_dialogue
 from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import Dialogue, SaidLine
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.practice import (
-    ChooseItem,
-    PairItem,
-    Practice,
-    PracticeItem,
-    RateItem,
-    SegmentItem,
-    load_practice,
-)
-from parlai_humaneval.schema.panels import Panel, PanelLine
+from parlai_humaneval.materials import practice as items
 from parlai_humaneval.schema.records import AskedQuestion, ShownDialogue
-from parlai_humaneval.schema.steps import ChooseStep
-from parlai_humaneval.techniques.criteria import dimensions_for
+from parlai_humaneval.schema.steps import ChooseAnswer, ChooseStep, FormAnswer, Panel, PanelLine, RankAnswer, RateAnswer
+from parlai_humaneval.techniques.questions import dimensions_for
 
-PREFIX = "gold:"
-"""Ids of attention checks begin with it."""
+PREFIX = "gold:"  # ids of attention checks begin with it
 
 
 class GoldDeck:
-    """Gives each worker attention checks that they have not seen; thread-safe.
+    """Gives each worker attention checks that they have not seen, ``per_unit`` at most; thread-safe."""
 
-    Args:
-        practice: the checks; None: there are none.
-        per_unit: so many a unit, as long as there are new ones.
-        seed: of the order.
-    """
-
-    def __init__(self, practice: Practice | None, per_unit: int, seed: int) -> None:
+    def __init__(self, practice: items.Practice | None, per_unit: int, seed: int) -> None:
         self.items = [] if practice is None else list(practice.items)
         self._per_unit = per_unit
         self._seed = seed
@@ -56,52 +37,41 @@ class GoldDeck:
         self._lock = threading.Lock()
 
     def note_shown(self, worker: str, item_id: str) -> None:
-        """The worker meets an attention check, in this launch or an earlier one."""
         with self._lock:
             self._seen[worker].add(int(item_id.removeprefix(PREFIX)))
 
     def note_judged(self, session: str) -> None:
-        """An attention check of the unit was answered."""
         with self._lock:
             self._judged[session] += 1
 
     def judged(self, session: str) -> int:
-        """Attention checks of the unit that were answered."""
         with self._lock:
             return self._judged[session]
 
     def draw(self, worker: str, session: str, visit: str) -> list[int]:
-        """Numbers (from 1) of the checks that a unit still lacks; ``visit`` names its part of the chance.
-
-        Who leaves while a check is on the page gets another one in its place: none is got round by that.
-        """
+        """Numbers (from 1) of the checks that a unit still lacks; who leaves at one gets another."""
         with self._lock:
             fresh = [number for number in range(1, len(self.items) + 1) if number not in self._seen[worker]]
             random.Random(f"golds:{self._seed}:{visit}").shuffle(fresh)
             return fresh[: max(0, self._per_unit - self._judged[session])]
 
     def has(self, number: int) -> bool:
-        """Whether there is one of this number; there is none any more where a study asks no checks from now on."""
         return number <= len(self.items)
 
-    def item(self, number: int) -> PracticeItem:
+    def item(self, number: int) -> items.PracticeItem:
         return self.items[number - 1]
 
 
-def load_golds(path: Path, config: StaticConfig) -> Practice:
-    """The attention checks of a study.
-
-    Raises:
-        DataError: a file that cannot be used, or checks that this study cannot ask.
-    """
-    golds = load_practice(path, config.metric)
+def load_golds(path: Path, config: StaticConfig) -> items.Practice:
+    """The attention checks of a study. Raises DataError: the file cannot be used, or this study cannot ask them."""
+    golds = items.load_practice(path, config.metric)
     for number, item in enumerate(golds.items, start=1):
-        if isinstance(item, SegmentItem) and any(len(right) > 1 for right in item.right):
+        if isinstance(item, items.SegmentItem) and any(len(right) > 1 for right in item.right):
             raise DataError(f"item {number}: an attention check has one right label for each speaker", where=path)
     return golds
 
 
-def shown_pair(item: PairItem, name: str, swapped: bool = False) -> list[ShownDialogue]:
+def shown_pair(item: items.PairItem, name: str, swapped: bool = False) -> list[ShownDialogue]:
     """The two dialogues of an item of practice; on the left stands the first, unless they are ``swapped``."""
     order = (1, 0) if swapped else (0, 1)
     return [
@@ -112,13 +82,11 @@ def shown_pair(item: PairItem, name: str, swapped: bool = False) -> list[ShownDi
     ]
 
 
-def shown_segment(item: SegmentItem, name: str) -> list[ShownDialogue]:
-    """The dialogue of an item of practice."""
+def shown_segment(item: items.SegmentItem, name: str) -> list[ShownDialogue]:
     return [shown_dialogue(_dialogue(item.lines, name))]
 
 
-def right_side(item: PairItem, swapped: bool = False) -> str:
-    """The right option of a pair as it is shown."""
+def right_side(item: items.PairItem, swapped: bool = False) -> str:
     on_left = (item.better == 1) != swapped
     return "first" if on_left else "second"
 
@@ -134,27 +102,28 @@ class JudgingPractice(PracticeLoop):
     config: StaticConfig
     _said: Sequence[str] = ()
 
-    def place(self, number: int, item: PracticeItem) -> str:
-        """Which of the items it was."""
-        if isinstance(item, PairItem):
+    def place(self, number: int, item: items.PracticeItem) -> str:
+        if isinstance(item, items.PairItem):
             return t("Pair {number}", number=number)
-        if isinstance(item, ChooseItem):
+        if isinstance(item, items.ChooseItem):
             return t("After “{line}”", line=item.human)
         return t("Conversation {number}", number=number)
 
-    def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
+    def ask(self, step_id: str, item: items.PracticeItem) -> tuple[bool, Any]:
         self.page.clear()
         match item:
-            case PairItem():
+            case items.PairItem():
                 self._show(shown_pair(item, "practice"), "pair")
-                answer = self.page.ask_form(asking.form_step(self.config, step_id, self._questions(), reasons=False))
+                answer = self.page.ask(
+                    FormAnswer, asking.form_step(self.config, step_id, self._questions(), reasons=False)
+                )
                 given = answer.values[self.config.metric]
                 return given == right_side(item), given
-            case SegmentItem():
+            case items.SegmentItem():
                 return self._segment(step_id, item)
-            case ChooseItem():
+            case items.ChooseItem():
                 return self._choose(step_id, item)
-            case RateItem():
+            case items.RateItem():
                 return self._rate(step_id, item)
             case _:
                 raise AssertionError("check_practice let an item of another engine through")
@@ -165,13 +134,13 @@ class JudgingPractice(PracticeLoop):
             return questions
         return [question.model_copy(update={"text": self.practice.question}) for question in questions]
 
-    def _segment(self, step_id: str, item: SegmentItem) -> tuple[bool, dict[str, str]]:
+    def _segment(self, step_id: str, item: items.SegmentItem) -> tuple[bool, dict[str, str]]:
         self._show(shown_segment(item, "practice"), "segment")
         labels = [question for question in self._questions() if question.about is not None]
-        given = dict(self.page.ask_form(asking.form_step(self.config, step_id, labels)).values)
+        given = dict(self.page.ask(FormAnswer, asking.form_step(self.config, step_id, labels)).values)
         return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
-    def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
+    def _choose(self, step_id: str, item: items.ChooseItem) -> tuple[bool, list[int]]:
         """The replies to a line; in a replay the items are the turns of one chat, so that it grows."""
         goes_on = self.config.show == "replay" and item is not self.practice.items[0]
         said = [*(self._said if goes_on else []), item.human]
@@ -180,12 +149,12 @@ class JudgingPractice(PracticeLoop):
         self._said = [*said, item.next_line]
         if self.config.show == "turn":
             question = asking.asked(self.config)[0].text
-            ranks = self.page.ask_ranking(asking.rank_step(self.config, step_id, question, cards)).ranks
+            ranks = self.page.ask(RankAnswer, asking.rank_step(self.config, step_id, question, cards)).ranks
             places = {numbers[key]: place for key, place in ranks.items()}
             good = [places[number] for number in item.right]
             bad = [place for number, place in places.items() if number not in item.right]
             return not good or not bad or max(good) < min(bad), [places[number] for number in sorted(places)]
-        exactly_one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, ChooseItem))
+        exactly_one = all(len(other.right) == 1 for other in self.practice.items if isinstance(other, items.ChooseItem))
         step = ChooseStep(
             step_id=step_id,
             question=self.practice.question or self.config.question,
@@ -194,15 +163,15 @@ class JudgingPractice(PracticeLoop):
             max_choices=1 if exactly_one else len(cards),
             none_label=None if exactly_one else t("None of these"),
         )
-        given = sorted(numbers[key] for key in self.page.ask_choice(step).selected)
+        given = sorted(numbers[key] for key in self.page.ask(ChooseAnswer, step).selected)
         return given == sorted(item.right), given
 
-    def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
+    def _rate(self, step_id: str, item: items.RateItem) -> tuple[bool, dict[str, float]]:
         self._show_lines(item.lines)
         wanted = [name for name in self.config.scales if name in item.sides]
         config = self.config.model_copy(update={"scales": wanted})
         question = asking.asked(self.config)[0].text
-        given = self.page.ask_ratings(asking.scales_step(config, step_id, question)).values
+        given = self.page.ask(RateAnswer, asking.scales_step(config, step_id, question)).values
         middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
         return on_right_sides(given, item, middles), given
 
@@ -218,19 +187,19 @@ class JudgingPractice(PracticeLoop):
         self.page.panels = [Panel(title=t("Conversation"), judged_label=REPLAYED[1], lines=on_page)]
 
 
-def unfit(practice: Practice, config: StaticConfig) -> str | None:
+def unfit(practice: items.Practice, config: StaticConfig) -> str | None:
     """What makes a practice unfit for a study, or None: it asks what the study does not."""
-    kinds: dict[str, tuple[type[PracticeItem], ...]] = {
-        "pair": (PairItem,),
-        "segment": (SegmentItem,),
-        "turn": (ChooseItem,),
-        "whole": (RateItem,),
-        "replay": (ChooseItem,),
+    kinds = {
+        "pair": items.PairItem,
+        "segment": items.SegmentItem,
+        "turn": items.ChooseItem,
+        "whole": items.RateItem,
+        "replay": items.ChooseItem,
     }
     for number, item in enumerate(practice.items, start=1):
         if not isinstance(item, kinds[config.show]):
             return f"item {number} does not ask what show={config.show} asks"
-        if isinstance(item, RateItem):
+        if isinstance(item, items.RateItem):
             strange = [name for name in item.sides if name not in config.scales]
             if strange:
                 return f"item {number} names {', '.join(strange)}, but this study asks for other scales"

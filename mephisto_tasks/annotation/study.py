@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.display import masked, shown_item
-from mephisto_tasks.annotation.items import BatchPlan, ItemToJudge, PlannedItem, plan_batch
+from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
 from mephisto_tasks.annotation.practice import GoldDeck, JudgingPractice, right_side, shown_pair, shown_segment
+from mephisto_tasks.annotation.steps import masked, shown_item
 from mephisto_tasks.annotation.world import JudgingWorld
-from mephisto_tasks.control.steering import Field
+from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.study import HeldUnit
-from mephisto_tasks.storage.unfinished import CutOff
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item
+from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.materials.practice import PairItem, SegmentItem
-from parlai_humaneval.schema.records import ModelHealth
+from parlai_humaneval.schema.records import JudgementItem, ModelHealth
 from parlai_humaneval.schema.steps import Notice, Progress
 
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please go on here."))
@@ -41,18 +40,13 @@ JUDGING_PAIRS = replace(JUDGING, many=phrase("pairs"), begins=phrase("Now the re
 
 
 @dataclass(kw_only=True)
-class Study(engine.Study):
-    """One launch. Thread-safe: every rater's unit runs in a thread of its own."""
-
+class AnnotationStudy(engine.Study):
     config: StaticConfig
     dialogues: Mapping[str, Dialogue]
     items: Mapping[str, Item]
     allocator: ItemAllocator
     golds: GoldDeck
-    presenter: Presenter = AS_SAID
-    """How what models said is shown."""
-    _worker_of: dict[str, str] = field(default_factory=dict)
-    """Agent → worker, of the units of this launch."""
+    presenter: Presenter = AS_SAID  # how what models said is shown
 
     @property
     def unit_words(self) -> UnitWords:
@@ -60,7 +54,6 @@ class Study(engine.Study):
 
     @cached_property
     def recorded_settings(self) -> dict[str, Any]:
-        """The settings as they stand with every judgement."""
         return {**self.config.model_dump(mode="json"), "study_seed": self.seed}
 
     @cached_property
@@ -75,7 +68,6 @@ class Study(engine.Study):
         batch = self.allocator.claim(worker, agent, name)
         if batch is None:
             return None
-        self._worker_of[agent] = worker
         plan = plan_batch(
             session=batch.session,
             name=name,
@@ -95,7 +87,6 @@ class Study(engine.Study):
         claimed = self.allocator.claim_again(worker, agent, plan.session, ordinary)
         if ordinary and not claimed:
             return None
-        self._worker_of[agent] = worker
         others = {was: claimed[was].item_id if was in claimed else None for was in ordinary}
         lost = {was: now for was, now in others.items() if was != now}
         lost |= {item.item_id: None for item in open_ if item.gold is not None and not self.golds.has(item.gold)}
@@ -107,23 +98,18 @@ class Study(engine.Study):
     def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         self.allocator.abandon(agent)
 
-    def finish_unit(self, agent: str) -> None:
-        self.allocator.complete(agent)
-
     def take_cut_off(self, worker: str) -> bool:
         return False  # a batch says itself that it is gone on with
 
     def availability(self, worker: str) -> engine.Availability:
         if self.allocator.is_busy(worker):
             return "busy"
-        if self._can_go_on(worker):
-            return "open"
-        if self.allocator.available(worker):
+        if self._can_go_on(worker) or self.allocator.available(worker):
             return "open"
         return "done_all" if self.allocator.has_done_all(worker) else "all_taken"
 
-    def goes_on(self, worker: str) -> bool:
-        return self._can_go_on(worker) or self.allocator.goes_on(worker)
+    def can_resume(self, worker: str) -> bool:
+        return self._can_go_on(worker) or self.allocator.can_resume(worker)
 
     def _can_go_on(self, worker: str) -> bool:
         left = self.left.get(worker)
@@ -156,22 +142,7 @@ class Study(engine.Study):
             self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
         )
 
-    def note_shown_item(self, agent: str, planned: PlannedItem) -> None:
-        """The rater of a unit sees an item."""
-        if planned.gold is None:
-            self.allocator.note_shown(agent, planned.item_id)
-        else:
-            self.golds.note_shown(self._worker_of[agent], planned.item_id)
-
-    def note_judged_item(self, agent: str, plan: BatchPlan, planned: PlannedItem) -> None:
-        """They have answered all that is asked about it."""
-        if planned.gold is None:
-            self.allocator.note_done(agent, planned.item_id)
-        else:
-            self.golds.note_judged(plan.session)
-
-    def item_to_judge(self, plan: BatchPlan, index: int) -> ItemToJudge:
-        """What a rater is shown and asked at an index of their unit."""
+    def item_to_judge(self, plan: BatchPlan, index: int) -> JudgementItem:
         planned, number = plan.items[index], plan.number + index
         common: dict[str, Any] = {
             "judgement_id": plan.judgement_id(index),
@@ -189,9 +160,9 @@ class Study(engine.Study):
             for dialogue in shown_item(item, self.dialogues, self.config.seed_exchanges, swapped=planned.swapped)
         ]
         setting = item.cell.setting if self.config.show == "pair" else self.config.setting
-        return ItemToJudge(**common, setting=setting, group=item.cell.models, dialogues=shown, turn=item.turn)
+        return JudgementItem(**common, setting=setting, group=list(item.cell.models), dialogues=shown)
 
-    def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> ItemToJudge:
+    def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> JudgementItem:
         gold = self.golds.item(number)
         if isinstance(gold, PairItem):
             shown = shown_pair(gold, planned.item_id, planned.swapped)
@@ -200,20 +171,13 @@ class Study(engine.Study):
             assert isinstance(gold, SegmentItem)
             shown = shown_segment(gold, planned.item_id)
             expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
-        return ItemToJudge(**common, setting=self.config.setting, group=(), dialogues=shown, expected=expected)
+        return JudgementItem(**common, setting=self.config.setting, group=[], dialogues=shown, expected=expected)
 
 
 class HeldBatch(HeldUnit[PlannedItem]):
-    """The items of one rater's unit.
+    """The items of one rater's unit that are still to be judged, counted under ``agent``."""
 
-    Args:
-        study: the launch that it belongs to.
-        plan: the items that are still to be judged.
-        agent: the key under which the unit is counted.
-        page: the rater's page.
-    """
-
-    def __init__(self, study: Study, plan: BatchPlan, agent: str, page: PageSession) -> None:
+    def __init__(self, study: AnnotationStudy, plan: BatchPlan, agent: str, page: PageSession) -> None:
         super().__init__(
             page,
             plan.items,
@@ -231,11 +195,18 @@ class HeldBatch(HeldUnit[PlannedItem]):
     def hold(self, part: PlannedItem) -> None:
         study = self._study
         item = study.item_to_judge(self._plan, len(self.done))
-        self.world = JudgingWorld(study.config, item, self.page, study.shown, study.recorded_settings)
+        turn = None if part.gold is not None else study.items[part.item_id].turn
+        self.world = JudgingWorld(study.config, item, turn, self.page, study.shown, study.recorded_settings)
         self.page.progress = self.progress_at(part)
-        study.note_shown_item(self._agent, part)
+        if part.gold is None:
+            study.allocator.note_shown(self._agent, part.item_id)
+        else:
+            study.golds.note_shown(self.page.worker_id, part.item_id)
         self.world.run()
-        study.note_judged_item(self._agent, self._plan, part)
+        if part.gold is None:
+            study.allocator.note_done(self._agent, part.item_id)
+        else:
+            study.golds.note_judged(self._plan.session)
         study.note_answers(self.page, item.judgement_id)
 
     def progress_at(self, part: PlannedItem) -> Progress:
@@ -243,7 +214,6 @@ class HeldBatch(HeldUnit[PlannedItem]):
         return Progress(unit=unit, current=self._plan.number + len(self.done), total=self._plan.numbers)
 
     def leave(self, worker: str, agent: str) -> None:
-        """The rater went away: what they answered counts, the rest is given out again."""
         self._study.allocator.abandon(agent)
 
     def ask_feedback(self) -> None:
@@ -252,6 +222,5 @@ class HeldBatch(HeldUnit[PlannedItem]):
 
 
 def open_items(left: CutOff) -> list[PlannedItem]:
-    """What is still to be judged of a unit that was cut off."""
     plan, finished = BatchPlan.model_validate(left.plan), left.finished
     return [item for index, item in enumerate(plan.items) if plan.judgement_id(index) not in finished]

@@ -4,59 +4,194 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from pydantic import ValidationError
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.display import panel, speakers_of
-from mephisto_tasks.annotation.items import ItemToJudge
-from mephisto_tasks.annotation.replay import Replay
-from mephisto_tasks.annotation.steps import ItemPage
-from mephisto_tasks.session.display import ShownModels
-from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
+from mephisto_tasks.session.page import PageSession, ShownModels
+from mephisto_tasks.session.steps import (
+    SIDES,
+    RatingConfig,
+    choose_step,
+    credited,
+    final_question,
+    rate_step,
+    tick_step,
+    verdict_step,
+)
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.i18n.translate import t
+from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
 from parlai_humaneval.schema.events import Finished, JudgingStarted
-from parlai_humaneval.schema.records import SCHEMA_VERSION, AskedQuestion
+from parlai_humaneval.schema.records import (
+    SCHEMA_VERSION,
+    AskedQuestion,
+    JudgementItem,
+    ReplayedRating,
+    ShownDialogue,
+    ShownLine,
+    Turn,
+)
+from parlai_humaneval.schema.steps import Card, ChooseAnswer, FormAnswer, Progress, RankAnswer, RateAnswer, TickAnswer
+from parlai_humaneval.techniques.questions import VERDICTS, criterion_records
+
+
+class CannotReplay(HumanevalError, ValueError):
+    """A dialogue that was not rated, or whose settings are of another version."""
+
+
+def own_settings(shown: ShownDialogue, reasons: bool) -> RatingConfig:
+    """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
+    known = {name: value for name, value in shown.settings.items() if name in RatingConfig.model_fields}
+    try:
+        config = RatingConfig.model_validate(known)
+    except ValidationError as error:
+        raise CannotReplay(
+            f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
+            f"({error.errors()[0]['msg']})"
+        ) from error
+    return config.model_copy(update={"reason_required": config.reason_required and reasons})
+
+
+class Replay:
+    """Asks about one recorded dialogue (two, where partners stood side by side): all turns, as its own rater was asked,
+    or the one ``turn``, by ranking its replies."""
+
+    def __init__(self, config: StaticConfig, dialogues: list[ShownDialogue], turn: int | None) -> None:
+        self._config = config
+        self._dialogues = dialogues
+        self._shown = dialogues[0]
+        self._turn = turn
+        self._own = own_settings(self._shown, config.reason_required)
+
+    @property
+    def rating(self) -> ReplayedRating:
+        assert self._shown.replayed is not None
+        return self._shown.replayed
+
+    def questions(self) -> list[AskedQuestion]:
+        if self._turn is not None:
+            return asking.asked(self._config)
+        asked_then, rating = self._own, self.rating
+        questions = []
+        if not asked_then.verdict and asked_then.turn_question == "choose":
+            questions.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
+        elif asked_then.turn_question == "tick":
+            criteria = criterion_records("tick", asked_then.ticks())
+            questions.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
+        if asked_then.verdict:
+            questions.append(
+                AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
+            )
+        if asked_then.final_criteria:
+            criteria = criterion_records(asked_then.final_scale, asked_then.scales())
+            questions.append(
+                AskedQuestion(question_id="final", kind="rate", text=final_question(asked_then), criteria=criteria)
+            )
+        return questions
+
+    def run(self, on_page: ItemPage) -> None:
+        if self._turn is not None:
+            self._rank(on_page, next(turn for turn in self.rating.turns if turn.turn == self._turn))
+            return
+        kinds = {question.question_id for question in self.questions()}
+        if "turn" in kinds:
+            turns = [turn for turn in self.rating.turns if turn.complete and not turn.automatic]
+            for number, turn in enumerate(turns, start=1):
+                on_page.page.within = Progress(unit="turn", current=number, total=len(turns))
+                self._ask_turn(on_page, turn)
+            on_page.page.within = None
+        self._show(on_page, None)
+        if "verdict" in kinds and not on_page.is_answered():
+            verdict = verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
+            on_page.store({"question_id": "verdict", "selected": on_page.page.ask(TickAnswer, verdict).selected})
+        if "final" in kinds and not on_page.is_answered():
+            rate = rate_step(self._own, on_page.step_id("final"), self._own.scales(), final_question(self._own))
+            on_page.store({"question_id": "final", "ratings": on_page.page.ask(RateAnswer, rate).values})
+
+    def _show(self, on_page: ItemPage, before: Turn | None) -> None:
+        several = len(self._dialogues) > 1
+        panels, speakers = [], []
+        for shown in self._dialogues:
+            lines = shown.lines if before is None else self._lines_before(shown, before)
+            side = SIDES[shown.position - 1]
+            title = t("Conversation with partner {name}", name=side) if several else t("Conversation")
+            with_lines = panel(shown, "replay", title=title, lines=lines, context=True)
+            panels.append(with_lines)
+            speakers.append(speakers_of(with_lines, lines, shown))
+        on_page.show_panels(panels, speakers)
+
+    def _lines_before(self, shown: ShownDialogue, turn: Turn) -> list[ShownLine]:
+        """Up to and with the person's message of ``turn``: the complete turns from there on have two lines each."""
+        complete = [earlier.turn for earlier in self.rating.turns if earlier.complete]
+        left = len(complete) - complete.index(turn.turn)
+        return shown.lines[: len(shown.lines) - 2 * left + 1]
+
+    def _cards(self, on_page: ItemPage, turn: Turn) -> list[Card]:
+        candidates = shown_cards(turn.candidates)
+        on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
+        return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in candidates]
+
+    def _ask_turn(self, on_page: ItemPage, turn: Turn) -> None:
+        if on_page.is_answered():
+            return
+        self._show(on_page, turn)
+        cards = self._cards(on_page, turn)
+        page, number = on_page.page, turn.turn
+        step_id = on_page.step_id(f"turn-{number}")
+        if self._own.turn_question == "tick":
+            ticked = page.ask(TickAnswer, tick_step(self._own, step_id, cards[0], self.rating.question))
+            selected, none, reason = ticked.selected, ticked.none, ticked.reason
+        else:
+            chosen = page.ask(ChooseAnswer, choose_step(self._own, step_id, cards, self.rating.question))
+            selected = credited(turn.candidates, chosen.selected)
+            none, reason = chosen.none, chosen.reason
+        answer = {"selected": selected, "none_said": none, "reason": reason or None}
+        on_page.store({"question_id": "turn", "turn": number, **answer})
+
+    def _rank(self, on_page: ItemPage, turn: Turn) -> None:
+        if on_page.is_answered():
+            return
+        self._show(on_page, turn)
+        question = self.questions()[0].text
+        step = asking.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
+        ranks = on_page.page.ask(RankAnswer, step).ranks
+        everybody = {name: place for card, place in ranks.items() for name in credited(turn.candidates, [card])}
+        on_page.store({"question_id": "rank", "turn": turn.turn, "ranks": everybody})
 
 
 class JudgingWorld:
-    """Runs one item with one rater.
-
-    Args:
-        config: the study's settings.
-        item: what is judged.
-        page: the rater's page.
-        shown: is told who said each line on the page.
-        settings: as they stand with every judgement.
-
-    What stands on record of it, because an earlier visit was cut off, is shown as it was, and not asked again.
-
-    :meth:`run` raises what the page raises when the rater leaves; what was answered up to there is stored.
-    """
+    """Runs one item with one rater; what is on record is shown as it was. :meth:`run` raises what the page raises."""
 
     def __init__(
-        self, config: StaticConfig, item: ItemToJudge, page: PageSession, shown: ShownModels, settings: dict[str, Any]
+        self,
+        config: StaticConfig,
+        item: JudgementItem,
+        turn: int | None,
+        page: PageSession,
+        shown: ShownModels,
+        settings: dict[str, Any],
     ) -> None:
         page.recorded.open(item.judgement_id)
         self._begun = page.recorded.take(JudgingStarted)
-        if self._begun is not None:
-            item = replace(item, dialogues=self._begun.dialogues, expected=self._begun.expected)
         self.config = config
-        self.item = item
+        self.item: JudgementItem = self._begun or item
         self.page = page
-        self._item_page = ItemPage(item, page, shown)
+        self._turn = turn
+        self._item_page = ItemPage(self.item, page, shown)
         self._settings = settings
 
     @property
     def name(self) -> str:
-        """The item is called so in logs."""
         return f"judgement {self.item.judgement_id}"
 
     def run(self) -> None:
         """The item to its last answer. Ends with ``finished``."""
         replay = (
-            Replay(self.config, self.item.dialogues, self.item.turn) if self.config.show in ("replay", "turn") else None
+            Replay(self.config, self.item.dialogues, self._turn) if self.config.show in ("replay", "turn") else None
         )
         questions = asking.asked(self.config) if replay is None else replay.questions()
         self.page.clear()
@@ -77,42 +212,26 @@ class JudgingWorld:
             self._item_page.forget()
 
     def _start(self, questions: Sequence[AskedQuestion]) -> None:
-        item = self.item
         self.page.state.append(
             JudgingStarted(
+                **dict(self.item),
                 at=time.time(),
                 simulated=self.page.simulated,
                 language=self.page.language.tag,
                 schema_version=SCHEMA_VERSION,
-                judgement_id=item.judgement_id,
-                item_id=item.item_id,
                 technique=self.config.technique,
-                setting=item.setting,
                 settings=self._settings,
                 metric=self.config.metric,
-                group=list(item.group),
-                dialogues=item.dialogues,
                 questions=list(questions),
-                expected=item.expected,
-                seed=item.seed,
-                session=item.session,
-                number=item.number,
-                numbers=item.numbers,
             )
         )
 
-    def _show_whole(self, how: Any, titles: Sequence[str], *, context: bool = False) -> None:
-        panels = [
-            panel(shown, how, title=title, context=context)
-            for shown, title in zip(self.item.dialogues, titles, strict=True)
-        ]
-        self._item_page.show_panels(
-            panels,
-            [
-                speakers_of(on_page, shown.lines, shown)
-                for on_page, shown in zip(panels, self.item.dialogues, strict=True)
-            ],
-        )
+    def _show_whole(self, how: Names, titles: Sequence[str], *, context: bool = False) -> None:
+        panels, speakers = [], []
+        for shown, title in zip(self.item.dialogues, titles, strict=True):
+            panels.append(panel(shown, how, title=title, context=context))
+            speakers.append(speakers_of(panels[-1], shown.lines, shown))
+        self._item_page.show_panels(panels, speakers)
 
     def _ask_form(self, questions: list[AskedQuestion]) -> None:
         if self._item_page.is_answered():
@@ -120,7 +239,7 @@ class JudgingWorld:
         pair = self.config.show == "pair"
         titles = (t("Conversation 1"), t("Conversation 2")) if pair else (t("Conversation"),)
         self._show_whole("pair" if pair else "segment", titles)
-        answer = self.page.ask_form(asking.form_step(self.config, self._item_page.step_id("form"), questions))
+        answer = self.page.ask(FormAnswer, asking.form_step(self.config, self._item_page.step_id("form"), questions))
         names = [question.question_id for question in questions]
         self._item_page.store(
             *(
@@ -134,4 +253,4 @@ class JudgingWorld:
             return
         self._show_whole("replay", (t("Conversation"),), context=True)
         step = asking.scales_step(self.config, self._item_page.step_id("rate"), question.text)
-        self._item_page.store({"question_id": "rate", "ratings": self.page.ask_ratings(step).values})
+        self._item_page.store({"question_id": "rate", "ratings": self.page.ask(RateAnswer, step).values})

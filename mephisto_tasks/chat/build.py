@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mephisto_tasks.admission.wording import conversations as conversations_in_a_unit
 from mephisto_tasks.chat.config import APART, InteractiveConfig
 from mephisto_tasks.chat.plans import Planner, UnitPlan
-from mephisto_tasks.chat.study import Study, field_of, open_cells, restore_allocation
-from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_allocation
 from mephisto_tasks.config.task import ConfigError, resolve_file
-from mephisto_tasks.control.orders import ORDERS
-from mephisto_tasks.control.steering import fold
-from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.session.build import (
-    in_each_language,
-    instructions_of,
-    is_paid,
-    minutes_of,
-    nothing_to_do,
-    number_in_words,
-    pay_in_words,
-    practice_pay,
-    restore_practice,
-    seconds_of,
-    study_presenter,
-    tries_in_words,
-    unfit_practice,
-    unprotected_languages,
-)
-from mephisto_tasks.session.display import settled
-from mephisto_tasks.session.resume import Difference, going_on, options_that_differ, settings_that_differ
+from mephisto_tasks.control.orders import fold
+from mephisto_tasks.session.build import Setup, number_in_words, study_presenter, unfit_practice, unprotected_languages
+from mephisto_tasks.session.page import settled
+from mephisto_tasks.session.resume import Difference, options_that_differ, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
-from mephisto_tasks.session.stopping_build import already_over, build_course, refuse_to_go_on_without
 from mephisto_tasks.session.study import steer
 from mephisto_tasks.storage.results import past_dialogues
-from mephisto_tasks.storage.unfinished import CutOff, cut_off_units
+from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
-from parlai_humaneval.cli.model_options import placed
+from parlai_humaneval.cli.options import placed
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, load_personas, load_topics
 from parlai_humaneval.materials.practice import Practice, load_practice
@@ -51,56 +29,40 @@ from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.schema.events import Started
 
-if TYPE_CHECKING:
-    from mephisto_tasks.session.stopping import Course
-
 PACKAGED = "packaged"
 
 
-def build_study(
-    config: InteractiveConfig, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
-) -> Study:
-    """The study that the settings describe, with what earlier launches of the same name did.
-
-    Raises:
-        ConfigError, DataError, ZooError: each names the setting or file and what was expected.
-        NothingToDo: earlier launches already collected all.
-    """
-    task_config = task_dir(task) / "task_config"
-    seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
-    past = past_dialogues(data_dir, task_name)
-    closing = threading.Event()
-    course = _course(config, data_dir, task_name, seed, closing)
+def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
+    """The study that the settings describe, with what earlier launches did. Raises ConfigError, DataError, ZooError:
+    each names the setting or file; NothingToDo: all is collected."""
+    config, seed = setup.config, setup.seed
+    past = past_dialogues(setup.data_dir, setup.task_name)
+    course = setup.course(lambda: (config.model_names(), config.model_groups(), config.settings()[0]))
     allocator = restore_allocation(config, past, course, seed=seed)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
-    config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
+    config = config.model_copy(update={"replies": settled(config.replies, specs, setup.data_dir, setup.task_name)})
     # What orders say holds from the start: a model that was retired is not loaded any more.
     asked = allocator.progress().wanted
-    given = ORDERS.read(data_dir, task_name)
-    steered = fold(given, field_of(config, asked, None))
+    steered = fold(setup.orders, field_of(config, asked, None))
     steer(allocator, steered)
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
     spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
-    practice = _practice(config, task_config)
     planner = _planner(config, seed)
     unit = allocator.per_unit + bool(config.quality_control_model)
-    person = any(is_person(spec) for spec in spoken)
-    instructions = in_each_language(
-        config,
-        lambda: instructions_of(
-            config, task_config, _values(config, unit, reward, currency), _flags(config, planner.begun, person)
-        ),
+    instructions = setup.words(
+        lambda: _values(config, unit),
+        lambda: conversations_in_a_unit(unit).whole_in_words,
+        _flags(config, planner.begun, any(is_person(spec) for spec in spoken)),
     )
     presenter = study_presenter(
         config.replies,
         (spec.options for spec in spoken),
         compared=config.hides_ai_talk,
         ask_again=config.replies.ask_again,
-        names=(spec.name for spec in spoken),
     )
-    study = Study(
+    study = ChatStudy(
         config=config,
         seed=seed,
         specs={spec.name: spec for spec in specs},
@@ -113,67 +75,41 @@ def build_study(
         ),
         allocator=allocator,
         course=course,
-        closing=closing,
+        closing=setup.closing,
         asked=asked,
         planner=planner,
         presenter=presenter,
+        once_open=lambda: presenter.prepare([spec.name for spec in spoken]),
         remarks=unprotected_languages(config, presenter),
-        practice=practice,
+        practice=_practice(config, setup.task_config),
         draws_markdown=config.replies.appearance == "markdown",
-        is_paid=is_paid(config, reward),
+        is_paid=setup.is_paid,
         acquainted={dialogue.worker for dialogue in past},
-        minutes=minutes_of(config, seconds_of(config), unit * config.turns),
+        minutes=setup.minutes(unit * config.turns),
         instructions=next(iter(instructions.values())),
         instructions_in=instructions,
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
     )
-    study.steer(given)
-    _take_up_left(study, data_dir, task_name, past)
-    restore_practice(study, data_dir, task_name)
-    if course is not None and course.is_over:
-        raise already_over(task_name, course.standing())
-    if allocator.remaining == 0:
-        what = f"all {config.dialogues_per_group} dialogues per group"
-        raise nothing_to_do(task_name, what, "dialogues_per_group=…", steered)
-    return study
+    return _with_earlier(setup, study, past)
 
 
-def _course(
-    config: InteractiveConfig, data_dir: Path, task_name: str, seed: int, closing: threading.Event
-) -> Course | None:
-    if not config.is_decided:
-        refuse_to_go_on_without(data_dir, task_name)
-        return None
-    (setting,) = config.settings()
-    return build_course(
-        config,
-        data_dir,
-        task_name,
-        models=config.model_names(),
-        groups=config.model_groups(),
-        setting=setting,
-        seed=seed,
-        closing=closing,
-    )
-
-
-def _take_up_left(study: Study, data_dir: Path, task_name: str, past: Sequence[PastDialogue]) -> None:
+def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Sequence[PastDialogue]) -> ChatStudy:
     config, done = study.config, Counter(dialogue.cell.key for dialogue in past if dialogue.complete)
 
     def gone(left: CutOff) -> list[Cell]:
         """What is left of a unit, and not asked for any more."""
-        open_ = open_cells(UnitPlan.restored(left.plan), left)
+        open_ = open_cells(UnitPlan.model_validate(left.plan), left)
         return [cell for cell in open_ if cell not in study.asked and cell.models != (config.quality_control_model,)]
 
     def can_go_on(worker: str, left: CutOff) -> bool:
-        unit = UnitPlan.restored(left.plan)
+        unit = UnitPlan.model_validate(left.plan)
         open_ = open_cells(unit, left)
         if not open_ or study.allocator.wants_again(worker, unit.cells, open_):
             return True
         return any(done[cell.key] < config.dialogues_per_group for cell in gone(left))
 
     def differences(left: CutOff) -> Iterator[Difference]:
-        open_ = open_cells(UnitPlan.restored(left.plan), left)
+        open_ = open_cells(UnitPlan.model_validate(left.plan), left)
         for beginning in left.beginnings if open_ else []:
             assert isinstance(beginning, Started)
             if beginning.setting not in config.settings():
@@ -190,9 +126,8 @@ def _take_up_left(study: Study, data_dir: Path, task_name: str, past: Sequence[P
         for cell in gone(left):
             yield f"the group {cell}", "asked for", "not asked for"
 
-    units = {worker: left for worker, left in cut_off_units(data_dir, task_name).items() if can_go_on(worker, left)}
-    for worker, left in going_on(units, differences, anew=config.cut_off == "anew").items():
-        study.note_left(worker, left)
+    what = f"all {config.dialogues_per_group} dialogues per group"
+    return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
 
 
 def _file(configured: str) -> Path | None:
@@ -238,25 +173,21 @@ def _practice(config: InteractiveConfig, task_config: Path) -> Practice | None:
     return practice
 
 
-def _values(config: InteractiveConfig, conversations: int, reward: float, currency: str) -> dict[str, str]:
+def _values(config: InteractiveConfig, conversations: int) -> dict[str, str]:
     return {
         "question": t(config.question or config.of(config.settings()[0]).question),
         "turns": str(config.turns),
         "max_turns": str(config.max_turns),
         "models": number_in_words(config.group_size),
         "conversations": str(conversations),
-        "min_reason_words": str(config.min_reason_words),
         "min_written_words": str(config.min_written_words),
-        "tries": tries_in_words(config),
         "settings": str(len(config.settings())),
-        "practice_pay": practice_pay(config, currency),
-        "pay": pay_in_words(config, reward, currency, conversations_in_a_unit(conversations).whole_in_words),
     }
 
 
-def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[str]:
+def _flags(config: InteractiveConfig, begun: bool, person: bool) -> Mapping[str, bool]:
     configs = [config.of(setting) for setting in config.settings()]
-    flags = {
+    return {
         "persona": config.persona,
         "human_partner": person,
         "first_message": begun or bool(config.first_message),
@@ -274,4 +205,3 @@ def _flags(config: InteractiveConfig, begun: bool, person: bool = False) -> set[
         "written_fallback": any(variant.min_choices == 0 and variant.fallback == "write" for variant in configs),
         "reasons": any(variant.reason_required for variant in configs),
     }
-    return {name for name, true in flags.items() if true}

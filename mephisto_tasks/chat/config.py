@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.session.steps import RatingConfig
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.allocation.groups import History
-from parlai_humaneval.display.settings import ReplySettings
+from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase
 from parlai_humaneval.techniques.registry import picking, technique
 
@@ -144,7 +145,10 @@ class InteractiveConfig(RatingConfig):
         names = [setting] if isinstance(setting, str) else setting
         _check_settings(names, data["variants"], str(data.get("technique")))
         if len(names) > 1 or names == ["all"]:
-            return {**data, "onboarding_qualification": _name_of_several(data, names)}
+            # The practice's qualification, whose name holds the list, is the same in whichever order settings stand.
+            name = data.get("onboarding_qualification")
+            same = name.replace(str(list(names)), "-".join(sorted(names))) if isinstance(name, str) else name
+            return {**data, "onboarding_qualification": same}
         variant = {
             key: value
             for key, value in data["variants"][names[0]].items()
@@ -160,7 +164,7 @@ class InteractiveConfig(RatingConfig):
             self.check_stopping(self.model_names(), self.model_groups(), self.settings())
             return self
         self.question = self.question or technique(self.technique).question(self.metric, self.settings()[0])
-        for rule in (_groups, _choices, _asked, _side_by_side, _units, _topics, _turns, _stopping):
+        for rule in (_groups, _choices, _asked, _units, _context, _stopping):
             rule(self)
         self.check_blocking()
         return self
@@ -172,13 +176,11 @@ class InteractiveConfig(RatingConfig):
         return [self.setting] if isinstance(self.setting, str) else list(self.setting)
 
     def of(self, setting: str) -> InteractiveConfig:
-        """This configuration as it holds for one setting."""
         if not self.variants and self.settings() == [setting]:
             return self
         return InteractiveConfig.model_validate({**self.model_dump(), "setting": setting})
 
     def model_groups(self) -> list[tuple[str, ...]]:
-        """The groups to rate, as configured or every combination of ``models``."""
         if self.groups:
             return [tuple(group) for group in self.groups]
         return list(combinations(self.models, self.group_size))
@@ -191,150 +193,109 @@ class InteractiveConfig(RatingConfig):
 
     @property
     def hides_ai_talk(self) -> bool:
-        """What ``replies.hide_ai_talk`` means where it is not set.
-
-        Where replies are compared, such talk tells whose they are. Where they are rated for humanness, or one partner
-        is rated alone, it is part of what is rated.
-        """
+        """What ``replies.hide_ai_talk`` means where it is not set: such talk tells whose a reply is, where replies are
+        compared; where humanness, or one partner alone, is rated, it is part of what is rated."""
         return self.group_size > 1 and self.metric != "humanness"
 
+    @property
+    def rated_by_each(self) -> int:
+        return self.conversations_per_unit
+
     def has_persona(self, model: str) -> bool:
-        """Whether this model is given a persona."""
         return self.bot_persona if isinstance(self.bot_persona, bool) else model in self.bot_persona
-
-
-def _name_of_several(data: dict[str, Any], names: Sequence[str]) -> Any:
-    """The practice's qualification, where its name holds a list of settings: the same in whichever order they stand."""
-    name = data.get("onboarding_qualification")
-    return name.replace(str(list(names)), "-".join(sorted(names))) if isinstance(name, str) else name
 
 
 def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
     if "all" in variants:
         raise InvalidValue("“all” stands for every setting", where="variants", try_="give this one another name")
+    choose = f"choose of: {', '.join(variants)}, several of them as a list, or all"
     for name in names:
-        if name not in {*variants, "all"}:
-            raise InvalidValue(
-                f"{technique} has no setting {name!r}",
-                try_=f"choose of: {', '.join(variants)}, several of them as a list, or all",
-            )
-    if len(set(names)) < len(names) or not names:
-        raise ValueError(f"setting must name each setting once, and at least one; got {list(names)}")
-    if len(names) > 1 and "all" in names:
-        raise ValueError("setting: “all” stands alone, it already means every setting")
+        refuse(name not in {*variants, "all"}, f"{technique} has no setting {name!r}", choose)
+    twice = len(set(names)) < len(names) or not names
+    refuse(twice, f"setting must name each setting once, and at least one; got {list(names)}")
+    refuse(len(names) > 1 and "all" in names, "setting: “all” stands alone, it already means every setting")
     for name, changes in variants.items():
-        unknown = sorted(set(changes) - VARIABLE)
-        if unknown:
-            raise ValueError(
-                f"variants.{name}: cannot change {', '.join(unknown)}; it can change {', '.join(sorted(VARIABLE))}"
-            )
+        unknown = ", ".join(sorted(set(changes) - VARIABLE))
+        refuse(unknown, f"variants.{name}: cannot change {unknown}; it can change {', '.join(sorted(VARIABLE))}")
 
 
 def _groups(config: InteractiveConfig) -> None:
-    groups = config.model_groups()
+    groups, size = config.model_groups(), config.group_size
     for group in groups:
-        if len(group) != config.group_size:
-            raise InvalidValue(
-                f"{config.technique} compares {config.group_size} models at a time, but got {list(group)}",
-                try_="change the group, or group_size",
-            )
-        if len(set(group)) != len(group):
-            raise ValueError(f"a model cannot be compared with itself: {list(group)}")
-    sets = [frozenset(group) for group in groups]
-    if len(set(sets)) != len(sets):
-        raise ValueError("the same models stand twice among the groups; each group is compared once")
-    if not sets:
-        needed = f"{config.group_size} models" if config.group_size > 1 else "one model"
-        raise ValueError(f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
+        compares = f"{config.technique} compares {size} models at a time, but got {list(group)}"
+        refuse(len(group) != size, compares, "change the group, or group_size")
+        refuse(len(set(group)) != len(group), f"a model cannot be compared with itself: {list(group)}")
+    different = {frozenset(group) for group in groups}
+    refuse(len(different) != len(groups), "the same models stand twice among the groups; each group is compared once")
+    needed = f"{size} models" if size > 1 else "one model"
+    refuse(not groups, f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
 
 
 def _choices(config: InteractiveConfig) -> None:
     if config.turn_question != "choose":
         return
-    if config.group_size < 2:
-        raise ValueError(f"{config.technique} needs at least two replies to choose from: group_size must be 2 or more")
-    most = config.group_size if config.max_choices is None else config.max_choices
-    if config.technique in picking("one") and (config.min_choices, most) != (1, 1):
-        raise InvalidValue(
-            f"{config.technique} asks for exactly one reply", try_="leave min_choices and max_choices at 1"
-        )
-    if most < config.min_choices:
-        raise ValueError("max_choices is smaller than min_choices")
-    if most > config.group_size:
-        raise ValueError(f"max_choices is {most}, but only {config.group_size} replies are shown")
+    size, fewest, name = config.group_size, config.min_choices, config.technique
+    most = size if config.max_choices is None else config.max_choices
+    refuse(size < 2, f"{name} needs at least two replies to choose from: group_size must be 2 or more")
+    is_one = name not in picking("one") or (fewest, most) == (1, 1)
+    refuse(not is_one, f"{name} asks for exactly one reply", "leave min_choices and max_choices at 1")
+    refuse(most < fewest, "max_choices is smaller than min_choices")
+    refuse(most > size, f"max_choices is {most}, but only {size} replies are shown")
 
 
 def _asked(config: InteractiveConfig) -> None:
-    ticks = config.ticks()
-    if ticks and config.turn_question != "tick":
-        raise ValueError(
-            f"turn_criteria are ticked with turn_question=tick only; this study has {config.turn_question}"
-        )
-    if config.turn_question == "tick":
-        if config.group_size != 1:
-            raise ValueError("ticking is about one reply: group_size must be 1")
-        if not ticks:
-            raise ValueError("turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]")
-    if config.turn_question == "none" and not config.final_criteria and not config.verdict:
-        raise ValueError("nothing would be rated: turns are not, so name final_criteria or set verdict=true")
-    if config.final_criteria and config.group_size != 1:
-        raise ValueError("final_criteria are about one partner: group_size must be 1")
-
-
-def _side_by_side(config: InteractiveConfig) -> None:
-    if not config.verdict:
-        return
-    if config.group_size != 2:
-        raise ValueError(
-            f"a verdict is between two partners side by side: group_size must be 2, not {config.group_size}"
-        )
-    if config.history != "independent" or config.turn_question != "none":
-        raise ValueError("a verdict goes with history=independent and turn_question=none")
+    ticks, asked, size = config.ticks(), config.turn_question, config.group_size
+    only = f"turn_criteria are ticked with turn_question=tick only; this study has {asked}"
+    refuse(ticks and asked != "tick", only)
+    refuse(asked == "tick" and size != 1, "ticking is about one reply: group_size must be 1")
+    wanted = "turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]"
+    refuse(asked == "tick" and not ticks, wanted)
+    nothing = asked == "none" and not config.final_criteria and not config.verdict
+    refuse(nothing, "nothing would be rated: turns are not, so name final_criteria or set verdict=true")
+    refuse(config.final_criteria and size != 1, "final_criteria are about one partner: group_size must be 1")
+    between = f"a verdict is between two partners side by side: group_size must be 2, not {size}"
+    refuse(config.verdict and size != 2, between)
+    apart = config.history == "independent" and asked == "none"
+    refuse(config.verdict and not apart, "a verdict goes with history=independent and turn_question=none")
 
 
 def _units(config: InteractiveConfig) -> None:
-    if config.quality_control_model and config.conversations_per_unit < 2:
-        raise ValueError(
-            "quality_control_model takes one conversation of several: conversations_per_unit must be 2 or more"
-        )
-    regular = config.conversations_per_unit - bool(config.quality_control_model)
-    cells = len(config.model_groups())
-    if regular > cells:
-        raise ValueError(
-            f"a unit of {config.conversations_per_unit} conversations needs {regular} different groups of models, but "
-            f"there are {cells}"
-        )
-    if config.quality_control_model in {name for group in config.model_groups() for name in group}:
-        raise ValueError(f"{config.quality_control_model!r} is the quality-control model and cannot be rated as well")
+    control, held, groups = config.quality_control_model, config.conversations_per_unit, config.model_groups()
+    several = "quality_control_model takes one conversation of several: conversations_per_unit must be 2 or more"
+    refuse(control and held < 2, several)
+    regular = held - bool(control)
+    needs = f"a unit of {held} conversations needs {regular} different groups of models, but there are {len(groups)}"
+    refuse(regular > len(groups), needs)
+    is_rated = control in {name for group in groups for name in group}
+    refuse(is_rated, f"{control!r} is the quality-control model and cannot be rated as well")
 
 
 def _stopping(config: InteractiveConfig) -> None:
-    if config.is_decided and config.quality_control_model:
-        raise InvalidValue(
-            "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
-            "quality_control_model is none of them",
-            try_="leave it out. Checks that block (blocking_checks) go with stop=decided",
-        )
+    refuse(
+        config.is_decided and config.quality_control_model,
+        "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
+        "quality_control_model is none of them",
+        "say quality_control_model= for none of them. Checks that block (blocking_checks) go with stop=decided",
+    )
+    refuse(
+        config.is_decided and config.judge,
+        "a judge helps to decide only where finished dialogues are compared: of conversations that raters steer, nobody "
+        "knows what it would say on average",
+        "leave judge out, or launch pw_dialog or self_chat",
+    )
     config.check_stopping(config.model_names(), config.model_groups(), config.settings())
-    if config.is_decided and config.dialogues_per_worker > 1:
-        raise InvalidValue(
-            "stop=decided draws all dialogues of a worker when they come",
-            try_="leave dialogues_per_worker at 1, and say how many different ones a worker has with "
-            "conversations_per_unit",
-        )
+    refuse(
+        config.is_decided and config.dialogues_per_worker > 1,
+        "stop=decided draws all dialogues of a worker when they come",
+        "leave dialogues_per_worker at 1, and say how many different ones a worker has with conversations_per_unit",
+    )
 
 
-def _topics(config: InteractiveConfig) -> None:
-    if config.context_kind != "jsonl" and not config.context_file:
-        raise ValueError(f"context_kind={config.context_kind} needs the context_file of that kind")
-    if config.ask_opinion and config.topic != "free":
-        raise ValueError("ask_opinion goes with topic=free: it is about the topic that the rater named")
-    if isinstance(config.bot_persona, list):
-        unknown = [name for name in config.bot_persona if name not in config.model_names()]
-        if unknown:
-            raise ValueError(f"bot_persona names {', '.join(unknown)}, which takes no part in this study")
-
-
-def _turns(config: InteractiveConfig) -> None:
-    if config.rater_ends and config.max_turns < config.turns:
-        raise ValueError("max_turns is smaller than turns")
+def _context(config: InteractiveConfig) -> None:
+    kind, personas = config.context_kind, config.bot_persona if isinstance(config.bot_persona, list) else []
+    refuse(kind != "jsonl" and not config.context_file, f"context_kind={kind} needs the context_file of that kind")
+    opinion = "ask_opinion goes with topic=free: it is about the topic that the rater named"
+    refuse(config.ask_opinion and config.topic != "free", opinion)
+    unknown = ", ".join(name for name in personas if name not in config.model_names())
+    refuse(unknown, f"bot_persona names {unknown}, which takes no part in this study")
+    refuse(config.rater_ends and config.max_turns < config.turns, "max_turns is smaller than turns")

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel, ConfigDict
+
 from mephisto_tasks.chat.config import InteractiveConfig
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.i18n.translate import t
@@ -18,28 +20,33 @@ from parlai_humaneval.schema.records import ContextRecord, OpeningLine
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Plan:
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class DialoguePlan(_Stored):
     """One dialogue before it begins: what will be rated, in which context, from which seed; ``conversation`` of the unit."""
 
     dialogue_id: str
-    cell: Cell
+    models: tuple[str, ...]
+    metric: str
+    setting: str = ""
     context: ContextRecord
     seed: int
     conversation: int = 1
 
+    @property
+    def cell(self) -> Cell:
+        return Cell(models=self.models, metric=self.metric, setting=self.setting)
 
-@dataclass(frozen=True)
-class UnitPlan:
-    """The dialogues of a unit of ``conversations``; ``session`` is the unit's name in records.
 
-    ``held``: what those were about that are not among ``plans``, because an earlier version of this program counted the
-    visits apart.
-    """
+class UnitPlan(_Stored):
+    """The dialogues of a unit of ``conversations``; ``session`` is its name in records. ``held``: what dialogues of
+    earlier visits were about, which an earlier version of this program counted apart."""
 
     session: str
     conversations: int
-    plans: tuple[Plan, ...]
+    plans: tuple[DialoguePlan, ...]
     held: tuple[Cell, ...] = ()
 
     @property
@@ -48,49 +55,7 @@ class UnitPlan:
         return [*self.held, *(plan.cell for plan in self.plans)]
 
     def stored(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            "session": self.session,
-            "conversations": self.conversations,
-            "plans": [_stored(plan) for plan in self.plans],
-            "held": [_stored_cell(cell) for cell in self.held],
-            "planned_at": time.time(),
-        }
-
-    @classmethod
-    def restored(cls, stored: dict[str, Any]) -> UnitPlan:
-        """From :meth:`stored`."""
-        plans = tuple(_restored(plan) for plan in stored["plans"])
-        held = tuple(_restored_cell(cell) for cell in stored["held"])
-        return cls(session=stored["session"], conversations=stored["conversations"], plans=plans, held=held)
-
-
-def _stored(plan: Plan) -> dict[str, Any]:
-    return {
-        "dialogue_id": plan.dialogue_id,
-        **_stored_cell(plan.cell),
-        "context": plan.context.model_dump(mode="json"),
-        "seed": plan.seed,
-        "conversation": plan.conversation,
-    }
-
-
-def _restored(stored: dict[str, Any]) -> Plan:
-    return Plan(
-        dialogue_id=stored["dialogue_id"],
-        cell=_restored_cell(stored),
-        context=ContextRecord.model_validate(stored["context"]),
-        seed=stored["seed"],
-        conversation=stored["conversation"],
-    )
-
-
-def _stored_cell(cell: Cell) -> dict[str, Any]:
-    return {"models": list(cell.models), "metric": cell.metric, "setting": cell.setting}
-
-
-def _restored_cell(stored: dict[str, Any]) -> Cell:
-    return Cell(models=tuple(stored["models"]), metric=stored["metric"], setting=stored["setting"])
+        return {**self.model_dump(mode="json"), "planned_at": time.time()}
 
 
 @dataclass
@@ -104,7 +69,6 @@ class Deck(Generic[T]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def draw(self) -> T:
-        """The next item; a deck without items has none to draw."""
         with self._lock:
             if not self._order:
                 self._order = list(self.items)
@@ -114,15 +78,8 @@ class Deck(Generic[T]):
 
 
 class Planner:
-    """Makes the plans of a study.
-
-    Args:
-        config: the study's settings.
-        seed: the study's; a dialogue's seed depends on it and on the dialogue's id alone.
-        personas: of the Human Speaker, where no context gives one.
-        contexts: of both speakers; empty where the study uses none.
-        openers: first lines; empty where the study uses none.
-    """
+    """Makes the plans of a study: a dialogue's seed depends on the study's and the dialogue's id alone. ``personas``:
+    of the rater, where no context gives one; ``contexts``, of both, and ``openers`` may be empty."""
 
     def __init__(
         self,
@@ -157,10 +114,18 @@ class Planner:
         )
         return UnitPlan(session=unit, conversations=len(plans), plans=plans)
 
-    def _plan_one(self, dialogue_id: str, cell: Cell, number: int) -> Plan:
+    def _plan_one(self, dialogue_id: str, cell: Cell, number: int) -> DialoguePlan:
         seed = random.Random(f"{self._seed}:{dialogue_id}").getrandbits(31)
         context = self._context(cell, random.Random(f"context:{seed}"))
-        return Plan(dialogue_id=dialogue_id, cell=cell, context=context, seed=seed, conversation=number)
+        return DialoguePlan(
+            dialogue_id=dialogue_id,
+            models=cell.models,
+            metric=cell.metric,
+            setting=cell.setting,
+            context=context,
+            seed=seed,
+            conversation=number,
+        )
 
     def _context(self, cell: Cell, chance: random.Random) -> ContextRecord:
         given = self._contexts.draw() if self._contexts else None

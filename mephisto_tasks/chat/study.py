@@ -2,37 +2,113 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from mephisto_tasks.admission.wording import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import Plan, Planner, UnitPlan
-from mephisto_tasks.chat.practice import PracticeWorld
+from mephisto_tasks.chat.plans import DialoguePlan, Planner, UnitPlan
 from mephisto_tasks.chat.world import ConversationWorld
-from mephisto_tasks.control.orders import Order
-from mephisto_tasks.control.steering import Field, Steered
+from mephisto_tasks.control.orders import Field, Order, Steered
 from mephisto_tasks.session import study as engine
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.steps import check_practice
+from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
+from mephisto_tasks.session.steps import SIDES, check_practice, choose_step, rate_step, tick_step, verdict_step
 from mephisto_tasks.session.study import HeldUnit
-from mephisto_tasks.storage.unfinished import CutOff
+from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator
 from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.materials.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import check_trained
 from parlai_humaneval.schema.records import ModelHealth, ModelRecord
-from parlai_humaneval.schema.steps import Notice, Progress
+from parlai_humaneval.schema.steps import Card, ChooseAnswer, Notice, Progress, RateAnswer, TickAnswer
+from parlai_humaneval.techniques.questions import RANGES
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
+
+
+class PracticeWorld(PracticeLoop):
+    """The right reply continues the conversation whatever was chosen. ``seed``: of the order of the replies."""
+
+    config: InteractiveConfig  # the study's settings; where it has several, those of its first
+
+    def __init__(
+        self,
+        practice: Practice,
+        config: InteractiveConfig,
+        page: PageSession,
+        *,
+        seed: int,
+        used: int,
+        on_verdict: Callable[[bool], None],
+    ) -> None:
+        super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
+        self.question = practice.question or config.question
+        if any(isinstance(item, ChooseItem) for item in practice.items):
+            self.again = phrase("The replies may stand in another order.")
+        self._random = random.Random(f"practice:{seed}")
+
+    def place(self, number: int, item: PracticeItem) -> str:
+        if isinstance(item, (ChooseItem, TickItem, VerdictItem)):
+            return t("After “{line}”", line=item.human)
+        assert isinstance(item, RateItem)
+        return t("After “{line}”", line=item.lines[-1])
+
+    def ask(self, step_id: str, item: PracticeItem) -> tuple[bool, Any]:
+        match item:
+            case ChooseItem():
+                return self._choose(step_id, item)
+            case TickItem():
+                self.page.say("you", item.human)
+                step = tick_step(self.config, step_id, Card(candidate_id=uuid4().hex, text=item.reply), self.question)
+                given = self.page.ask(TickAnswer, step).selected
+                self.page.say("partner", item.reply)
+                return set(item.must) <= set(given) and not set(item.must_not) & set(given), given
+            case RateItem():
+                return self._rate(step_id, item)
+            case VerdictItem():
+                return self._compare(step_id, item)
+            case _:
+                raise AssertionError("check_practice let an item of another engine through")
+
+    def _choose(self, step_id: str, item: ChooseItem) -> tuple[bool, list[int]]:
+        self.page.say("you", item.human)
+        cards, numbers = numbered_cards(item)
+        self._random.shuffle(cards)
+        step = choose_step(self.config, step_id, cards, self.question).model_copy(update={"reason": None})
+        given = sorted(numbers[key] for key in self.page.ask(ChooseAnswer, step).selected)
+        self.page.say("partner", item.next_line)
+        return given == sorted(item.right), given
+
+    def _rate(self, step_id: str, item: RateItem) -> tuple[bool, dict[str, float]]:
+        self.page.clear()
+        for number, line in enumerate(item.lines):
+            self.page.say("partner" if number % 2 else "you", line)
+        asked = [criterion for criterion in self.config.scales() if criterion.name in item.sides]
+        given = self.page.ask(RateAnswer, rate_step(self.config, step_id, asked, self.question)).values
+        middle = sum(RANGES[self.config.final_scale]) / 2
+        return on_right_sides(given, item, dict.fromkeys(item.sides, middle)), given
+
+    def _compare(self, step_id: str, item: VerdictItem) -> tuple[bool, str]:
+        self.page.clear()
+        self.page.columns = SIDES
+        self.page.say("you", item.human)
+        for column, reply in enumerate(item.replies):
+            self.page.say("partner", reply, column=column)
+        given = self.page.ask(TickAnswer, verdict_step(self.config, step_id, self.question)).selected[0]
+        return given == item.better, given
+
 
 NEXT = Notice(
     level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
@@ -43,18 +119,14 @@ ALL_OVER = phrase("Those were all conversations, thank you! Is there anything yo
 
 
 @dataclass(kw_only=True)
-class Study(engine.Study):
-    """One launch. Thread-safe: every rater's world runs in a thread of its own."""
-
+class ChatStudy(engine.Study):
     config: InteractiveConfig
     specs: dict[str, ModelSpec]
     pool: ModelPool
     allocator: Allocator
     planner: Planner
-    presenter: Presenter = AS_SAID
-    """How replies are shown, and which are not."""
-    topics: list[str] = field(default_factory=list)
-    """Openings that the page offers; empty where it offers none."""
+    presenter: Presenter = AS_SAID  # how replies are shown, and which are not
+    topics: list[str] = field(default_factory=list)  # openings that the page offers; empty where it offers none
 
     @property
     def unit_words(self) -> UnitWords:
@@ -74,37 +146,33 @@ class Study(engine.Study):
         return None if plan is None else plan.stored()
 
     def claim_left(self, worker: str, agent: str, name: str, left: CutOff) -> dict[str, Any] | None:
-        unit = UnitPlan.restored(left.plan)
+        unit = UnitPlan.model_validate(left.plan)
         open_ = open_cells(unit, left)
         return left.plan if not open_ or self.allocator.claim_again(worker, agent, unit.cells, open_) else None
 
     def note_left(self, worker: str, left: CutOff) -> None:
         super().note_left(worker, left)
-        if open_ := open_cells(UnitPlan.restored(left.plan), left):
+        if open_ := open_cells(UnitPlan.model_validate(left.plan), left):
             self.allocator.note_left(worker, open_)
 
     def hold_unit(self, stored: dict[str, Any], agent: str, page: PageSession) -> HeldConversations:
-        return HeldConversations(self, UnitPlan.restored(stored), page)
+        return HeldConversations(self, UnitPlan.model_validate(stored), page)
 
     def drop_unit(self, agent: str, held: HeldUnit[Any] | None) -> None:
         begun = held.begun if isinstance(held, HeldConversations) else []
         self.allocator.abandon(agent, rated=begun)
 
-    def finish_unit(self, agent: str) -> None:
-        self.allocator.complete(agent)
-
     def take_cut_off(self, worker: str) -> bool:
         return self.allocator.take_cut_off(worker)
 
     def availability(self, worker: str) -> engine.Availability:
-        busy = self.allocator.is_busy(worker)
-        left = None if busy else self._open_of(worker)
+        if self.allocator.is_busy(worker):
+            return "busy"
+        left = self._open_of(worker)
         if left is not None:
             return self._open_for(left, len(left))
         if self.allocator.has_done_all(worker):
-            return "busy" if busy else "done_all"
-        if busy:
-            return "busy"
+            return "done_all"
         cells = self.allocator.available(worker)
         return self._open_for(cells, self.allocator.per_unit) if cells else "all_taken"
 
@@ -115,7 +183,7 @@ class Study(engine.Study):
         able = [cell for cell in cells if gone.isdisjoint(cell.models)]
         return "open" if len(able) >= needed and self.config.quality_control_model not in gone else "interrupted"
 
-    def goes_on(self, worker: str) -> bool:
+    def can_resume(self, worker: str) -> bool:
         return self._open_of(worker) is not None
 
     def bar_groups(self, worker: str, groups: Collection[frozenset[str]]) -> None:
@@ -125,7 +193,7 @@ class Study(engine.Study):
         left = self.left.get(worker)
         if left is None:
             return None
-        unit = UnitPlan.restored(left.plan)
+        unit = UnitPlan.model_validate(left.plan)
         open_ = open_cells(unit, left)
         return open_ if not open_ or self.allocator.wants_again(worker, unit.cells, open_) else None
 
@@ -151,16 +219,13 @@ class Study(engine.Study):
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
     ) -> PracticeWorld:
         assert self.practice is not None, "onboarding runs only where practice items are configured"
-        return PracticeWorld(self.practice, self.practice_config(), page, seed=seed, used=used, on_verdict=on_verdict)
+        configs = [self.config.of(setting) for setting in self.config.settings()]
+        fitting = (config for config in configs if check_practice(self.practice, config) is None)
+        return PracticeWorld(
+            self.practice, next(fitting, configs[0]), page, seed=seed, used=used, on_verdict=on_verdict
+        )
 
     def take_unit(self, worker: str, agent: str, name: str) -> UnitPlan | None:
-        """The dialogues of a worker's new unit; None: there are none.
-
-        Args:
-            worker: Mephisto's id of the worker.
-            agent: the key under which the unit is counted.
-            name: of a new unit, in records.
-        """
         cells = self.allocator.claim(worker, agent, rather_without=self.pool.out())
         if cells is None:
             return None
@@ -170,14 +235,7 @@ class Study(engine.Study):
             self.allocator.abandon(agent, rated=[])
             raise
 
-    def practice_config(self) -> InteractiveConfig:
-        """The settings that the practice asks by: of several, the first that its items fit."""
-        assert self.practice is not None
-        configs = [self.config.of(setting) for setting in self.config.settings()]
-        return next((config for config in configs if check_practice(self.practice, config) is None), configs[0])
-
-    def world(self, unit: UnitPlan, plan: Plan, page: PageSession) -> ConversationWorld:
-        """What holds one dialogue of a unit with its rater."""
+    def world(self, unit: UnitPlan, plan: DialoguePlan, page: PageSession) -> ConversationWorld:
         config = self.config.of(plan.cell.setting)
         return ConversationWorld(
             config,
@@ -194,7 +252,7 @@ class Study(engine.Study):
             study_seed=self.seed,
         )
 
-    def speaker(self, plan: Plan, config: InteractiveConfig) -> BotSpeakerAgent:
+    def speaker(self, plan: DialoguePlan, config: InteractiveConfig) -> BotSpeakerAgent:
         """The models of a plan as one partner; two that stand side by side keep their places."""
         return self.pool.speaker(
             list(plan.cell.models),
@@ -206,16 +264,10 @@ class Study(engine.Study):
         )
 
 
-class HeldConversations(HeldUnit[Plan]):
-    """The dialogues of one rater's unit: one, or several one after another (Ji et al. 2022, §3.2: six).
+class HeldConversations(HeldUnit[DialoguePlan]):
+    """The dialogues of one rater's unit that are still to be held, one after another (Ji et al. 2022, §3.2: six)."""
 
-    Args:
-        study: the launch that it belongs to.
-        unit: the dialogues that are still to be held.
-        page: the rater's page.
-    """
-
-    def __init__(self, study: Study, unit: UnitPlan, page: PageSession) -> None:
+    def __init__(self, study: ChatStudy, unit: UnitPlan, page: PageSession) -> None:
         super().__init__(
             page,
             unit.plans,
@@ -226,15 +278,14 @@ class HeldConversations(HeldUnit[Plan]):
         )
         again = AGAIN if unit.conversations == 1 else AGAIN_OF_SEVERAL
         self.greeting = Notice(level="info", text=filled(again, study.unit_words, is_paid=study.is_paid))
-        self.begun: list[Cell] = []
-        """What the rater has rated anything of."""
+        self.begun: list[Cell] = []  # what the rater has rated anything of
         self._study = study
         self._unit = unit
 
-    def part_id(self, part: Plan) -> str:
+    def part_id(self, part: DialoguePlan) -> str:
         return part.dialogue_id
 
-    def hold(self, part: Plan) -> None:
+    def hold(self, part: DialoguePlan) -> None:
         world = self.world = self._study.world(self._unit, part, self.page)
         world.after_turn = partial(self._study.note_answers, self.page, part.dialogue_id)
         try:
@@ -244,7 +295,7 @@ class HeldConversations(HeldUnit[Plan]):
                 self.begun.append(part.cell)
         self._study.note_answers(self.page, part.dialogue_id)
 
-    def progress_at(self, part: Plan) -> Progress | None:
+    def progress_at(self, part: DialoguePlan) -> Progress | None:
         if self._unit.conversations > 1:
             return Progress(unit="conversation", current=part.conversation, total=self._unit.conversations)
         config = self._study.config
@@ -277,7 +328,6 @@ def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Colle
 def restore_allocation(
     config: InteractiveConfig, past: Iterable[PastDialogue], course: Course | None = None, *, seed: int
 ) -> Allocator:
-    """The allocator of a launch, with the counts of earlier launches of the same task."""
     if course is not None:
         (setting,) = config.settings()
         allocator: Allocator = DrawnAllocator(

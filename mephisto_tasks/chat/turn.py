@@ -1,10 +1,5 @@
-"""One turn of a conversation: its steps (openings, messages, ratings, ways to end it), and the wait for the replies.
-
-Replies do not appear as soon as a model has one, by which a fast model would be known, but by a rule for all. All replies of
-a turn appear together. The rule knows what is said, and never who says it or how long that took. A reply that comes later
-than the rule says is shown when it is there: only ``fixed``, with more seconds than the slowest model needs, hides every
-difference in speed.
-"""
+"""One turn of a conversation: its steps, and the wait for the replies, which appear together, and by a rule that knows
+what is said and not who says it. Only ``fixed``, longer than the slowest model, hides every difference."""
 
 from __future__ import annotations
 
@@ -15,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import Plan
+from mephisto_tasks.chat.plans import DialoguePlan
 from mephisto_tasks.session.answers import MAX_TOPIC_CHARS
 from mephisto_tasks.session.page import PageSession
-from mephisto_tasks.session.steps import choose_step, tick_step
-from parlai_humaneval.display.settings import ReplySettings
+from mephisto_tasks.session.steps import choose_step, credited, tick_step
+from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase, t, tn
-from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, standing_for
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import Answered, Delayed, NoneChosen
 from parlai_humaneval.schema.records import Candidate
-from parlai_humaneval.schema.steps import Action, Card, Option, TopicStep, WriteStep
 from parlai_humaneval.techniques.questions import VERDICTS
 
 OPINIONS = {
@@ -36,9 +31,9 @@ OPINIONS = {
 END_ACTION, TOPIC_ACTION = "end", "topic"
 
 
-def write_step(config: InteractiveConfig, step_id: str, cards: list[Card]) -> WriteStep:
+def write_step(config: InteractiveConfig, step_id: str, cards: list[steps.Card]) -> steps.WriteStep:
     """Write what the partner should have said (Liu et al. 2023, SATA-User)."""
-    return WriteStep(
+    return steps.WriteStep(
         step_id=step_id,
         label=t("None of the responses fits. Please write a better one: what should your partner have said?"),
         cards=cards,
@@ -47,10 +42,10 @@ def write_step(config: InteractiveConfig, step_id: str, cards: list[Card]) -> Wr
     )
 
 
-def verdict_actions(config: InteractiveConfig) -> list[Action]:
+def verdict_actions(config: InteractiveConfig) -> list[steps.Action]:
     """Buttons beside the message field that say, at any turn, which of two partners is better."""
     return [
-        Action(
+        steps.Action(
             action_id=verdict,
             label=label,
             group=config.question,
@@ -61,15 +56,14 @@ def verdict_actions(config: InteractiveConfig) -> list[Action]:
     ]
 
 
-def end_action(config: InteractiveConfig, complete_turns: int) -> Action:
-    """End the conversation; from ``turns`` complete turns on."""
+def end_action(config: InteractiveConfig, complete_turns: int) -> steps.Action:
     missing = config.turns - complete_turns
     hint = tn(
         "You can end the conversation after one more message.",
         "You can end the conversation after {n} more messages.",
         missing,
     )
-    return Action(
+    return steps.Action(
         action_id=END_ACTION,
         label=t("End the conversation"),
         enabled=missing <= 0,
@@ -78,15 +72,17 @@ def end_action(config: InteractiveConfig, complete_turns: int) -> Action:
     )
 
 
-def topic_action() -> Action:
+def topic_action() -> steps.Action:
     """Note that the talk has come to something else (Ji et al. 2022, Fig. 5)."""
-    return Action(action_id=TOPIC_ACTION, label=t("Topic"), text_label=t("What are you talking about now?"))
+    return steps.Action(action_id=TOPIC_ACTION, label=t("Topic"), text_label=t("What are you talking about now?"))
 
 
-def topic_step(config: InteractiveConfig) -> TopicStep:
+def topic_step(config: InteractiveConfig) -> steps.TopicStep:
     """What to talk about, named before the conversation (Ji et al. 2022, §4)."""
-    opinions = [Option(option_id=name, label=label) for name, label in OPINIONS.items()] if config.ask_opinion else []
-    return TopicStep(
+    opinions = (
+        [steps.Option(option_id=name, label=label) for name, label in OPINIONS.items()] if config.ask_opinion else []
+    )
+    return steps.TopicStep(
         step_id="topic",
         label=t("What would you like to talk about? Name a topic of your choice."),
         opinion_label=t("What do you think of this topic?"),
@@ -97,19 +93,12 @@ def topic_step(config: InteractiveConfig) -> TopicStep:
 
 @dataclass
 class TurnRating:
-    """Asks about the candidates of a turn, writes the answer down, and has the conversation go on with it.
+    """Asks about the candidates of a turn, writes the answer down, and has the conversation go on with it."""
 
-    Args:
-        config: settings as they hold for this dialogue.
-        plan: the dialogue; its seed decides what a random continuation is.
-        page: the rater's page.
-        speaker: hears what continues.
-    """
-
-    config: InteractiveConfig
-    plan: Plan
+    config: InteractiveConfig  # settings as they hold for this dialogue
+    plan: DialoguePlan  # the dialogue; its seed decides what a random continuation is
     page: PageSession
-    speaker: BotSpeakerAgent
+    speaker: BotSpeakerAgent  # hears what continues
 
     def rate(self, turn: int, candidates: Sequence[Candidate]) -> None:
         """One turn, up to the line that continues; what was answered in an earlier visit is not asked again."""
@@ -129,31 +118,30 @@ class TurnRating:
             # Every partner goes on with its own reply; what they are like is asked for at the end.
             return Answered(at=time.time(), turn=turn, continued_each=True)
         if self.config.turn_question == "tick":
-            return self._tick(turn, shown[0])
+            reply = shown[0]
+            card = steps.Card(candidate_id=reply.candidate_id, text=reply.text)
+            ticked = self.page.ask(steps.TickAnswer, tick_step(self.config, f"rate-{turn}", card))
+            now = time.time()
+            return Answered(
+                at=now,
+                turn=turn,
+                none_said=ticked.none,
+                ticks=ticked.selected,
+                continued=reply.candidate_id,
+                seconds=now - self.page.shown_at,
+            )
         if self.config.turn_question == "none":
             return Answered(at=time.time(), turn=turn, continued=shown[0].candidate_id)
         if len(shown) == 1 and self.config.min_choices > 0:
             # Every model said the same, and one must be chosen: there is nothing to ask, and all of them are credited.
-            everybody, only = standing_for(candidates, shown[0].candidate_id), shown[0].candidate_id
+            only = shown[0].candidate_id
+            everybody = credited(candidates, [only])
             return Answered(at=time.time(), turn=turn, selected=everybody, continued=only, automatic=True)
         return self._choose(turn, shown, candidates)
 
-    def _tick(self, turn: int, reply: Candidate) -> Answered:
-        card = Card(candidate_id=reply.candidate_id, text=reply.text)
-        answer = self.page.ask_ticks(tick_step(self.config, f"rate-{turn}", card))
-        now = time.time()
-        return Answered(
-            at=now,
-            turn=turn,
-            none_said=answer.none,
-            ticks=answer.selected,
-            continued=reply.candidate_id,
-            seconds=now - self.page.shown_at,
-        )
-
     def _choose(self, turn: int, shown: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answered:
         cards = _cards(shown)
-        answer = self.page.ask_choice(choose_step(self.config, f"choose-{turn}", cards))
+        answer = self.page.ask(steps.ChooseAnswer, choose_step(self.config, f"choose-{turn}", cards))
         now = time.time()
         seconds, reason = now - self.page.shown_at, answer.reason if self.config.reason_required else None
         if not answer.selected and self.config.fallback == "write":
@@ -163,20 +151,19 @@ class TurnRating:
         # Both or several picked: a random one of the picked continues; none: a random candidate (Liu et al. 2023).
         chance = random.Random(f"continue:{self.plan.seed}:{turn}")
         continued = chance.choice(answer.selected or [card.candidate_id for card in cards])
-        credited = [name for chosen in answer.selected for name in standing_for(candidates, chosen)]
         return Answered(
             at=now,
             turn=turn,
-            selected=credited,
+            selected=credited(candidates, answer.selected),
             none_said=answer.none,
             continued=continued,
             reason=reason,
             seconds=seconds,
         )
 
-    def _written(self, none_chosen: NoneChosen, cards: list[Card]) -> Answered:
+    def _written(self, none_chosen: NoneChosen, cards: list[steps.Card]) -> Answered:
         turn = none_chosen.turn
-        written = self.page.ask_written(write_step(self.config, f"write-{turn}", cards)).text.strip()
+        written = self.page.ask(steps.WriteAnswer, write_step(self.config, f"write-{turn}", cards)).text.strip()
         now = time.time()
         return Answered(
             at=now,
@@ -202,9 +189,9 @@ class TurnRating:
             self.page.say("partner", line.text, entry_id=line.candidate_id)
 
 
-def _cards(shown: Sequence[Candidate]) -> list[Card]:
+def _cards(shown: Sequence[Candidate]) -> list[steps.Card]:
     in_order = sorted(shown, key=lambda candidate: candidate.position)
-    return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in in_order]
+    return [steps.Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in in_order]
 
 
 PARTNER_TYPING = phrase("Your partner is typing…")
@@ -221,19 +208,12 @@ INTERRUPTED = phrase(
 PARTNER_SLOW = phrase("Your partner needs a little longer than usual. Please stay on this page.")
 WORDS_PER_S = 4.0
 """Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
-THINKING_S = 1.0
-"""Before the first word."""
-JITTER = 0.2
-"""The part by which a natural wait varies, up or down."""
+THINKING_S = 1.0  # before the first word
+JITTER = 0.2  # the part by which a natural wait varies, up or down
 
 
 class Waiting:
-    """The waits of one conversation: nobody is said to be typing who is not there. Thread-safe.
-
-    Args:
-        page: the rater's.
-        speaker: may be people, who come and go.
-    """
+    """The waits of one conversation: nobody is said to be typing who is not there. Thread-safe."""
 
     def __init__(self, page: PageSession, speaker: BotSpeakerAgent) -> None:
         self._page = page
@@ -245,7 +225,6 @@ class Waiting:
         self._lock = threading.Lock()
 
     def begin(self, turn: int) -> None:
-        """The rater has said something, and waits from now on."""
         with self._lock:
             self._turn, self._open = turn, True
             self._hold(False)
@@ -270,7 +249,6 @@ class Waiting:
                 self._page.wait(PARTNER_SLOW, slow=True)
 
     def end(self) -> None:
-        """The replies are there, or never will be."""
         with self._lock:
             self._open = False
 
@@ -295,11 +273,8 @@ class Waiting:
 
 
 def typing_seconds(settings: ReplySettings, texts: Iterable[str], chance: str) -> float:
-    """Seconds from the rater's message to the replies ``texts``, which appear together; 0: at once.
-
-    ``natural`` goes by the longest of them: the time to think and to type its words, a little more or less by the seed
-    ``chance``, and never more than ``typing_seconds``.
-    """
+    """Seconds from the rater's message to the replies; 0: at once. ``natural``: the time to think and to type the
+    longest, varied by the seed ``chance``, and never more than ``typing_seconds``."""
     if settings.typing == "none":
         return 0.0
     if settings.typing == "fixed":

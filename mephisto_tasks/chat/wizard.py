@@ -1,14 +1,5 @@
-"""Where partners are: their pages on one side, the desk with the models' requests on the other.
-
-It is to the partners' pages what Mephisto's operator and worlds are to the raters': it hears their packets and sends them
-states. All of it happens in one thread.
-
-The partners' link: who has it may write replies. It is the same at every launch of a task.
-
-What partners read on their page.
-
-What a partner sees: the dialogue from the bot's side, and a field for the reply.
-"""
+"""Where partners are, who write replies as one of the models: their secret link, their pages, and the desk with
+requests. It is to their pages what operator and worlds are to the raters', in one thread."""
 
 from __future__ import annotations
 
@@ -19,7 +10,6 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +18,7 @@ from uuid import uuid4
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import new_token
-from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.server.static import STATIC
+from mephisto_tasks.server.static import STATIC, SideDoor
 from mephisto_tasks.session.answers import check_message, read_answer
 from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
@@ -37,25 +26,11 @@ from parlai_humaneval.display.filtering import offensive_spans
 from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.i18n.translate import Language, joined, phrase, speaking, spoken, t, tn
 from parlai_humaneval.materials.instructions import load_instructions
-from parlai_humaneval.models.agent.dialogue_agent import Line
-from parlai_humaneval.models.backends.human_desk import Desk, Errand
-from parlai_humaneval.schema.steps import (
-    MAX_TEXT,
-    Context,
-    EndStep,
-    Entry,
-    MessageAnswer,
-    MessageStep,
-    Notice,
-    PageState,
-    Progress,
-    WaitStep,
-)
+from parlai_humaneval.models.backends.human import Desk, Errand
+from parlai_humaneval.schema import steps
 
-FOLDER = "partners"
-"""In the data directory."""
-NAME = "partner"
-"""Of the page, in its address."""
+FOLDER = "partners"  # in the data directory
+NAME = "partner"  # of the page, in its address
 HERE = Path(__file__).parent
 SCRIPT = STATIC / "partner_crowd_source.js"
 
@@ -92,14 +67,6 @@ def link_token(data_dir: Path, task_name: str) -> str:
     return known
 
 
-@dataclass(frozen=True)
-class Queue:
-    """The messages that nobody has in hand: how many wait, and how many seconds the oldest has waited."""
-
-    waiting: int = 0
-    oldest_s: float = 0.0
-
-
 IDLE = phrase("Nobody needs a reply just now. Stay on this page: the next message appears here by itself.")
 AFTER_REPLY = phrase("Your reply was sent. The next message appears here by itself.")
 CHARACTER = phrase("Your character")
@@ -120,99 +87,12 @@ ENDED = (
 OTHER_PERSON = phrase("The other person: {line}")
 
 
-def label(turns: int, queue: Queue) -> str:
-    """Above the field: what to write, how many messages wait besides, and for how long the oldest has."""
-    what = t("Write your reply") if turns else t("Write the first message")
-    if queue.waiting == 0:
-        return what
-    minutes = int(queue.oldest_s // 60)  # whole ones, lest the page change every second
-    return tn(
-        "{what} (1 more message waits, for {time})",
-        "{what} ({n} more messages wait, the oldest for {time})",
-        queue.waiting,
-        what=what,
-        time=t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes),
-    )
-
-
-FIRST_VERSION = 0
-"""Of the states made here; who sends them counts on."""
-
-
-def to_answer(errand: Errand, number: int, mine: Collection[str], queue: Queue) -> PageState:
-    """A message that waits for this partner's reply.
-
-    Args:
-        number: of the conversation, among this partner's.
-        mine: what this partner wrote in it.
-        queue: the other messages, which wait.
-    """
-    heard = errand.heard
-    turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
-    persona = [*heard.persona, *(t(OTHER_PERSON, line=line) for line in heard.partner_persona)]
-    return PageState(
-        version=FIRST_VERSION,
-        language=spoken().tag,
-        phase="task",
-        progress=Progress(unit="conversation", current=number, total=None),
-        within=Progress(unit="turn", current=max(turns, 1), total=None),
-        context=Context(title=t(CHARACTER), lines=persona) if persona else None,
-        transcript=_lines(number, heard.dialogue, mine),
-        step=MessageStep(step_id=errand.errand_id, label=label(turns, queue)),
-    )
-
-
-def after_reply(answered: PageState, text: str) -> PageState:
-    """The same dialogue with the reply, until the next message comes."""
-    said = Entry(entry_id=f"{len(answered.transcript)}-sent", speaker="you", text=text)
-    wait = WaitStep(text=t(AFTER_REPLY), idle=True)
-    return answered.model_copy(update={"transcript": [*answered.transcript, said], "step": wait})
-
-
-def idle() -> PageState:
-    """Nothing to do."""
-    return PageState(version=FIRST_VERSION, language=spoken().tag, phase="task", step=WaitStep(text=t(IDLE), idle=True))
-
-
-def ended() -> PageState:
-    """The launch has ended."""
-    title, text = map(t, ENDED)
-    return PageState(
-        version=FIRST_VERSION, language=spoken().tag, phase="ended", step=EndStep(title=title, text=text, next="stay")
-    )
-
-
-def problem_with(step: MessageStep, answer: MessageAnswer) -> str | None:
-    """Why a reply cannot be sent, or None: as of a rater's message, and it must not offend."""
-    problem = check_message(step, answer)
-    if problem is not None:
-        return problem
-    offensive = offensive_spans(answer.text)
-    return t(OFFENSIVE, words="”, “".join(dict.fromkeys(offensive))) if offensive else None
-
-
-def _lines(number: int, dialogue: Sequence[Line], mine: Collection[str]) -> list[Entry]:
-    return [
-        Entry(
-            entry_id=f"{number}-{place}",
-            speaker="partner" if speaker == "human" else "you",
-            text=text,
-            note=t(NOT_YOURS) if speaker == "bot" and text not in mine else None,
-        )
-        for place, (speaker, text) in enumerate(dialogue)
-    ]
-
-
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.5
-"""How often it looks which pages are there."""
-LANGUAGE = "language"
-"""In a registration: the tag of the language in which the page speaks."""
-AWAY_S = 10.0
-"""A page that is gone for longer has left; a reload takes a second or two."""
-MAX_PARTNERS = 64
-"""At once; of those who have left no more than that are remembered."""
+TICK_S = 0.5  # how often it looks which pages are there
+LANGUAGE = "language"  # in a registration: the tag of the language in which the page speaks
+AWAY_S = 10.0  # A page that is gone for longer has left; a reload takes a second or two
+MAX_PARTNERS = 64  # at once; of those who have left no more than that are remembered
 _STOP_S = 5.0
 
 
@@ -225,24 +105,20 @@ class _Partner:
     here: bool = False
     seen_at: float = 0.0
     version: int = 0
-    shown: PageState | None = None
+    shown: steps.PageState | None = None
     confirmed: deque[str] = field(default_factory=lambda: deque(maxlen=50))
-    notice: tuple[str, Notice] | None = None
-    """What is said, and the step that it stands at."""
-    errand: Errand | None = None
-    """In hand when last looked at."""
-    numbers: dict[int, int] = field(default_factory=dict)
-    """Conversation → its number among theirs."""
+    notice: tuple[str, steps.Notice] | None = None  # what is said, and the step that it stands at
+    errand: Errand | None = None  # in hand when last looked at
+    numbers: dict[int, int] = field(default_factory=dict)  # conversation → its number among theirs
     written: dict[int, set[str]] = field(default_factory=dict)
-    sent: tuple[Errand, PageState] | None = None
-    """The last reply, and what is to be seen until the next message comes."""
+    sent: tuple[Errand, steps.PageState] | None = (
+        None  # the last reply, and what is to be seen until the next message comes
+    )
 
 
 class PartnerRoom:
-    """Connects partners' pages with a desk. An OperatorLink for the partners' own ``router``.
-
-    :meth:`start` once the router runs; :meth:`say_goodbye` while it still does.
-    """
+    """Connects partners' pages with a desk. :meth:`start` once the ``router`` runs, :meth:`say_goodbye` before it
+    ends."""
 
     def __init__(self, desk: Desk, router: Router, languages: Offered | None = None) -> None:
         self._desk = desk
@@ -268,7 +144,6 @@ class PartnerRoom:
             self._thread.join(_STOP_S)
 
     def to_operator(self, packet: p.Packet) -> None:
-        """What a page said; called in the router's thread."""
         self._inbox.put(packet)
 
     def newly_unattended(self) -> bool:
@@ -293,7 +168,8 @@ class PartnerRoom:
                     self._show(partner)
         for partner in self._partners.values():
             with speaking(partner.language):
-                self._send(partner, ended())
+                title, text = map(t, ENDED)
+                self._send(partner, _page(steps.EndStep(title=title, text=text, next="stay")))
 
     def _arrived(self) -> list[p.Packet]:
         arrived = []
@@ -316,27 +192,20 @@ class PartnerRoom:
                 self._answered(partner, data)
 
     def _register(self, data: dict[str, Any], language: Language) -> None:
-        name = str(data["provider_data"]["worker_name"])
-        agent_id = f"partner-{name}"
+        agent_id = f"partner-{data['provider_data']['worker_name']}"
         if len(self._partners) >= MAX_PARTNERS:
-            gone = [known for known, partner in self._partners.items() if not partner.here and known != agent_id]
-            for known in gone:
-                del self._partners[known]
-        full = agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS
+            here = {known: partner for known, partner in self._partners.items() if partner.here or known == agent_id}
+            self._partners = here
         details: dict[str, Any] = {"request_id": data["request_id"], "worker_id": None, "agent_id": None}
-        if full:
+        if agent_id not in self._partners and len(self._partners) >= MAX_PARTNERS:
             details |= {"init_task_data": None, "failure_reason": t(TOO_MANY)}
         else:
             partner = self._partners.setdefault(agent_id, _Partner(agent_id, language))
             partner.language = language
             update = self._update(partner, partner.shown or self._state(partner))
-            details |= {
-                "agent_id": agent_id,
-                "init_task_data": {"task_data": {}, "past_live_updates": [update]},
-                "failure_reason": None,
-            }
-        packet = {"packet_type": p.AGENT_DETAILS, "subject_id": agent_id, "data": details}
-        self._router.from_operator(packet)
+            task_data = {"task_data": {}, "past_live_updates": [update]}
+            details |= {"agent_id": agent_id, "init_task_data": task_data, "failure_reason": None}
+        self._router.from_operator({"packet_type": p.AGENT_DETAILS, "subject_id": agent_id, "data": details})
 
     def _look_around(self) -> None:
         now = time.monotonic()
@@ -360,23 +229,28 @@ class PartnerRoom:
         if errand is None or partner.errand is not errand or data.get("step_id") != errand.errand_id:
             return  # _show says that it is not needed any more
         state = self._state(partner)
-        assert isinstance(state.step, MessageStep)
-        answer, problem = read_answer(data, errand.errand_id, (MessageAnswer,), MAX_TEXT)
+        assert isinstance(state.step, steps.MessageStep)
+        answer, problem = read_answer(data, errand.errand_id, (steps.MessageAnswer,))
         if answer is not None:
-            problem = problem_with(state.step, answer)
+            problem = check_message(state.step, answer)
+            if problem is None and (offensive := offensive_spans(answer.text)):
+                problem = t(OFFENSIVE, words="”, “".join(dict.fromkeys(offensive)))
         if answer is None or problem is not None:
-            partner.notice = errand.errand_id, Notice(level="error", text=problem or "")
+            partner.notice = errand.errand_id, steps.Notice(level="error", text=problem or "")
             return
         text = answer.text.strip()
         # First what is known of it: the next message may come the moment the reply is there.
         partner.written.setdefault(errand.conversation, set()).add(text)
         if self._desk.answer(partner.agent_id, errand.errand_id, text):
-            partner.sent, partner.errand = (errand, after_reply(state, text)), None
+            said = steps.Entry(entry_id=f"{len(state.transcript)}-sent", speaker="you", text=text)
+            wait = steps.WaitStep(text=t(AFTER_REPLY), idle=True)
+            after = state.model_copy(update={"transcript": [*state.transcript, said], "step": wait})
+            partner.sent, partner.errand = (errand, after), None
 
     def _show(self, partner: _Partner) -> None:
         self._note_change(partner)
         state = self._state(partner)
-        if partner.here and (partner.shown is None or _same(partner.shown) != _same(state)):
+        if partner.here and (partner.shown is None or partner.shown.model_copy(update={"version": 0}) != state):
             self._send(partner, state)
 
     def _note_change(self, partner: _Partner) -> None:
@@ -393,32 +267,72 @@ class PartnerRoom:
             elif last is not None and last.conversation != now.conversation:
                 said.append(t(ANOTHER) if known is None else t(BACK, number=number))
         partner.errand = now
-        notice = Notice(level="info", text=joined(said))
+        notice = steps.Notice(level="info", text=joined(said))
         partner.notice = ("" if now is None else now.errand_id, notice) if said else None
 
-    def _state(self, partner: _Partner) -> PageState:
+    def _state(self, partner: _Partner) -> steps.PageState:
         errand = partner.errand
         if errand is not None:
-            mine = partner.written.get(errand.conversation, set())
-            queue = Queue(self._desk.waiting(), self._desk.oldest_wait_s())
-            state = to_answer(errand, partner.numbers[errand.conversation], mine, queue)
+            state = self._to_answer(partner, errand)
         elif partner.sent and partner.sent[0].conversation in self._desk.conversations(partner.agent_id):
             state = partner.sent[1]
         else:
-            state = idle()
+            state = _page(steps.WaitStep(text=t(IDLE), idle=True))
         step_id = errand.errand_id if errand is not None else ""
         notice = partner.notice[1] if partner.notice and partner.notice[0] == step_id else None
         return state.model_copy(update={"notice": notice, "confirmed": list(partner.confirmed)})
 
-    def _send(self, partner: _Partner, state: PageState) -> None:
+    def _to_answer(self, partner: _Partner, errand: Errand) -> steps.PageState:
+        heard, number = errand.heard, partner.numbers[errand.conversation]
+        turns = sum(speaker == "human" for speaker, _ in heard.dialogue)
+        persona = [*heard.persona, *(t(OTHER_PERSON, line=line) for line in heard.partner_persona)]
+        mine = partner.written.get(errand.conversation, set())
+        transcript = [
+            steps.Entry(
+                entry_id=f"{number}-{place}",
+                speaker="partner" if speaker == "human" else "you",
+                text=text,
+                note=t(NOT_YOURS) if speaker == "bot" and text not in mine else None,
+            )
+            for place, (speaker, text) in enumerate(heard.dialogue)
+        ]
+        above = label(turns, self._desk.waiting(), self._desk.oldest_wait_s())
+        return _page(
+            steps.MessageStep(step_id=errand.errand_id, label=above),
+            progress=steps.Progress(unit="conversation", current=number, total=None),
+            within=steps.Progress(unit="turn", current=max(turns, 1), total=None),
+            context=steps.Context(title=t(CHARACTER), lines=persona) if persona else None,
+            transcript=transcript,
+        )
+
+    def _send(self, partner: _Partner, state: steps.PageState) -> None:
         update = self._update(partner, state)
         self._router.from_operator({"packet_type": p.CLIENT_BOUND, "subject_id": partner.agent_id, "data": update})
 
-    def _update(self, partner: _Partner, state: PageState) -> dict[str, Any]:
+    def _update(self, partner: _Partner, state: steps.PageState) -> dict[str, Any]:
         partner.version += 1
         partner.shown = state.model_copy(update={"version": partner.version})
         return {"update_id": uuid4().hex, "kind": "state", "state": partner.shown.model_dump(mode="json")}
 
 
-def _same(state: PageState) -> PageState:
-    return state.model_copy(update={"version": FIRST_VERSION})
+def label(turns: int, waiting: int = 0, oldest_s: float = 0.0) -> str:
+    """Above the field: what to write, how many messages wait besides, and for how long the oldest has."""
+    what = t("Write your reply") if turns else t("Write the first message")
+    if waiting == 0:
+        return what
+    minutes = int(oldest_s // 60)  # whole ones, lest the page change every second
+    return tn(
+        "{what} (1 more message waits, for {time})",
+        "{what} ({n} more messages wait, the oldest for {time})",
+        waiting,
+        what=what,
+        time=t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes),
+    )
+
+
+def _page(step: steps.Step, **shown: Any) -> steps.PageState:
+    """In the language in force; whoever sends it counts its version on."""
+    phase = "ended" if isinstance(step, steps.EndStep) else "task"
+    return steps.PageState.model_validate(
+        {"version": 0, "language": spoken().tag, "phase": phase, "step": step, **shown}
+    )

@@ -1,8 +1,5 @@
-"""One rated dialogue: a person writes, models answer, the person rates, and so on.
-
-Sources of the procedure: Smith et al. 2022, §3.1; Liu et al. 2023, “Evaluation Mechanisms”; Ma et al. 2023, §3;
-Ji et al. 2022, §3 and §4. What differs between them is in the settings.
-"""
+"""One rated dialogue: a person writes, models answer, the person rates (Smith et al. 2022, §3.1; Liu et al. 2023,
+“Evaluation Mechanisms”; Ma et al. 2023, §3; Ji et al. 2022, §3 and §4). Settings hold the differences."""
 
 from __future__ import annotations
 
@@ -15,77 +12,40 @@ from typing import Literal, cast
 
 from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import Plan, UnitPlan
+from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
-from mephisto_tasks.session.display import ShownModels
-from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
-from parlai_humaneval.schema.events import (
-    CandidatesShown,
-    EndChosen,
-    FinalRated,
-    Finished,
-    HumanMessage,
-    Started,
-    TopicChanged,
-    TopicChosen,
-    VerdictGiven,
-)
+from parlai_humaneval.schema import events as log
+from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ModelRecord
-from parlai_humaneval.schema.steps import (
-    Action,
-    ActionAnswer,
-    Context,
-    MessageStep,
-    Progress,
-)
-from parlai_humaneval.techniques.criteria import criterion_records
-from parlai_humaneval.techniques.questions import VERDICTS
+from parlai_humaneval.techniques.questions import VERDICTS, criterion_records
 
-SUGGESTIONS = 12
-"""Topics offered behind the button, a random part of the file."""
+SUGGESTIONS = 12  # topics offered behind the button, a random part of the file
 
 Verdict = Literal["a", "b", "tie", "both_bad"]
 
 
 @dataclass(eq=False)
 class ConversationWorld:
-    """Runs one plan with one rater, writing down each event when it happens.
+    """Runs one plan with one rater, writing down each event; what is on record is not asked again. :meth:`run` raises
+    what the page raises when the rater leaves, and ModelFailed."""
 
-    Args:
-        config: settings as they hold for this dialogue.
-        unit: the rater's unit of work, which may hold several conversations.
-        plan: what to rate, in which context.
-        page: the rater's page.
-        open_speaker: makes the models of the plan one partner, when the dialogue has begun.
-        models: what the record says of these models.
-        shown: is told which model is behind each reply on the page.
-        topics: openings that the page offers; empty where it offers none.
-        study_seed: of the launch, for the record.
-
-    What stands on record of it, because an earlier visit was cut off, is not asked again: the dialogue goes on where it was.
-
-    :meth:`run` raises what the page raises when the rater leaves, and
-    :class:`~parlai_humaneval.models.model_pool.ModelFailed` when the models cannot answer; the events up to there are
-    stored.
-    """
-
-    config: InteractiveConfig
-    unit: UnitPlan
-    plan: Plan
+    config: InteractiveConfig  # settings as they hold for this dialogue
+    unit: UnitPlan  # the rater's unit of work, which may hold several conversations
+    plan: DialoguePlan  # what to rate, in which context
     page: PageSession
-    open_speaker: Callable[[], BotSpeakerAgent]
-    models: list[ModelRecord] = field(kw_only=True)
-    shown: ShownModels = field(kw_only=True)
-    topics: Sequence[str] = field(default=(), kw_only=True)
-    study_seed: int = field(kw_only=True)
+    open_speaker: Callable[[], BotSpeakerAgent]  # makes the models of the plan one partner, when the dialogue has begun
+    models: list[ModelRecord] = field(kw_only=True)  # what the record says of these models
+    shown: ShownModels = field(kw_only=True)  # is told which model is behind each reply on the page
+    topics: Sequence[str] = field(default=(), kw_only=True)  # openings that the page offers; empty where it offers none
+    study_seed: int = field(kw_only=True)  # of the launch, for the record
 
     def __post_init__(self) -> None:
         self.rated_turns = 0
-        self.after_turn: Callable[[], None] = lambda: None
-        """Is called when another turn is rated."""
+        self.after_turn: Callable[[], None] = lambda: None  # is called when another turn is rated
         self.finished = False
         self._recorded = self.page.recorded
         self._heard_at = 0.0
@@ -95,14 +55,13 @@ class ConversationWorld:
 
     @property
     def name(self) -> str:
-        """The dialogue is called so in logs."""
         return f"dialogue {self.plan.dialogue_id}"
 
     def run(self) -> None:
         """The whole dialogue, up to and including the last rating. Ends with ``finished``."""
         self.page.clear()
         self._recorded.open(self.plan.dialogue_id)
-        if self._recorded.take(Started) is None:
+        if self._recorded.take(log.Started) is None:
             self._start()
         speaker = self.open_speaker()
         rating = TurnRating(self.config, self.plan, self.page, speaker)
@@ -113,7 +72,7 @@ class ConversationWorld:
             verdict, by_rater = self._converse(speaker, rating, given)
             self._final(verdict)
             self._recorded.must_be_over()
-            self.page.state.append(Finished(at=time.time(), by_rater=by_rater))
+            self.page.state.append(log.Finished(at=time.time(), by_rater=by_rater))
             self.finished = True
         finally:
             speaker.leave()
@@ -122,7 +81,7 @@ class ConversationWorld:
     def _start(self) -> None:
         config, plan = self.config, self.plan
         self.page.state.append(
-            Started(
+            log.Started(
                 at=time.time(),
                 simulated=self.page.simulated,
                 language=self.page.language.tag,
@@ -151,13 +110,13 @@ class ConversationWorld:
         if self.config.verdict:
             self.page.columns = SIDES
         if context.persona:
-            self.page.context = Context(title=t("Your character"), lines=context.persona)
+            self.page.context = steps.Context(title=t("Your character"), lines=context.persona)
         self.page.topic = context.topic
         if self.config.topic == "free":
-            chosen = self._recorded.take(TopicChosen)
+            chosen = self._recorded.take(log.TopicChosen)
             if chosen is None:
-                answer = self.page.ask_topic(asking.topic_step(self.config))
-                chosen = TopicChosen(at=time.time(), text=answer.text.strip(), opinion=answer.opinion or None)
+                answer = self.page.ask(steps.TopicAnswer, asking.topic_step(self.config))
+                chosen = log.TopicChosen(at=time.time(), text=answer.text.strip(), opinion=answer.opinion or None)
                 self.page.state.append(chosen)
             self.page.topic = chosen.text
         if self.config.offer_topics:
@@ -197,7 +156,7 @@ class ConversationWorld:
 
     def _count(self, turn: int) -> None:
         config = self.config
-        turns = Progress(
+        turns = steps.Progress(
             unit="turn",
             current=turn,
             total=None if config.rater_ends else config.turns,
@@ -206,36 +165,37 @@ class ConversationWorld:
         if self.unit.conversations == 1:
             self.page.progress = turns
             return
-        self.page.progress = Progress(
+        self.page.progress = steps.Progress(
             unit="conversation", current=self.plan.conversation, total=self.unit.conversations
         )
         self.page.within = turns
 
     def _human_message(self, speaker: BotSpeakerAgent, turn: int, given: str | None) -> str | None:
         """The rater's next message, heard by the models; or the id of the action that ended the conversation."""
-        while (change := self._recorded.take(TopicChanged)) is not None:
+        while (change := self._recorded.take(log.TopicChanged)) is not None:
             self.page.topic = change.text
-        if self._recorded.take(EndChosen) is not None:
+        if self._recorded.take(log.EndChosen) is not None:
             return asking.END_ACTION
-        if (verdict := self._recorded.next(VerdictGiven)) is not None:
+        if (verdict := self._recorded.next(log.VerdictGiven)) is not None:
             return verdict.verdict
-        said = self._recorded.take(HumanMessage)
+        said = self._recorded.take(log.HumanMessage)
         if said is not None:
             self.page.say("you", said.text)
         else:
             text = given
             if text is None:
                 answer = self.page.ask_message(self._message_step(turn))
-                while isinstance(answer, ActionAnswer):
+                while isinstance(answer, steps.ActionAnswer):
                     if answer.action_id == asking.END_ACTION:
-                        self.page.state.append(EndChosen(at=time.time(), turn=turn))
+                        self.page.state.append(log.EndChosen(at=time.time(), turn=turn))
                     if answer.action_id != asking.TOPIC_ACTION:
                         return answer.action_id
-                    self._note_topic(turn, answer.text.strip())
+                    self.page.topic = answer.text.strip()
+                    self.page.state.append(log.TopicChanged(at=time.time(), turn=turn, text=self.page.topic))
                     answer = self.page.ask_message(self._message_step(turn))
                 text = answer.text
             suggested = given is None and text.strip() in self._suggestions
-            said = HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
+            said = log.HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
             self.page.state.append(said)
             self.page.say("you", text)
             self._wait_for_replies(turn)
@@ -246,35 +206,26 @@ class ConversationWorld:
         self._waiting.begin(turn)
         self._heard_at, self._waits_in = time.monotonic(), turn
 
-    def _message_step(self, turn: int) -> MessageStep:
-        return MessageStep(
+    def _message_step(self, turn: int) -> steps.MessageStep:
+        actions = [asking.topic_action()] if self.config.topic_changes else []
+        if self.config.verdict and self.rated_turns >= self.config.turns:
+            actions += asking.verdict_actions(self.config)
+        elif self.config.rater_ends and not self.config.verdict:
+            actions.append(asking.end_action(self.config, self.rated_turns))
+        return steps.MessageStep(
             step_id=f"message-{turn}",
             label=t("Write your next message") if self.page.transcript else t("Write your first message"),
             min_words=self.config.min_message_words,
             max_chars=self.config.max_message_chars,
             suggestions=self._suggestions,
-            actions=self._actions(),
+            actions=actions,
         )
 
-    def _actions(self) -> list[Action]:
-        actions: list[Action] = []
-        if self.config.topic_changes:
-            actions.append(asking.topic_action())
-        if self.config.verdict and self.rated_turns >= self.config.turns:
-            actions += asking.verdict_actions(self.config)
-        elif self.config.rater_ends and not self.config.verdict:
-            actions.append(asking.end_action(self.config, self.rated_turns))
-        return actions
-
-    def _note_topic(self, turn: int, text: str) -> None:
-        self.page.state.append(TopicChanged(at=time.time(), turn=turn, text=text))
-        self.page.topic = text
-
     def _candidates(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:
-        shown = self._recorded.take(CandidatesShown)
+        shown = self._recorded.take(log.CandidatesShown)
         if shown is None:
             candidates = self._asked_for(speaker, turn)
-            shown = CandidatesShown(at=time.time(), turn=turn, candidates=candidates)
+            shown = log.CandidatesShown(at=time.time(), turn=turn, candidates=candidates)
             self.page.state.append(shown)
         else:
             speaker.recall(shown.candidates)
@@ -292,12 +243,8 @@ class ConversationWorld:
         finally:
             waiting.end()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
-        self._let_type(message["text_candidates"], turn)
-        return candidates
-
-    def _let_type(self, texts: Sequence[str], turn: int) -> None:
-        """The time that typing takes, counted from the rater's message; of the models' own time it is the rest."""
-        seconds = typing_seconds(self.config.replies, texts, f"{self.plan.seed}:{turn}")
+        # The time that typing takes, counted from the rater's message; of the models' own time it is the rest.
+        seconds = typing_seconds(self.config.replies, message["text_candidates"], f"{self.plan.seed}:{turn}")
         left = self._heard_at + seconds - time.monotonic()
         if left > 0:
             over = threading.Event()
@@ -305,28 +252,26 @@ class ConversationWorld:
                 self.page.while_open(lambda: over.wait(left))
             finally:
                 over.set()
+        return candidates
 
     def _final(self, verdict: Verdict | None) -> None:
         config = self.config
         self.page.within = None  # no turn any more
-        if config.verdict:
+        if config.verdict and self._recorded.take(log.VerdictGiven) is None:
             self._give_verdict(verdict)
-        if config.final_criteria and self._recorded.take(FinalRated) is None:
+        if config.final_criteria and self._recorded.take(log.FinalRated) is None:
             step = rate_step(config, "final", config.scales(), final_question(config))
-            values = self.page.ask_ratings(step).values
+            values = self.page.ask(steps.RateAnswer, step).values
             now = time.time()
-            self.page.state.append(FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
+            self.page.state.append(log.FinalRated(at=now, ratings=values, seconds=now - self.page.shown_at))
 
     def _give_verdict(self, verdict: Verdict | None) -> None:
-        if self._recorded.take(VerdictGiven) is not None:
-            return
         if verdict is None:
-            answer = self.page.ask_ticks(verdict_step(self.config, "verdict"))
+            answer = self.page.ask(steps.TickAnswer, verdict_step(self.config, "verdict"))
             verdict = cast("Verdict", answer.selected[0])
-        better = self._model_at(SIDES.index(verdict.upper())) if verdict in ("a", "b") else None
-        self.page.state.append(VerdictGiven(at=time.time(), turn=self.rated_turns, verdict=verdict, model=better))
-
-    def _model_at(self, column: int) -> str | None:
-        """The model that spoke in a column; its place is the same in all turns."""
-        ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
-        return next((model for model in map(self.shown.model_of, ids) if model is not None), None)
+        better = None
+        if verdict in ("a", "b"):  # the model that speaks in a column is the same in all turns
+            column = SIDES.index(verdict.upper())
+            ids = [entry.entry_id for entry in self.page.transcript if entry.column == column]
+            better = next((model for model in map(self.shown.model_of, ids) if model is not None), None)
+        self.page.state.append(log.VerdictGiven(at=time.time(), turn=self.rated_turns, verdict=verdict, model=better))

@@ -1,4 +1,5 @@
-"""``parlai-humaneval demo``: embedded models on this machine, rated by you or by simulated raters."""
+"""``parlai-humaneval demo``: embedded models on this machine, rated by you or by simulated raters; and ``try``: from a model
+to somebody's opinion, by one link."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,78 +22,37 @@ from mephisto_tasks.cli.options import (
     READING,
     TechniqueCommand,
     as_typed_here,
-    clear_errors,
     console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
+    described,
     not_twice,
     waiting_for,
 )
+from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError, choose_from, reworded
 from parlai_humaneval._util.terminal import counting
+from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.techniques.registry import Technique, technique
+from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
 if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
     from mephisto_tasks.launch.launch import RunningStudy
-
-EPILOG = """\b
-Examples:
-  parlai-humaneval demo
-  parlai-humaneval demo --raters 4 --dialogues 20 --prefer retrieval --strength 0.7
-  parlai-humaneval demo --task sata setting=sata_user turns=3
-  parlai-humaneval demo --task sata conf=liu2023_mm embedded=true --raters 4 --dialogues 3
-  parlai-humaneval demo --task direct_assessment --raters 4 --dialogues 8 --json > report.json
-  parlai-humaneval demo --task self_chat --raters 4 --dialogues 20
-  parlai-humaneval demo --task spot_the_bot
-  parlai-humaneval demo --task third_party 'dialogues=[{task: NAME}]'
-"""
-
-NAME_MODELS = "'models=[a,b]'"
-"""What errors of settings recommend, for any command."""
+    from parlai_humaneval.models.selection import Given
 
 
-@click.command(cls=TechniqueCommand, epilog=EPILOG)
-@click.option(
-    "--task",
-    default="pw_turn",
-    show_default=True,
-    help="One of the techniques above, as for `launch`.",
-)
-@click.option(
-    "--raters",
-    type=click.IntRange(min=1, max=64),
-    help="So many simulated raters at a time, instead of waiting for people. Each unit of work is a new rater's.",
-)
-@click.option(
-    "--dialogues",
-    type=click.IntRange(min=1),
-    help="Dialogues to collect, of each group (10). For self_chat and pw_dialog: judgements of each pair of "
-    "models; for spot_the_bot: dialogues of each pair; for third_party: dialogues to rate (by default all).",
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="0: any free one.")
-@data_dir_option
-@json_option
-@click.option("--metric", help="The question that raters answer, where the technique has several (pw_turn has three).")
-@click.option("--models", help="Models to rate, from `models list`. Default: those of the task's conf `local`.")
-@click.option("--prefer", metavar="MODEL", help="The model that simulated raters like better.")
-@click.option(
-    "--strength",
-    type=click.FloatRange(0, 1),
-    default=0.7,
-    show_default=True,
-    help="How often a simulated rater chooses it.",
-)
-@click.option("--seed", type=int, help="Of orders, personas and simulated raters. Default: drawn, and recorded.")
-@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
+PRACTICE = "onboarding_qualification"
+NAME_MODELS = "'models=[a,b]'"  # What errors of settings recommend, for any command
+
+
+@described("demo", cls=TechniqueCommand)
 def demo(
     task: str,
     raters: int | None,
     dialogues: int | None,
     port: int,
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
     metric: str | None,
     models: str | None,
@@ -99,12 +61,6 @@ def demo(
     seed: int | None,
     chosen: tuple[str, ...],
 ) -> None:
-    """Rate embedded models on this machine, now.
-
-    Without --raters it prints a link and waits for people; with it, simulated raters go through the same pages' protocol
-    and the report is printed. Confs and settings are as for `launch`. Without --prefer simulated raters answer at random,
-    but for a degraded model, which most of them rate low.
-    """
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
         raise WrongUsage(
@@ -113,26 +69,28 @@ def demo(
         )
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer tells simulated raters what to like", try_="add --raters N")
-    with clear_errors():
-        entry = technique(task)
-        click.echo(f"Demo of {entry.title}: {entry.summary}.\n{_who_rates(raters)}", err=True)
-        _check_at_once(entry, models, port, chosen)
-    seed = secrets.randbelow(2**31) if seed is None else seed
+    entry = technique(task)
+    who = "You rate, in a browser: a link comes in some seconds."
+    if raters is not None:
+        who = f"Nobody has to do anything: {counted(raters, 'simulated rater')} at a time rate, and the report follows."
+    click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
+    _check_at_once(entry, models, port, chosen)
+    typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
     what = f"{task}-{metric}" if metric else task
     task_name = f"demo-{what.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     # Imported here, as all that takes its time: the first line stands before.
     from mephisto_tasks.cli.launch import announce, announce_partners, follow, split_settings, tell_answer
 
     conf, overrides = split_settings(chosen)
+    asked = [f"seed={seed}"] if typed_seed else []
     settings_of_demo = [
-        f"seed={seed}",
-        f"onboarding_qualification={task_name}",
+        f"seed={drawn}",
         f"port={port}",
         f"task_name={task_name}",
         *([f"models=[{models}]"] if models else []),
         *([f"metric={metric}"] if metric else []),
     ]
-    with clear_errors(), _in_words_of_demo():
+    with _in_words_of_demo():
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
@@ -140,13 +98,15 @@ def demo(
         amount = dialogues or entry.demo_amount
         how_many = [] if amount is None else [f"{entry.amount}={amount}"]
         with waiting_for("Reading the settings…", on_screens_only=True):
-            config = settings.compose_config(task, conf, overrides, beneath=[*how_many, *settings_of_demo])
+            config = settings.compose_config(task, conf, [*overrides, *asked], beneath=[*how_many, *settings_of_demo])
         blueprint = config.mephisto.blueprint
+        seed = int(blueprint.seed)
+        practise_anew(blueprint, overrides, task_name)
         named = [*blueprint.models, *(model for group in blueprint.groups for model in group)]
         if named:  # else it is known only when the dialogues have been read
             _check_preference(prefer, named)
         stop = launching.stop_on_signals()
-        with launching.run_launch(task, config, data_dir_of(data_dir), waiting_for, stop=stop) as run:
+        with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
@@ -156,20 +116,20 @@ def demo(
             else:
                 announce_partners(run, console(stderr=True))
                 worst = str(blueprint.get("quality_control_model") or "") or None
-                _simulate(run, stop, raters, prefer, strength, seed, worst)
+                simulate(run, stop, raters, prefer, strength, seed, worst)
         if not as_json:
             tell_answer(run)
         _print_report(run, as_json)
 
 
-def _who_rates(raters: int | None) -> str:
-    if raters is None:
-        return "You rate, in a browser: a link comes in some seconds."
-    return f"Nobody has to do anything: {counted(raters, 'simulated rater')} at a time rate, and the report follows."
+def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: str) -> None:
+    """Raters practise for this task, whatever they did before; some techniques have no practice."""
+    if blueprint.get(PRACTICE) and PRACTICE not in (short_name(name_of(override)) for override in overrides):
+        blueprint[PRACTICE] = task_name
 
 
 def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequence[str]) -> None:
-    from mephisto_tasks.server.ports import listen
+    from mephisto_tasks.server.thread import listen
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
     from parlai_humaneval.models.zoo.files import check_trained
 
@@ -196,7 +156,7 @@ def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
         raise WrongUsage(f"no model of this demo is called {prefer!r}", where="--prefer", **choose_from(prefer, models))
 
 
-def _simulate(
+def simulate(
     run: RunningStudy,
     stop: threading.Event,
     raters: int,
@@ -208,11 +168,7 @@ def _simulate(
     from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
 
     behaviour = Behaviour(
-        model_of=run.study.model_of,
-        prefer=prefer,
-        strength=strength,
-        practice=run.study.practice,
-        worst=worst,
+        model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.course is not None
@@ -261,7 +217,157 @@ def _print_report(run: RunningStudy, as_json: bool) -> None:
 
         tables, known = answers_of(run.data_dir, run.task_name)
     Wanted(page=None, as_json=as_json).report(tables, run.task_name, known)
-    if as_json:
-        return
-    click.echo(f"\nThe whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
+    if not as_json:
+        click.echo()
+        tell_more(run)
+
+
+def tell_more(run: RunningStudy) -> None:
+    click.echo(f"The whole report:       {as_typed_here('report', run.task_name, run.data_dir)} --full")
     click.echo(f"The answers as tables:  {as_typed_here('export', run.task_name, run.data_dir)} --out tables")
+
+
+OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
+SHOWN = 200  # As many letters of the model's answer are printed
+MOST_TOLD = 1000  # As many letters of what went wrong are told
+LASTING_S = 14 * 86400.0
+
+
+@described("try", task={"type": click.Choice(list(techniques("live")))})
+def try_model(
+    model: str,
+    chosen: tuple[str, ...],
+    opponent: str,
+    task: str,
+    turns: int | None,
+    limit: int,
+    practice: bool,
+    host: str,
+    port: int,
+    url: str | None,
+    served_model: str | None,
+    api_key_env: str | None,
+    data_dir: Path,
+) -> None:
+    from mephisto_tasks.cli.launch import follow, split_settings
+
+    conf, overrides = split_settings(chosen)
+    for setting in (short_name(name_of(override)) for override in overrides):
+        if setting in OF_TRIAL:
+            raise WrongUsage(
+                f"{setting}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                try_=f"leave {setting}=… out",
+            )
+    not_twice({"turns": turns}, overrides)
+    with waiting_for(LOADING), collector_off():
+        from mephisto_tasks.config.files import as_typed
+        from mephisto_tasks.launch import config as settings
+        from mephisto_tasks.launch import launch as launching
+
+    with waiting_for(f"Asking {model}…"):
+        given = given_model(model, opponent, served_model, api_key_env)
+        given, answer, seconds = first_answer(given)
+    click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
+    task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    zoo_files = [str(_zoo_file(given, data_dir, task_name))] if given.options else []
+    of_trial = {
+        "models": [given.name, opponent],
+        "zoo_files": zoo_files,
+        technique(task).amount: limit,
+        "onboarding_qualification": task_name if practice else None,
+        "task_name": task_name,
+        "task_reward": 0,  # whoever is asked what they think is promised no pay
+        **({} if turns is None else {"turns": turns}),
+        "hostname": host,
+        "port": port,
+        "public_url": url or "",
+    }
+    beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
+    config = settings.compose_config(task, conf, overrides, beneath=beneath)
+    stop = launching.stop_on_signals()
+    with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
+        announce_trial(run, given.name, opponent, limit)
+        follow(run, stop)
+    tell_who_won(run)
+
+
+def given_model(model: str, opponent: str, served_model: str | None, api_key_env: str | None) -> Given:
+    """What was named, once the opponent is known to exist. Raises ZooError."""
+    from parlai_humaneval.models.selection import model_given
+    from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
+
+    zoo = load_zoo()
+    resolve([opponent], zoo)
+    given = model_given(model, zoo, served_model=served_model, key_variable=api_key_env)
+    if given.name == opponent:
+        raise ZooError(f"{opponent} cannot be its own opponent", try_="name another one: --opponent eliza")
+    return given
+
+
+def first_answer(given: Given) -> tuple[Given, str, float]:
+    """The model as it is asked from now on, its answer to a greeting, and seconds to it; where a server refuses a part
+    of the request, with the option that mends that. Raises ZooError."""
+    from parlai_humaneval.models.check import check, load_and_ask, mends_of
+    from parlai_humaneval.models.model_pool import ModelFailed
+    from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
+
+    options = dict(given.options)
+    spec = ModelSpec(name=given.name, options=options) if options else load_zoo()[given.name]
+    checked = check(spec)
+    if not checked.ok:
+        raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
+    try:
+        asked = load_and_ask(spec)
+    except (ZooError, ModelFailed, RuntimeError) as error:
+        mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
+        if options and mend is not None and options.get(mend.option, ...) != mend.value:
+            click.echo(
+                f"{given.told} refuses a part of the request: it is asked with `{mend.as_yaml}` from here on", err=True
+            )
+            return first_answer(replace(given, options={**options, mend.option: mend.value}))
+        why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
+        raise ZooError(f"{given.told} does not answer: {why}") from error
+    return given, str(asked["reply"]), float(asked["load_s"])
+
+
+def _zoo_file(given: Given, data_dir: Path, task_name: str) -> Path:
+    """The model's entry, kept with the study: what was tried can be seen, and launched, later on."""
+    import yaml
+
+    from mephisto_tasks.storage.locks import study_folder
+
+    path = study_folder(data_dir, task_name) / "model.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = {"description": f"Tried: {given.told}.", "options": dict(given.options)}
+    path.write_text(yaml.safe_dump({"models": {given.name: entry}}, allow_unicode=True), encoding="utf-8")
+    return path
+
+
+def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> None:
+    from mephisto_tasks.cli.invite import links_of, show_code
+    from mephisto_tasks.crowds.invitations.store import InvitationStore
+    from mephisto_tasks.server.hosts import opens_elsewhere
+    from mephisto_tasks.storage.locks import study_folder
+
+    made = InvitationStore(study_folder(run.data_dir, run.task_name)).invite_class("try", limit, LASTING_S)
+    (link,) = links_of([made], run.data_dir, run.task_name, run.url)
+    for remark in run.study.remarks:
+        click.echo(remark)
+    click.echo(f"\n{name} against {opponent}. Send this link to up to {limit} people:\n\n  {link}\n")
+    if not opens_elsewhere(run.url):
+        click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.\n")
+    show_code(link)
+    click.echo("Ctrl-C ends it and says who is ahead.\n")
+
+
+def tell_who_won(run: RunningStudy) -> None:
+    with waiting_for(READING, on_screens_only=True):
+        from mephisto_tasks.cli.report import answers_of
+        from parlai_humaneval.report.build import build_report
+        from parlai_humaneval.report.section import Options
+
+        tables, known = answers_of(run.data_dir, run.task_name)
+        headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
+    console().print(headline, style="bold", markup=False)
+    tell_more(run)
+    click.echo(f"They are kept in        {run.data_dir}")

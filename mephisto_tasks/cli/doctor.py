@@ -6,24 +6,25 @@ import contextlib
 import importlib.util
 import io
 import logging
-import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 import click
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from rich.markup import escape
 
-from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option, waiting_for
+from mephisto_tasks.cli.options import console, described, waiting_for
 from parlai_humaneval._util.files import open_to_strangers
 from parlai_humaneval._util.installing import (
     DISTRIBUTION,
@@ -45,18 +46,7 @@ if TYPE_CHECKING:
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
 
-EPILOG = """\b
-Examples:
-  parlai-humaneval doctor
-  parlai-humaneval doctor --models
-  parlai-humaneval doctor --load eliza,retrieval
-  parlai-humaneval doctor --server ec2 --profile my_lab
-  parlai-humaneval doctor --repair
-  parlai-humaneval doctor --json
-"""
-
-PROVIDER = "Provider "
-"""Begins what findings on crowds are called."""
+PROVIDER = "Provider "  # Begins what findings on crowds are called
 LINES = (
     ("Python", ("Python", "Packages")),
     ("Rater's page", ("Rater's page",)),
@@ -67,27 +57,13 @@ LINES = (
     ("Models", ("Models",)),
 )
 """What is told of what is right, and which of it stands together on a line."""
-UNTOLD = ("Plain parlai", "Mephisto", "Node.js", "Privacy")
-"""Has a line only where it is not right."""
+UNTOLD = ("Plain parlai", "Mephisto", "Node.js", "Privacy")  # Has a line only where it is not right
 MARKS = {"ok": "[green]ok[/green]", "warning": "[yellow]look[/yellow]", "error": "[red]wrong[/red]"}
 
 
-@click.command(epilog=EPILOG)
-@data_dir_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address that a launch would listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port to look at.")
-@click.option("--models", "with_models", is_flag=True, help="Tell the state of every model, as `models check --all`.")
-@click.option("--load", "load", metavar="MODELS", help="Load these models (comma between them, or `all`) and ask each.")
-@click.option("--server", type=click.Choice(["heroku", "ec2"]), help="Look also at what server=… of a launch needs.")
-@click.option("--profile", default="", help="With --server ec2: the profile in ~/.aws/credentials.")
-@click.option(
-    "--repair",
-    is_flag=True,
-    help="Have Mephisto's statuses say what the records say, where a launch was killed between the two.",
-)
-@json_option
+@described("doctor")
 def doctor(
-    data_dir: str | None,
+    data_dir: Path,
     host: str,
     port: int,
     with_models: bool,
@@ -97,29 +73,33 @@ def doctor(
     repair: bool,
     as_json: bool,
 ) -> None:
-    """Check Python, packages, the rater's page, port, data directory, statuses, providers and models.
-
-    A few lines say what is right; what is wrong has a line of its own that says how to mend it, and the last line is the
-    verdict. Exit code 1 when something is wrong.
-    """
     if profile and server != "ec2":
         raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
-    directory = data_dir_of(data_dir)
     checked: list[Checked] | None = None
-    with clear_errors():
-        wanted = named_models([name.strip() for name in load.split(",") if name.strip()]) if load else []
-        with waiting_for("Looking at this installation…"):
-            findings = examine(directory, host, port)
-            of_statuses, rewritten = statuses(directory, repair=repair)
-            findings += of_statuses
-            findings += other_server(server, profile) if server else []
-        if with_models:
-            with waiting_for("Looking what every model lacks…"):
-                checked = check_models()
-            findings.append(other_models(checked))
-        for spec in wanted:
-            with waiting_for(f"Loading {spec.name}…"):
-                findings.append(load_model(spec))
+    wanted = named_models([name.strip() for name in load.split(",") if name.strip()]) if load else []
+    with waiting_for("Looking at this installation…"):
+        findings = examine(data_dir, host, port)
+        of_statuses, rewritten = statuses(data_dir, repair=repair)
+        findings += of_statuses
+        if server:
+            from mephisto_tasks.adapter import hosting
+
+            ready = [Finding(f"Server {server}", "ok", f"ready for server={server}")]
+            missing = hosting.lacks(server, {"profile_name": profile})
+            findings += [Finding(f"Server {server}", "error", lack) for lack in missing] or ready
+    if with_models:
+        with waiting_for("Looking what every model lacks…"):
+            from parlai_humaneval.models.check import check
+            from parlai_humaneval.models.zoo.entries import load_zoo
+
+            with nothing_said():
+                checked = [check(spec) for spec in load_zoo().values()]
+        states = [one.state for one in checked]
+        counts = [f"{states.count(state)} {MODELS_ARE[state]}" for state in MODELS_ARE if state in states]
+        findings.append(Finding("All models", "ok", "; ".join(counts)))
+    for spec in wanted:
+        with waiting_for(f"Loading {spec.name}…"):
+            findings.append(load_model(spec))
     wrong = [finding for finding in findings if finding.status == "error"]
     if as_json:
         said = {"ok": not wrong, "verdict": closing_sentence(findings), "findings": [asdict(each) for each in findings]}
@@ -133,8 +113,8 @@ def doctor(
 def _print(findings: Sequence[Finding], checked: Sequence[Checked] | None) -> None:
     from rich.table import Table
 
-    from parlai_humaneval.cli.model_options import table_console
     from parlai_humaneval.cli.models import table_of
+    from parlai_humaneval.cli.options import table_console
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for _ in range(3):
@@ -165,7 +145,6 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
 
 
 def closing_sentence(findings: Sequence[Finding]) -> str:
-    """What is to be done, if anything is."""
     wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
     if wrong:
         return f"To be mended, as the lines marked “wrong” say: {', '.join(wrong)}."
@@ -210,19 +189,10 @@ def examine(data_dir: Path, host: str, port: int) -> list[Finding]:
     first = [python_version(), *packages()]
     if any(finding.what == "Packages" and finding.status == "error" for finding in first):
         return first  # the rest imports what is missing or wrong
-    checks: list[Callable[[], list[Finding]]] = [
-        lambda: [plain_parlai()],
-        lambda: [mephisto_imports()],
-        lambda: [page()],
-        lambda: [node()],
-        lambda: [port_free(host, port)],
-        lambda: [data_directory(data_dir)],
-        lambda: [private_data(data_dir)],
-        lambda: providers(data_dir),
-        lambda: [packaged_models()],
-    ]
     with nothing_said():
-        return [*first, *(finding for check in checks for finding in check())]
+        here = [plain_parlai(), mephisto_imports(), page(), node(), port_free(data_dir, host, port)]
+        stored = [data_directory(data_dir), private_data(data_dir), *providers(data_dir)]
+        return [*first, *here, *stored, packaged_models()]
 
 
 def python_version() -> Finding:
@@ -316,23 +286,46 @@ def node() -> Finding:
     return Finding("Node.js", "ok", f"{version or 'does not run'} (to change the page, install {OLDEST_NODE} or newer)")
 
 
-def port_free(host: str, port: int) -> Finding:
-    from mephisto_tasks.server.ports import CannotListen, PortInUse, listen
+def port_free(data_dir: Path, host: str, port: int) -> Finding:
+    from mephisto_tasks.server.thread import CannotListen, PortInUse, listen
 
     try:
         listen(host, port).close()
     except (PortInUse, CannotListen) as error:
+        for task, url in _running(data_dir):
+            if urlsplit(url).port == port:
+                return Finding("Port", "ok", f"{host}:{port} is task {task}'s, which runs; others need another port")
         why = getattr(error.__cause__, "strerror", None) or type(error).__name__
         mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
         return Finding("Port", "error", f"{host}:{port} cannot be listened on ({why})", mend)
     return Finding("Port", "ok", f"{host}:{port} is free")
 
 
+def _running(data_dir: Path) -> Iterator[tuple[str, str]]:
+    """The tasks that are launched from here now, each with its address."""
+    from mephisto_tasks.storage.locks import running_url
+    from mephisto_tasks.storage.results import ResultsError, task_names
+
+    with contextlib.suppress(ResultsError):
+        for task in task_names(data_dir) if (data_dir / "database.db").exists() else ():
+            if url := running_url(data_dir, task):
+                yield task, url
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Not every folder whose mode says so can: some file systems take no files at all."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
 def data_directory(data_dir: Path) -> Finding:
     from mephisto_tasks.storage.results import ResultsError, task_names
 
     parent = next((folder for folder in (data_dir, *data_dir.parents) if folder.exists()), data_dir)
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
+    if not _can_be_written(parent):
         return Finding("Data directory", "error", f"{data_dir} cannot be written", "name another one with --data-dir")
     if not (data_dir / "database.db").exists():
         return Finding("Data directory", "ok", f"{data_dir} (empty: nothing was launched from it yet)")
@@ -347,7 +340,7 @@ def data_directory(data_dir: Path) -> Finding:
 
 def private_data(data_dir: Path) -> Finding:
     """Whether other users of this machine can read what raters said; a directory that a group shares is meant so."""
-    from mephisto_tasks.launch.launch import shut
+    from mephisto_tasks.launch.preparation import shut
 
     if data_dir.is_dir() and open_to_strangers(data_dir):
         return Finding("Privacy", "warning", f"everybody on this machine can read {data_dir}", shut(data_dir))
@@ -374,7 +367,6 @@ def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses |
 
 
 def providers(data_dir: Path) -> list[Finding]:
-    """What each crowd says of itself."""
     from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.storage.results import ResultsError
 
@@ -386,15 +378,6 @@ def providers(data_dir: Path) -> list[Finding]:
             continue  # said under “Data directory”
         found.setdefault(crowd.provider_type, [Finding(one.what, one.status, one.text, one.advice) for one in seen])
     return [finding for of_type in found.values() for finding in of_type]
-
-
-def other_server(name: Server, profile: str) -> list[Finding]:
-    """Whether pages can be served from Heroku or EC2; ``profile`` is AWS's."""
-    from mephisto_tasks.adapter import hosting
-
-    missing = hosting.lacks(name, {"profile_name": profile})
-    what = f"Server {name}"
-    return [Finding(what, "error", lack) for lack in missing] or [Finding(what, "ok", f"ready for server={name}")]
 
 
 MODELS_ARE: dict[State, str] = {
@@ -423,22 +406,6 @@ def packaged_models() -> Finding:
     return Finding("Models", "ok", f"ready: {', '.join(ready)} (--models: all {len(zoo)})")
 
 
-def check_models() -> list[Checked]:
-    """The state of every model of the zoo, as `models check --all` tells it."""
-    from parlai_humaneval.models.check import check
-    from parlai_humaneval.models.zoo.entries import load_zoo
-
-    with nothing_said():
-        return [check(spec) for spec in load_zoo().values()]
-
-
-def other_models(checked: Sequence[Checked]) -> Finding:
-    """How many models are not ready, by what they need."""
-    states = [one.state for one in checked]
-    counts = [f"{states.count(state)} {MODELS_ARE[state]}" for state in MODELS_ARE if state in states]
-    return Finding("All models", "ok", "; ".join(counts))
-
-
 def named_models(names: Sequence[str]) -> list[ModelSpec]:
     """The models of these names, or ``all``. Raises ZooError for a name that nobody knows."""
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve
@@ -448,7 +415,6 @@ def named_models(names: Sequence[str]) -> list[ModelSpec]:
 
 
 def load_model(spec: ModelSpec) -> Finding:
-    """Load a model and ask it one thing."""
     from parlai_humaneval.models.check import check, try_out
 
     what = f"Model {spec.name}"

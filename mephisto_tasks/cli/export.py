@@ -3,73 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.cli.options import clear_errors, data_dir_of, data_dir_option, json_option, waiting_for
+from mephisto_tasks.cli.options import described, waiting_for
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import WrongUsage
+from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from parlai_humaneval.schema.records import Rated
     from parlai_humaneval.tables.columns import Repeats, Tables
 
-EPILOG = """\b
-Examples:
-  parlai-humaneval export --task-name pw-turn-preference --out tables
-  parlai-humaneval export --task-name pw-turn-preference --out tables --format jsonl
-  parlai-humaneval export --task-name sata-soba --task-name sata-random --out tables
-  parlai-humaneval export --task-name pw-turn-preference --release --out pw-turn-release
-"""
 
-
-@click.command(epilog=EPILOG)
-@click.option(
-    "--task-name",
-    "tasks",
-    required=True,
-    multiple=True,
-    help="Task to export (`parlai-humaneval report` lists them); several are put into the same tables.",
-)
-@click.option("--out", required=True, type=click.Path(path_type=str), help="Folder for the tables.")
-@click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
-@click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
-@click.option(
-    "--release",
-    "for_release",
-    is_flag=True,
-    help="What may be published: names drawn by lot, coarse times, texts cleaned, a data card.",
-)
-@click.option("--review", metavar="FILE", help="With --release: what was found in texts. Default: OUT-to-review.csv.")
-@click.option(
-    "--dates",
-    type=click.Choice(["day", "week"]),
-    default="day",
-    show_default=True,
-    help="With --release: how exactly it is said when something was done, from the first day of the study.",
-)
-@click.option("--only-who-agreed", is_flag=True, help="With --release: leave out who did not agree to a release.")
-@click.option(
-    "--without-consent-text",
-    metavar="REASON",
-    default="",
-    help="With --release: how people agreed, where no consent text is stored here. It stands in the data card.",
-)
-@click.option("--license", "licence", default="", metavar="TEXT", help="With --release: such as “CC BY 4.0”.")
-@click.option(
-    "--phone-region",
-    "regions",
-    type=str,
-    metavar="CODE",
-    multiple=True,
-    default=("US", "GB"),
-    show_default=True,
-    help="With --release: a country whose telephone numbers are found without +. May be repeated.",
-)
-@data_dir_option
-@json_option
+@described("export")
 def export(
     tasks: tuple[str, ...],
     out: str,
@@ -82,22 +32,14 @@ def export(
     without_consent_text: str,
     licence: str,
     regions: tuple[str, ...],
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Write all tidy tables (turns, comparisons, ratings, segments …) with a README of columns.
-
-    Workers are pseudonyms, the same in every export of a data directory, also where they wrote their own id into a
-    text. The key of the pseudonyms stays in the data directory: do not publish it.
-
-    With --release the folder may be published, once somebody has read its texts: pseudonyms are of no key, and nothing
-    leads back to the data directory. It is refused while somebody did not agree to it.
-    """
     if for_release:
         from mephisto_tasks.cli.privacy import tell_release
 
-        folder, directory = Path(out).expanduser(), data_dir_of(data_dir)
-        with clear_errors(), waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
+        folder = Path(out).expanduser()
+        with waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
             from mephisto_tasks.privacy import release as making
             from mephisto_tasks.storage.logs import note_written
 
@@ -113,29 +55,27 @@ def export(
                 licence=licence,
                 force=force,
             )
-            released = making.release(directory, wanted)
-            note_written(directory, wanted.tasks, "release", released.files)
-            note_written(directory, wanted.tasks, "report", [] if released.review is None else [released.review])
+            released = making.release(data_dir, wanted)
+            note_written(data_dir, wanted.tasks, "release", released.files)
+            note_written(data_dir, wanted.tasks, "report", [] if released.review is None else [released.review])
         tell_release(released, folder, licence, as_json)
         return
     if review or only_who_agreed or without_consent_text or licence:
         raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license go with --release")
-    with clear_errors(), waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
+    with waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records
         from parlai_humaneval.schema.records import JudgementRecord
-        from parlai_humaneval.statistics.core.formatting import counted
         from parlai_humaneval.tables.files import check_free, save_tables
 
         folder = Path(out).expanduser()
         check_free(folder, force=force)
-        directory = data_dir_of(data_dir)
         chosen = list(dict.fromkeys(tasks))
-        records = [record for task in chosen for record in read_records(directory, task)]
+        records = [record for task in chosen for record in read_records(data_dir, task)]
         judged = sum(isinstance(record, JudgementRecord) for record in records)
-        clean, changed = pseudonymous(records, directory, chosen)
+        clean, changed = pseudonymous(records, data_dir, chosen)
         written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
-        note_written(directory, chosen, "table", written)
+        note_written(data_dir, chosen, "table", written)
     live = len(records) - judged
     workers = len({record.worker for record in records})
     if as_json:
@@ -152,23 +92,15 @@ def export(
 def pseudonymous(
     records: Sequence[Rated], data_dir: Path, tasks: Sequence[str], repeats: Repeats | None = None
 ) -> tuple[Tables, int]:
-    """The tidy tables of ``records``, all of ``tasks``, without workers' names; and in how many texts names stood.
-
-    What judges answered about them stands in tables of their own, and the logs of those tasks that end when they are
-    decided beside them.
-    """
-    from dataclasses import replace
-
+    """Tidy tables of ``records``, all of ``tasks``, with judges and logs, without names; texts in which names stood."""
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS, stopping_logs
+    from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
     from parlai_humaneval.importers.tidy import without_names
-    from parlai_humaneval.tables.build import tables
-    from parlai_humaneval.tables.build_judgements import judge_tables
+    from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+    from parlai_humaneval.tables.build import judge_tables, tables
 
     judges = judge_tables(records, [line for task in tasks for line in JUDGE_ANSWERS.read(data_dir, task)])
     whole = replace(tables(records, repeats=repeats), judges=judges, stopping=stopping_logs(data_dir, tasks))
-    from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
-    from parlai_humaneval.schema.pseudonyms import Pseudonymizer
-
     names = {agent.worker_name for task in tasks for agent in stored_agents(data_dir, task)}
     made = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     return without_names(whole, {name: made.worker(name) for name in names})

@@ -1,9 +1,4 @@
-"""``parlai-humaneval invite``: signed links for colleagues, annotators and classes.
-
-Links as QR codes: in files, to be printed or mailed, and in a terminal, to be opened with a phone at once.
-
-What `invite` writes and prints: links as CSV, as QR codes, on a terminal, as JSON.
-"""
+"""``parlai-humaneval invite``: signed links for colleagues, annotators and classes; as CSV, QR codes, JSON."""
 
 from __future__ import annotations
 
@@ -20,20 +15,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.cells import cell_len, set_cell_size
 
-from mephisto_tasks.cli.options import clear_errors, console, data_dir_of, data_dir_option, json_option
-from parlai_humaneval._util.csv_cells import guarded
+from mephisto_tasks.cli.options import console, described
+from mephisto_tasks.storage.locks import running_url, study_folder
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval._util.text import guarded
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 
 if TYPE_CHECKING:
-    from mephisto_tasks.crowds.invitations.invitees import Person
-    from mephisto_tasks.crowds.invitations.store import Invitation, InvitationStore
+    from mephisto_tasks.crowds.invitations.store import Invitation, Person
 
-
-KINDS = {"svg": 4, "png": 8}
-"""Format → pixels of a module."""
+KINDS = {"svg": 4, "png": 8}  # Format → pixels of a module
 
 
 def write_codes(folder: Path, links: Sequence[tuple[str, str]]) -> list[Path]:
@@ -43,10 +36,12 @@ def write_codes(folder: Path, links: Sequence[tuple[str, str]]) -> list[Path]:
     written = []
     for number, (name, link) in enumerate(links, start=1):
         code = segno.make(link, error="m", micro=False)
+        # Letters and digits of any alphabet: everything else might mean something to a file system.
+        plain = re.sub(r"[^\w]+", "-", name).strip("-_").lower()[:60] or "link"
         for kind, scale in KINDS.items():
             image = io.BytesIO()
             code.save(image, kind=kind, scale=scale)
-            path = folder / f"{number:0{len(str(len(links)))}}-{_file_name(name)}.{kind}"
+            path = folder / f"{number:0{len(str(len(links)))}}-{plain}.{kind}"
             write_private(path, image.getvalue())
             written.append(path)
     return written
@@ -60,13 +55,7 @@ def show_code(link: str) -> None:
         segno.make(link, error="l", micro=False).terminal(compact=True)
 
 
-def _file_name(name: str) -> str:
-    """Letters and digits of a name, of any alphabet; everything else might mean something to a file system."""
-    return re.sub(r"[^\w]+", "-", name).strip("-_").lower()[:60] or "link"
-
-
 def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) -> None:
-    """Names and links as CSV, for its owner's eyes only."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["name", "email", "link"])
@@ -78,7 +67,6 @@ def write_links(file: Path, made: Sequence[Invitation], links: Sequence[str]) ->
 def print_links(
     made: Sequence[Invitation], links: Sequence[str], task_name: str, file: Path | None, qr: str | None
 ) -> None:
-    """A line a link; of a single one its QR code, too."""
     until = _time(made[0].expires)
     if made[0].seats is not None:
         click.echo(f"Up to {made[0].seats} people may come to {task_name} by this link until {until}:")
@@ -124,16 +112,6 @@ def print_invitations(
     console().print(table)
 
 
-def print_withdrawn(withdrawn: Sequence[Invitation], as_json: bool) -> None:
-    """Whose links are good no more."""
-    if as_json:
-        rows = [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]
-        say_json({"revoked": rows})
-        return
-    for invitation in withdrawn:
-        click.echo(f"The link of {invitation.name} is withdrawn: from now on it lets nobody in.")
-
-
 def _row(invitation: Invitation) -> dict[str, Any]:
     return {
         "name": invitation.name,
@@ -145,39 +123,15 @@ def _row(invitation: Invitation) -> dict[str, Any]:
     }
 
 
-def as_json_of(
-    task_name: str, made: Sequence[Invitation], links: Sequence[str], file: Path | None, codes: Sequence[Path]
-) -> dict[str, Any]:
-    """Invitations that were made, with their links and files."""
-    rows = [{**_row(invitation), "link": link} for invitation, link in zip(made, links, strict=True)]
-    files = {"file": None if file is None else str(file), "codes": [str(path) for path in codes]}
-    return {"task": task_name, "invitations": rows, **files}
-
-
 def _time(at: float) -> str:
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
 
 
-EPILOG = """\b
-Examples:
-  parlai-humaneval invite --task-name pw-turn-preference --names people.csv
-  parlai-humaneval invite --task-name pw-turn-preference --names people.csv --qr codes --url https://study.example.org
-  parlai-humaneval invite --task-name pw-turn-preference --open --limit 30 --expires 2d
-  parlai-humaneval invite --task-name pw-turn-preference --list
-  parlai-humaneval invite --task-name pw-turn-preference --revoke "Ann Example"
-
-\b
-people.csv has the column “name”, and perhaps “email”:
-  name,email
-  Ann Example,ann@example.org
-"""
-MOST_PEOPLE = 1_000_000
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 _LONGEST_S = 3650 * _UNITS["d"]
 
 
 def duration(value: str) -> float:
-    """A length of time such as ``14d``, in seconds."""
     match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
     seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
     if not 0 < seconds <= _LONGEST_S:
@@ -185,25 +139,7 @@ def duration(value: str) -> float:
     return seconds
 
 
-@click.command(epilog=EPILOG)
-@click.option("--task-name", required=True, help="Study that they are invited to, launched with place=link.")
-@click.option("--names", type=click.Path(dir_okay=False), help="CSV file of the people; each gets a link of their own.")
-@click.option("--open", "for_class", is_flag=True, help="One link for a class: each browser is a worker of its own.")
-@click.option("--limit", type=click.IntRange(1, MOST_PEOPLE), help="How many people may come by the link of --open.")
-@click.option("--name", default="open link", show_default=True, help="What the link of --open is called in --list.")
-@click.option("--list", "only_list", is_flag=True, help="Who is invited, who has come, and which links are over.")
-@click.option("--revoke", multiple=True, metavar="NAME", help="Withdraw somebody's link, at once; may be repeated.")
-@click.option(
-    "--expires", type=duration, metavar="TIME", default="14d", show_default=True, help="How long links are good."
-)
-@click.option("--url", help="Address of the study for them. Default: that of the launch that runs now.")
-@click.option(
-    "--out", type=click.Path(dir_okay=False), help="File of the links. Default: people-links.csv, of people.csv."
-)
-@click.option("--qr", type=click.Path(file_okay=False), metavar="DIR", help="Write a QR code of each link there, too.")
-@click.option("--force", is_flag=True, help="Replace a file of links that is there already.")
-@data_dir_option
-@json_option
+@described("invite", expires={"type": duration})
 def invite(
     task_name: str,
     names: str | None,
@@ -217,90 +153,88 @@ def invite(
     out: str | None,
     qr: str | None,
     force: bool,
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Invite people to a study by signed links that expire; withdraw them, or see who has come.
+    from mephisto_tasks.crowds.invitations.entry import link_signer, worker_namer
+    from mephisto_tasks.crowds.invitations.store import InvitationStore
+    from mephisto_tasks.storage.logs import note_written
+    from mephisto_tasks.storage.results import PSEUDONYM_KEY
+    from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
-    Each person is one worker, over links and studies: invited again, they get the same link with a new end. The study is
-    launched with place=link; links may be made before that, with --url.
-    """
     if sum([names is not None, for_class, only_list, bool(revoke)]) != 1:
         raise WrongUsage("choose one of --names, --open, --list and --revoke")
     if for_class != (limit is not None):
         raise WrongUsage("--open and --limit N go together: a link for at most N people")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.crowds.invitations.entry import worker_namer
-        from mephisto_tasks.crowds.invitations.store import InvitationStore
-        from mephisto_tasks.storage.locks import study_folder
-        from mephisto_tasks.storage.logs import note_written
+    book = InvitationStore(study_folder(data_dir, task_name))
+    if only_list:
 
-        book = InvitationStore(study_folder(directory, task_name))
-        if only_list:
-            from mephisto_tasks.storage.results import PSEUDONYM_KEY
-            from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+        def pseudonym(worker: str) -> str:
+            return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(worker)
 
-            def pseudonym(worker: str) -> str:
-                return Pseudonymizer.load_or_create(directory / PSEUDONYM_KEY).worker(worker)
-
-            print_invitations(book.all(), task_name, as_json, pseudonym)
-            return
-        if revoke:
-            print_withdrawn(book.revoke(revoke), as_json)
-            return
-        base = base_address(directory, task_name, url)
-        was_lost = lost_key(book, directory, task_name)
-        people = people_of(names, name)
-        file, codes_folder = _out(names, out), None if qr is None else Path(qr)
-        if file is not None:
-            if file.exists() and not force:
-                raise CommandError(f"{file} is there already", try_="--force replaces it, --out names another file")
-            if not file.absolute().parent.is_dir():
-                raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
-        if codes_folder is not None:
-            codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if limit is None:
-            made = book.invite(people, worker_namer(directory), expires)
-        else:
-            made = [book.invite_class(people[0].name, limit, expires)]
-        links = links_of(made, directory, task_name, base)
-        if was_lost is not None:
-            click.echo(was_lost, err=True)
-        if file is not None:
-            write_links(file, made, links)
-        codes = (
-            []
-            if codes_folder is None
-            else write_codes(
-                codes_folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
-            )
+        print_invitations(book.all(), task_name, as_json, pseudonym)
+        return
+    if revoke:
+        withdrawn = book.revoke(revoke)
+        if as_json:
+            say_json({"revoked": [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]})
+        for invitation in [] if as_json else withdrawn:
+            click.echo(f"The link of {invitation.name} is withdrawn: from now on it lets nobody in.")
+        return
+    base = base_address(data_dir, task_name, url)
+    seal = link_signer(data_dir, task_name)
+    was_lost = not seal.has_key and bool(book.all())
+    people = people_of(names, name)
+    file = Path(out) if out is not None else None if names is None else Path(f"{Path(names).stem}-links.csv")
+    codes_folder = None if qr is None else Path(qr)
+    if file is not None:
+        if file.exists() and not force:
+            raise CommandError(f"{file} is there already", try_="--force replaces it, --out names another file")
+        if not file.absolute().parent.is_dir():
+            raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
+    if codes_folder is not None:
+        codes_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if limit is None:
+        made = book.invite(people, worker_namer(data_dir), expires)
+    else:
+        made = [book.invite_class(people[0].name, limit, expires)]
+    links = links_of(made, data_dir, task_name, base)
+    if was_lost:
+        click.echo(
+            f"{seal.key_file} was gone, with which links of this study were signed. There is a new one: links that were "
+            "made before are no good any more, and these are.",
+            err=True,
         )
-        note_written(directory, [task_name], "links", [*([] if file is None else [file]), *codes])
+    if file is not None:
+        write_links(file, made, links)
+    codes = (
+        []
+        if codes_folder is None
+        else write_codes(codes_folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)])
+    )
+    note_written(data_dir, [task_name], "links", [*([] if file is None else [file]), *codes])
     if as_json:
-        say_json(as_json_of(task_name, made, links, file, codes))
+        rows = [{**_row(invitation), "link": link} for invitation, link in zip(made, links, strict=True)]
+        files = {"file": None if file is None else str(file), "codes": [str(path) for path in codes]}
+        say_json({"task": task_name, "invitations": rows, **files})
     else:
         print_links(made, links, task_name, file, qr)
 
 
 def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
-    """Where the links lead: as it was given, or to the launch that runs now.
-
-    Raises:
-        InvitationError: the address is none, the task is not launched, or its raters do not come by links.
-    """
+    """Where the links lead: as it was given, or to the launch that runs now. Raises InvitationError."""
     from mephisto_tasks.crowds.invitations.store import InvitationError
+    from mephisto_tasks.crowds.registry import crowd_of
     from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere
-    from mephisto_tasks.storage.locks import running_url
+    from mephisto_tasks.storage.results import stored_runs
 
     if url is not None:
         if not is_web_address(url):
             raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
         if task_name not in (known := _launched_tasks(data_dir)):
-            click.echo(
-                f"Task {task_name!r} was not launched here yet; launch it under that name.{_meant(task_name, known)}",
-                err=True,
-            )
+            near = difflib.get_close_matches(task_name, known, n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            click.echo(f"Task {task_name!r} was not launched here yet; launch it under that name.{meant}", err=True)
         return url
     running = running_url(data_dir, task_name)
     if running is None:
@@ -309,7 +243,13 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
             try_="launch it (with place=link) and invite then, or name the address: --url https://study.example.org",
         )
-    _check_place(data_dir, task_name)
+    runs = stored_runs(data_dir, task_name)
+    provider = runs[0].provider if runs else None
+    if provider is None or not crowd_of(provider).takes_invitations:
+        raise InvitationError(
+            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation",
+            try_="launch it with place=link",
+        )
     if not opens_elsewhere(running):
         click.echo(
             "These links open on this machine only. For other machines, launch with hostname=0.0.0.0 "
@@ -325,27 +265,9 @@ def _launched_tasks(data_dir: Path) -> list[str]:
     return task_names(data_dir) if (data_dir / "database.db").exists() else []
 
 
-def _meant(task_name: str, known: Sequence[str]) -> str:
-    near = [] if task_name in known else difflib.get_close_matches(task_name, known, n=1)
-    return f" Did you mean {near[0]}?" if near else ""
-
-
-def _check_place(data_dir: Path, task_name: str) -> None:
-    from mephisto_tasks.crowds.invitations.store import InvitationError
-    from mephisto_tasks.crowds.registry import crowd_of
-    from mephisto_tasks.storage.results import provider_of
-
-    provider = provider_of(data_dir, task_name)
-    if provider is None or not crowd_of(provider).takes_invitations:
-        raise InvitationError(
-            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation",
-            try_="launch it with place=link",
-        )
-
-
 def people_of(names: str | None, class_name: str) -> list[Person]:
     """Those of the file of names; without one, a class by its name. Raises NamesError, UsageError."""
-    from mephisto_tasks.crowds.invitations.invitees import Person, read_people, trouble_of
+    from mephisto_tasks.crowds.invitations.store import Person, read_people, trouble_of
 
     if names is not None:
         return read_people(Path(names))
@@ -355,29 +277,9 @@ def people_of(names: str | None, class_name: str) -> list[Person]:
     return [group]
 
 
-def lost_key(book: InvitationStore, data_dir: Path, task_name: str) -> str | None:
-    """What to tell whoever invites where the key of earlier links is gone; None where it is not."""
-    from mephisto_tasks.crowds.invitations.entry import link_signer
-
-    seal = link_signer(data_dir, task_name)
-    if seal.has_key or not book.all():
-        return None
-    return (
-        f"{seal.key_file} was gone, with which links of this study were signed. There is a new one: links that were made "
-        "before are no good any more, and these are."
-    )
-
-
 def links_of(made: Sequence[Invitation], data_dir: Path, task_name: str, base: str) -> list[str]:
-    """The signed link of each."""
     from mephisto_tasks.crowds.invitations.entry import INVITATION, link_signer
     from mephisto_tasks.crowds.signing import link
 
     seal = link_signer(data_dir, task_name)
     return [link(base, {INVITATION: seal.signed(invitation.invitation_id)}) for invitation in made]
-
-
-def _out(names: str | None, out: str | None) -> Path | None:
-    if out is not None:
-        return Path(out)
-    return None if names is None else Path(f"{Path(names).stem}-links.csv")

@@ -1,17 +1,14 @@
-"""``parlai-humaneval launch``: run a crowd task until its dialogues are done, or until you stop it.
-
-``launch … --list-settings``: the settings of a task by topic, or some of them with all that is known. Where nobody looks on
-(under systemd, nohup, or into a file) a launch says a line a minute how it goes.
-"""
+"""``parlai-humaneval launch``: run a crowd task until it is done, or you stop it; or list its settings."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,12 +21,9 @@ from mephisto_tasks.cli.options import (
     TechniqueCommand,
     as_typed_here,
     as_written,
-    clear_errors,
     confirm,
     console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
+    described,
     task_options,
     waiting_for,
 )
@@ -45,23 +39,18 @@ from parlai_humaneval.techniques.registry import technique, techniques
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mephisto_tasks.crowds.base import Agree
+    from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
     from mephisto_tasks.payments.quote import Quote
     from mephisto_tasks.session.study import Study
 
 
-_MOST = 24
-"""Letters of a default in the list; all of it stands where a setting is shown alone."""
+_MOST = 24  # Letters of a default in the list; all of it stands where a setting is shown alone.
 
 
 def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
-    """Print all settings of a task, those that are named, or those of a place; ``conf=NAME`` says whose defaults.
-
-    Raises:
-        ConfigError: there is no such task, conf or setting.
-    """
+    """Print all settings of a task, those named, or those of a place; ``conf=NAME``: whose defaults. Raises ConfigError."""
     from mephisto_tasks.config.names import ROOT
     from mephisto_tasks.crowds.registry import crowds
     from mephisto_tasks.launch.config_reference import list_settings, one_setting
@@ -122,52 +111,18 @@ def _all_of(setting: Setting, task: str) -> str:
     return "\n".join([click.style(setting.name, bold=True), f"  {' '.join(setting.description.split())}", *lines])
 
 
-EPILOG = """\b
-Examples (settings with brackets need quotes in most shells):
-  parlai-humaneval launch pw_turn
-  parlai-humaneval launch pw_turn metric=humanness turns=4 'models=[eliza,retrieval]' port=3005
-  parlai-humaneval launch pw_turn {example} \\
-      'models=[a,b]' public_url=https://my.host
-  parlai-humaneval launch pw_turn conf=./my_study.yaml
-  parlai-humaneval launch pw_turn 'models=[a,b,c]' stop=decided margin=0.1 max_dialogues=600
-  parlai-humaneval launch sata conf=liu2023_mm embedded=true
-  parlai-humaneval launch self_chat 'models=[a,b,c]'
-  parlai-humaneval launch pw_dialog 'dialogues=[{task: single-model}]'
-  parlai-humaneval launch pw_turn --list-settings           all settings, by topic
-  parlai-humaneval launch pw_turn --list-settings turns     one of them
-"""
-
-
-_ALIKE = 0.75
-"""A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”."""
+_ALIKE = 0.75  # A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”.
 CUT_SHORT = """
 That second Ctrl-C cut the end of the launch short: {units} may still be {where}. They are taken off by the next launch, or
 by
   parlai-humaneval requester expire {task}"""
 
 
-@click.command(cls=TechniqueCommand, epilog=EPILOG)
-@click.argument("task")
-@click.argument("chosen", nargs=-1, metavar="[conf=NAME] [SETTING=VALUE]...")
-@data_dir_option
-@click.option("--list-confs", is_flag=True, help="Print the confs of the task, and end.")
-@click.option(
-    "--list-settings",
-    is_flag=True,
-    help="Print the settings by topic, with their defaults, and end; those that are named: all that is known of them.",
-)
-@click.option("--total", "only_total", is_flag=True, help="Print what the launch can cost, and end.")
-@json_option
-@click.option(
-    "--yes",
-    is_flag=True,
-    help="Agree without being asked: to what a launch can cost, and to a change of a launch that runs.",
-)
-@click.option("--verbose", is_flag=True, help="Show Mephisto's own messages.")
+@described("launch", cls=TechniqueCommand)
 def launch(
     task: str,
     chosen: tuple[str, ...],
-    data_dir: str | None,
+    data_dir: Path,
     list_confs: bool,
     list_settings: bool,
     only_total: bool,
@@ -175,82 +130,68 @@ def launch(
     yes: bool,
     verbose: bool,
 ) -> None:
-    """Launch TASK, one of the techniques below.
-
-    Ctrl-C ends it cleanly; launching it again goes on where it stopped. If units could not be taken off the crowd's site at
-    its end, or were used up before everything was collected, it says what to do, and ends with status 1.
-
-    conf=NAME picks a set of settings (local, one of a paper, or a YAML file of yours); any setting can be overridden as
-    SETTING=VALUE, such as turns=4. The long names that are stored (mephisto.blueprint.turns=4) can be typed, too.
-
-    place=WORD says where raters come from, with any conf: {places}. {closed}
-
-    Where the task runs already, its launch is changed instead, after asking: more dialogues, fewer models or groups.
-    """
     if as_json and not (only_total or list_settings):
         raise WrongUsage("--json goes with --total or --list-settings", try_="add one of them, or leave --json out")
-    with clear_errors():
-        if list_settings:
-            known = techniques()
-            if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
-                raise WrongUsage(
-                    f"{task!r} stands where a technique belongs",
-                    try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
-                )
-        entry = technique(task)
-        if not (list_confs or list_settings or only_total):
-            split_settings(chosen)  # what is wrong there is told before seconds of imports
-            click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
-        with waiting_for(LOADING), collector_off():
-            from mephisto_tasks.cli.steer import change_running
-            from mephisto_tasks.control.snapshot import is_alive
-            from mephisto_tasks.crowds.registry import crowd_in, crowds
-            from mephisto_tasks.launch import config as settings
-            from mephisto_tasks.launch import launch as launching
-
-        if list_confs:
-            click.echo("\n".join(settings.conf_names(task)))
-            return
-        if list_settings:
-            show_settings(task, chosen, as_json)
-            return
-        conf, overrides = split_settings(chosen)
-        if verbose:
-            overrides.append("mephisto.log_level=info")
-            logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
-        with waiting_for("Reading the settings…", on_screens_only=True):
-            config = settings.compose_config(task, conf, overrides)
-        crowd = crowd_in(config)
-        if only_total and not crowd.market.has_price:
-            paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
+    if list_settings:
+        known = techniques()
+        if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
             raise WrongUsage(
-                "--total tells what a launch costs where a crowd's site is paid",
-                try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
+                f"{task!r} stands where a technique belongs",
+                try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
             )
-        directory, task_name = data_dir_of(data_dir), str(config.mephisto.task.task_name)
-        if directory.is_dir() and is_alive(directory, task_name) and not only_total:
-            change_running(task, launching.settings_of(config), directory, task_name, yes)
-            return
-        agree = printer_of_total(as_json) if only_total else asker(yes)
-        stop = launching.stop_on_signals()
-        try:
-            with launching.run_launch(task, config, directory, waiting_for, agree, stop) as run:
-                announce(
-                    run,
-                    paid_by_hand=crowd.accounts() is None,
-                    is_draft=bool(config.mephisto.provider.get("draft_only")),
-                )
-                follow(run, stop)
-                tell_answer(run)
-                why = None if stop.is_set() else run.unfinished()
-                if why is not None:
-                    console().print(as_written(why, "yellow"), soft_wrap=True)
-        except KeyboardInterrupt:
-            if crowd.accounts() is not None:
-                where, unit = crowd.words.where, f"{crowd.words.unit}s"
-                task = task_options(task_name, directory)
-                click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
-            raise
+    entry = technique(task)
+    if not (list_confs or list_settings or only_total):
+        split_settings(chosen)  # what is wrong there is told before seconds of imports
+        click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
+    with waiting_for(LOADING), collector_off():
+        from mephisto_tasks.cli.steer import change_running
+        from mephisto_tasks.control.snapshot import is_alive
+        from mephisto_tasks.crowds.registry import crowd_in, crowds
+        from mephisto_tasks.launch import config as settings
+        from mephisto_tasks.launch import launch as launching
+        from mephisto_tasks.launch.preparation import settings_of
+
+    if list_confs:
+        click.echo("\n".join(settings.conf_names(task)))
+        return
+    if list_settings:
+        show_settings(task, chosen, as_json)
+        return
+    conf, overrides = split_settings(chosen)
+    if verbose:
+        overrides.append("mephisto.log_level=info")
+        logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
+    with waiting_for("Reading the settings…", on_screens_only=True):
+        config = settings.compose_config(task, conf, overrides)
+    crowd = crowd_in(config)
+    if only_total and not crowd.market.has_price:
+        paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
+        raise WrongUsage(
+            "--total tells what a launch costs where a crowd's site is paid",
+            try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
+        )
+    task_name = str(config.mephisto.task.task_name)
+    if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
+        change_running(task, settings_of(config), data_dir, task_name, yes)
+        return
+    agree = printer_of_total(as_json) if only_total else asker(yes)
+    stop = launching.stop_on_signals()
+    try:
+        with launching.run_launch(task, config, data_dir, waiting_for, agree, stop) as run:
+            announce(
+                run, paid_by_hand=crowd.accounts() is None, is_draft=bool(config.mephisto.provider.get("draft_only"))
+            )
+            follow(run, stop)
+            tell_answer(run)
+            why = None if stop.is_set() else run.unfinished()
+            if why is not None:
+                console().print(as_written(why, "yellow"), soft_wrap=True)
+    except KeyboardInterrupt:
+        if crowd.accounts() is not None:
+            where, unit = crowd.words.where, f"{crowd.words.unit}s"
+            task = task_options(task_name, data_dir)
+            click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
+        raise
     click.echo(f"See the results:  {as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
         click.echo(f"Pay the raters:   {as_typed_here('pay', run.task_name, run.data_dir)}")
@@ -259,8 +200,6 @@ def launch(
 
 
 def printer_of_total(as_json: bool) -> Agree:
-    """Prints the total, and ends the program before anything is made."""
-
     def show(total: Quote) -> None:
         if as_json:
             click.echo(total.model_dump_json(indent=2))
@@ -293,7 +232,6 @@ def asker(yes: bool) -> Agree:
 
 
 def print_total(total: Quote) -> None:
-    """A line a part of the sum."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -308,7 +246,6 @@ def print_total(total: Quote) -> None:
 
 
 def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
-    """``conf=NAME`` and the hydra overrides."""
     confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
     if len(confs) > 1:
         raise WrongUsage("conf= stands more than once", try_="leave all but one of them out")
@@ -338,10 +275,7 @@ def announce(
     paid_by_hand: bool = False,
     is_draft: bool = False,
 ) -> None:
-    """Where raters go, and how to stop; ``paid_by_hand``: what the page promises is owed by whoever launched.
-
-    ``is_draft``: nobody can come, as nothing is published.
-    """
+    """Where raters go, and how to stop; ``paid_by_hand``: by whoever launched; ``is_draft``: nothing is published."""
     from mephisto_tasks.session.stopping_build import until_decided
 
     out = console()
@@ -394,10 +328,7 @@ def announce_partners(run: RunningStudy, out: Console) -> None:
 
 def follow(run: RunningStudy, stop: threading.Event) -> None:
     """A progress bar until done or stopped; where nobody looks on, a line a minute."""
-    if console().is_terminal:
-        follow_on_screen(run, stop)
-    else:
-        follow_in_lines(run.study, run.is_done, run.warning, stop)
+    (follow_on_screen if console().is_terminal else follow_in_lines)(run, stop)
     if stop.is_set():
         click.echo("Stopping: raters are told, everything they did is kept…")
 
@@ -411,7 +342,6 @@ def tell_answer(run: RunningStudy) -> None:
 
 
 def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
-    """The bar; orders change how far it goes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.fields[so_far]}"), BarColumn(), TextColumn("{task.fields[running]}"))
@@ -446,25 +376,22 @@ def _on_bar(run: RunningStudy) -> dict[str, Any]:
 EVERY_S = 60.0
 
 
-def follow_in_lines(
-    study: Study, is_over: Callable[[], bool], warning: Callable[[], str | None], stop: threading.Event
-) -> None:
+def follow_in_lines(run: RunningStudy, stop: threading.Event) -> None:
     """A line at the beginning, a minute after the last one, and at the end; warnings and orders at once."""
     next_line = time.monotonic()
-    while not stop.is_set() and not is_over():
-        if said := warning():
+    while not stop.is_set() and not run.is_done():
+        if said := run.warning():
             _say(said)
         if time.monotonic() >= next_line:
-            _say(line(study))
+            _say(line(run.study))
             next_line += EVERY_S
         stop.wait(0.5)
-    while said := warning():  # such as the order that ended it
+    while said := run.warning():  # such as the order that ended it
         _say(said)
-    _say(line(study))
+    _say(line(run.study))
 
 
 def line(study: Study) -> str:
-    """How the launch stands."""
     done, wanted = study.so_far()
     return one_line(
         done,

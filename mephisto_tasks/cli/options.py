@@ -1,7 +1,4 @@
-"""What the commands share: the data directory, errors without tracebacks, the console.
-
-Asking whoever is at the terminal before money is spent, or something is changed that others are at work on.
-"""
+"""What the commands share: the data directory, errors without tracebacks, the console, questions before money is spent."""
 
 from __future__ import annotations
 
@@ -23,24 +20,16 @@ from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import PlainConsole, yielding
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.cli import options
 from parlai_humaneval.cli.errors import CommandError, WrongUsage, cli_errors
-from parlai_humaneval.cli.options import SuggestingGroup
+from parlai_humaneval.cli.options import Command, SuggestingGroup
 from parlai_humaneval.techniques.registry import Engine, techniques
 
 UNCHANGED = "Nothing was changed."
 
 
 def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
-    """Go on only where somebody agrees.
-
-    Args:
-        yes: they did beforehand.
-        why: begins the sentence for who is not at a terminal, “this costs $2, and ”.
-        otherwise: what is true when nobody agrees.
-
-    Raises:
-        CommandError: nobody did.
-    """
+    """Go on only where somebody agrees. ``why`` begins the sentence where nobody can be asked. Raises CommandError."""
     if yes:
         return
     if not at_a_terminal():
@@ -57,7 +46,6 @@ def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
 
 
 def at_a_terminal() -> bool:
-    """Whether somebody can answer."""
     return sys.stdin.isatty()
 
 
@@ -68,13 +56,10 @@ ENGINES: dict[Engine, str] = {
 
 
 def about_crowds(text: str) -> str:
-    """Help with what crowds say of themselves in place of ``{places}``, ``{closed}`` and ``{example}``.
-
-    In place of ``{needs}`` and ``{account}``: what they say of their accounts.
-    """
+    """Help with what crowds say of themselves and their accounts in place of ``{places}``, ``{closed}``, ``{needs}`` …."""
     if "{" not in text:
         return text
-    with clear_errors():  # a plug-in may not load
+    with cli_errors():  # a plug-in may not load
         from mephisto_tasks.crowds.registry import crowds, places_in_words
 
         places = places_in_words()
@@ -97,8 +82,6 @@ def about_crowds(text: str) -> str:
 
 
 class _AboutCrowds(click.Command):
-    """Its help has :func:`about_crowds`."""
-
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
         with formatter.indentation():
@@ -109,7 +92,7 @@ class _AboutCrowds(click.Command):
         formatter.write_text(about_crowds(inspect.cleandoc(self.epilog or "")))
 
 
-class CrowdCommand(_AboutCrowds):
+class CrowdCommand(_AboutCrowds, Command):
     """A command whose help has :func:`about_crowds`."""
 
 
@@ -117,7 +100,7 @@ class CrowdGroup(_AboutCrowds, SuggestingGroup):
     """A group whose help has :func:`about_crowds`."""
 
 
-class TechniqueCommand(click.Command):
+class TechniqueCommand(Command):
     """A command whose help lists the techniques, those of plug-ins too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -133,8 +116,7 @@ class TechniqueCommand(click.Command):
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Techniques first: they are what is chosen."""
-        with clear_errors():
+        with cli_errors():
             for engine, heading in ENGINES.items():
                 with formatter.section(heading):
                     formatter.write_dl([(name, entry.line) for name, entry in techniques(engine).items()])
@@ -153,14 +135,19 @@ class TechniqueCommand(click.Command):
         """The examples stand above."""
 
 
-data_dir_option = click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False, path_type=str),
-    default=None,
-    help="Directory of Mephisto's database and the answers. "
-    "Default: $PARLAI_HUMANEVAL_DATA_DIR, or a folder in your user data.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of tables.")
+DATA_DIR_GIVEN = f"{__name__}.data_dir_given"
+"""In the meta of a context: whether the command line names the directory. Click 7 does not say so itself."""
+
+
+def _data_dir(context: click.Context, _: click.Parameter, value: str | None) -> Path:
+    from mephisto_tasks._util.compat import default_data_dir
+
+    context.meta[DATA_DIR_GIVEN] = value is not None
+    return Path(value).expanduser().resolve() if value else default_data_dir()
+
+
+described = partial(options.described, data_dir={"callback": _data_dir})
+"""As of the other commands; which folder is meant by ``--data-dir``, this side knows."""
 
 
 def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
@@ -171,19 +158,11 @@ def not_twice(options: Mapping[str, object], chosen: Sequence[str]) -> None:
             raise WrongUsage(f"--{name} and {name}=… are the same setting", try_="leave one of them out")
 
 
-def data_dir_of(value: str | None) -> Path:
-    """The chosen data directory."""
-    from mephisto_tasks._util.compat import default_data_dir
-
-    return Path(value).expanduser().resolve() if value else default_data_dir()
-
-
 def console(*, stderr: bool = False) -> PlainConsole:
     return PlainConsole(stderr=stderr, highlight=False)
 
 
-LONGEST = 2000
-"""Letters of a text that somebody else wrote, on one line."""
+LONGEST = 2000  # Letters of a text that somebody else wrote, on one line
 
 
 def as_written(text: str, style: str = "", indent: int = 0) -> Text:
@@ -193,10 +172,7 @@ def as_written(text: str, style: str = "", indent: int = 0) -> Text:
 
 @contextmanager
 def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
-    """Say on standard error, at once, what takes its time: beside something that moves, where a person looks on.
-
-    ``on_screens_only``: nothing is said where nobody looks on, for commands whose errors programs read.
-    """
+    """Say on standard error what takes its time, moving on screens; elsewhere unless ``on_screens_only``."""
     out = PlainConsole(
         file=sys.stderr, highlight=False
     )  # named now: what libraries print may be led elsewhere meanwhile
@@ -215,9 +191,6 @@ LOADING = "Loading ParlAI and Mephisto…"
 
 PROGRAM = "parlai-humaneval"
 
-FOREIGN = ("EntryDoesNotExistException",)
-"""Mephisto's errors that are printed without a traceback."""
-
 
 def task_options(task_name: str, data_dir: Path) -> str:
     """The options that name a task to a command, as they can be typed; the default directory need not be named."""
@@ -228,15 +201,8 @@ def task_options(task_name: str, data_dir: Path) -> str:
 
 
 def as_typed_here(command: str, task_name: str, data_dir: Path) -> str:
-    """A command about a task as it can be typed here.
-
-    The program is named as it was started, for it may not be on PATH; the default directory need not be named.
-    """
+    """A command about a task as it can be typed here; the program as it was started, for it may not be on PATH."""
     started, on_path = Path(sys.argv[0]), shutil.which(PROGRAM)
     by_its_path = started.name == PROGRAM and (on_path is None or not started.samefile(on_path))
     program = shlex.quote(sys.argv[0]) if by_its_path else PROGRAM
     return f"{program} {command} {task_options(task_name, data_dir)}"
-
-
-clear_errors = partial(cli_errors, *FOREIGN)
-"""Expected errors become one message and exit code 1; anything else keeps its traceback."""

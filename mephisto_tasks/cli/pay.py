@@ -11,41 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mephisto_tasks.cli.options import (
-    LONGEST,
-    READING,
-    clear_errors,
-    confirm,
-    console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import LONGEST, READING, confirm, console, described, waiting_for
+from mephisto_tasks.storage.provider_names import CrowdError
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval._util.text import on_one_line, write_rows
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 if TYPE_CHECKING:
     from mephisto_tasks.crowds.send_payments import Answer
     from mephisto_tasks.payments.ledger import Payment
-    from mephisto_tasks.payments.payer import Payer
     from mephisto_tasks.payments.statement import Books, WorkerPay
-
-EPILOG = """\b
-Examples:
-  parlai-humaneval pay --task-name pw-turn-preference
-  parlai-humaneval pay --task-name pw-turn-preference --send
-  parlai-humaneval pay --task-name pw-turn-preference --partial full --minimum 12 --csv pay.csv
-  parlai-humaneval pay --task-name pw-turn-preference --submissions panel_export.csv --send
-  parlai-humaneval pay --task-name pw-turn-preference --audit
-"""
 
 
 def amount(value: str) -> Decimal:
-    """An amount of money: never a float."""
     try:
         number = Decimal(value)
     except InvalidOperation as error:
@@ -55,69 +35,12 @@ def amount(value: str) -> Decimal:
     return number
 
 
-@click.command(epilog=EPILOG)
-@click.option("--task-name", required=True, help="Whose work is paid (`parlai-humaneval report` lists the tasks).")
-@click.option(
-    "--partial",
-    type=click.Choice(["pro_rata", "full", "none"]),
-    help="For work that its worker left: by what was done of the whole, all of the reward, or nothing. "
-    "Default: as launched, else pro_rata.",
+@described(
+    "pay",
+    practice={"type": amount},
+    minimum={"type": amount},
+    by_hand={"type": (click.Choice(["paid", "unpaid"]), str)},
 )
-@click.option(
-    "--practice",
-    type=amount,
-    metavar="AMOUNT",
-    help="Pay for raters who did nothing but practise. Default: as launched, else 0.",
-)
-@click.option(
-    "--minimum",
-    type=amount,
-    metavar="AMOUNT",
-    help="Warn about workers who earn less an hour. Default: as launched, else 8.00. Amounts are in the crowd's currency.",
-)
-@click.option(
-    "--withhold-failed",
-    "withhold",
-    multiple=True,
-    metavar="CHECK",
-    help="Pay nothing for work that fails this check; may be repeated. Without it no check withholds pay "
-    "(as in Ji et al. 2022, App. A.2). Work that we stopped is paid all the same.",
-)
-@click.option("--send", "sending", is_flag=True, help="Pay, after a question. Without it nothing is changed anywhere.")
-@click.option("--yes", is_flag=True, help="With --send or --reject: do not ask.")
-@click.option(
-    "--settled",
-    multiple=True,
-    metavar="PSEUDONYM",
-    help="Note that what remains for this worker, or was written into a file for them, is paid.",
-)
-@click.option(
-    "--submissions",
-    type=click.Path(dir_okay=False, path_type=str),
-    help="The panel's export of submissions (CSV). Its statuses are noted: nothing is approved that was returned or timed "
-    "out there, and what the panel has approved counts as paid.",
-)
-@click.option(
-    "--by-hand",
-    "by_hand",
-    multiple=True,
-    nargs=2,
-    type=(click.Choice(["paid", "unpaid"]), str),
-    metavar="paid|unpaid TOKEN",
-    help="Say what the crowd's site shows of a payment that a run left in the middle; may be repeated. What is unpaid is "
-    "proposed again.",
-)
-@click.option(
-    "--reject",
-    "reject_file",
-    type=click.Path(dir_okay=False, path_type=str),
-    help="Reject poor work on the crowd's site, after a question: a CSV file with the columns id (of the submission, or the "
-    "pseudonym of its rater), category and message. Nothing is ever rejected without it.",
-)
-@click.option("--audit", "auditing", is_flag=True, help="Compare the ledger with what the crowd's site says.")
-@click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=str), help="Write a line a worker here.")
-@data_dir_option
-@json_option
 def pay(
     task_name: str,
     partial: str | None,
@@ -132,71 +55,67 @@ def pay(
     reject_file: str | None,
     auditing: bool,
     csv_file: str | None,
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
 ) -> None:
-    """What every worker did, earned and is owed; with --send it is paid, each payment exactly once.
+    from mephisto_tasks.crowds.panels.payer import note_statuses
+    from mephisto_tasks.crowds.registry import crowd_of, payer_of
+    from mephisto_tasks.crowds.send_payments import settle, settle_by_hand
+    from mephisto_tasks.payments.ledger import only_payer
+    from mephisto_tasks.payments.statement import WorkerPay, open_books, terms_of
+    from mephisto_tasks.storage.logs import note_written
 
-    Amounts are whole cents, rounded up. A ledger in the study's folder is written before anything is sent: run it again
-    after whatever went wrong. With --send the exit code is 1 if a payment was refused; all others are sent.
-    """
     if sending + auditing + bool(settled) + bool(by_hand) + bool(reject_file) > 1:
         raise WrongUsage("choose one of --send, --settled, --by-hand, --reject and --audit")
     if csv_file is not None and not Path(csv_file).absolute().parent.is_dir():
         raise BadValue(f"there is no folder {Path(csv_file).parent}", option="--csv")
-    directory = data_dir_of(data_dir)
     refused = False
-    with clear_errors():
-        from mephisto_tasks.crowds.registry import crowd_of, payer_of
-        from mephisto_tasks.crowds.send_payments import settle, settle_by_hand
-        from mephisto_tasks.payments.ledger import only_payer
-        from mephisto_tasks.payments.statement import open_books, terms_of
-        from mephisto_tasks.storage.logs import note_written
+    if submissions is not None:
+        note_statuses(data_dir, task_name, Path(submissions))
+    terms = terms_of(data_dir, task_name, partial=partial, practice=practice, minimum=minimum)
 
-        if submissions is not None:
-            from mephisto_tasks.crowds.panels.submissions import note_statuses
+    def open_now() -> Books:
+        with waiting_for(READING, on_screens_only=True):
+            noting = bool(settled or by_hand)
+            return open_books(data_dir, task_name, terms, payer_of, withhold, without_sites=noting)
 
-            note_statuses(directory, task_name, Path(submissions))
-        terms = terms_of(directory, task_name, partial=partial, practice=practice, minimum=minimum)
-
-        def open_now() -> Books:
-            with waiting_for(READING, on_screens_only=True):
-                noting = bool(settled or by_hand)
-                return open_books(directory, task_name, terms, payer_of, withhold, without_sites=noting)
-
-        if settled:
-            with only_payer(directory, task_name):
-                settle(directory, open_now(), settled)
-            books = open_now()
-        elif by_hand:
-            with only_payer(directory, task_name):
-                settle_by_hand(directory, open_now(), by_hand)
-            books = open_now()
-        elif sending:
-            with only_payer(directory, task_name):
-                proposed = open_now()
-                books = _sent(directory, proposed, yes, as_json)
-                refused = books.refused_of(proposed)
-        elif reject_file is not None:
-            with only_payer(directory, task_name):
-                _reject(open_now(), Path(reject_file), yes)
-            return
-        else:
-            books = open_now()
-        if auditing:
-            _show_audit(books, as_json)
-            return
-        if csv_file is not None:
-            _write_csv(books, Path(csv_file))
-            note_written(directory, [task_name], "table", [Path(csv_file)])
-        if as_json:
-            say_json(as_data(books))
-        else:
-            if not sending:
-                show(books)
-                if books.to_send:
-                    click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
-            show_remaining(books)
+    if settled:
+        with only_payer(data_dir, task_name):
+            settle(data_dir, open_now(), settled)
+        books = open_now()
+    elif by_hand:
+        with only_payer(data_dir, task_name):
+            settle_by_hand(data_dir, open_now(), by_hand)
+        books = open_now()
+    elif sending:
+        with only_payer(data_dir, task_name):
+            proposed = open_now()
+            books = _sent(data_dir, proposed, yes, as_json)
+            refused = books.refused_of(proposed)
+    elif reject_file is not None:
+        with only_payer(data_dir, task_name):
+            _reject(open_now(), Path(reject_file), yes)
+        return
+    else:
+        books = open_now()
+    if auditing:
+        _show_audit(books, as_json)
+        return
+    if csv_file is not None:
+        path = Path(csv_file)
+        rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
+        with path.open("w", encoding="utf-8", newline="") as file:
+            write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
+        click.echo(f"{path}: {len(rows)} workers", err=True)
+        note_written(data_dir, [task_name], "table", [Path(csv_file)])
+    if as_json:
+        say_json(as_data(books))
+    else:
+        if not sending:
+            show(books)
+            if books.to_send:
+                click.echo(f"Proposed: {total_in_words(books, books.to_send)}. Nothing is sent without --send.")
+        show_remaining(books)
     # A crowd that has closed never answers again, and what it owes remains.
     not_asked = bool(books.remaining or books.in_between) and any(
         one.not_asked and crowd_of(one.payer.account.partition(":")[0]).status() is None for one in books.accounts
@@ -206,6 +125,7 @@ def pay(
 
 
 def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
+    from mephisto_tasks.crowds.send_payments import send
     from mephisto_tasks.payments.ledger import Ledger
 
     if not as_json:
@@ -214,16 +134,22 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
         if not sys.stdin.isatty():
             raise CommandError("nothing was sent: nobody can be asked here", try_="look at the table, and add --yes")
         click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
-    _send(data_dir, books)
+    with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
+        finished: set[str] = set()
+
+        def step(payment: Payment, state: str) -> None:
+            if state not in ("intended", "sent") and payment.token not in finished:
+                finished.add(payment.token)
+                bar.update(1)
+
+        send(data_dir, books, step)
     payments = Ledger(data_dir, books.task_name).payments()
     click.echo(sent_in_words(books, payments), err=as_json)
     return books.after_sending(payments)
 
 
 def _reject(books: Books, path: Path, yes: bool) -> None:
-    """All lines of the file, once none of them is wrong."""
-    from mephisto_tasks.crowds.base import CrowdError
-    from mephisto_tasks.payments.payer import Rejects, read_rejections
+    from mephisto_tasks.payments.ledger import Rejects, read_rejections
 
     rejections = read_rejections(path)
     payers = [account.payer for account in books.accounts if isinstance(account.payer, Rejects)]
@@ -243,20 +169,6 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
             before = Problem(f"{done} of {len(found)} had been rejected before that")
             raise CommandError([*error.problems, before]) from error
     click.echo(f"Rejected: {len(found)} of {len(found)}.")
-
-
-def _send(data_dir: Path, books: Books) -> None:
-    from mephisto_tasks.crowds.send_payments import send
-
-    with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
-        finished: set[str] = set()
-
-        def step(payment: Payment, state: str) -> None:
-            if state not in ("intended", "sent") and payment.token not in finished:
-                finished.add(payment.token)
-                bar.update(1)
-
-        send(data_dir, books, step)
 
 
 def sent_in_words(books: Books, payments: list[Payment]) -> str:
@@ -356,25 +268,32 @@ def show(books: Books) -> None:
 
 
 def show_workers(books: Books) -> None:
-    """A line a worker, and the median."""
     from rich.table import Table
+
+    from mephisto_tasks.payments.statement import in_words
 
     lines = [{"worker": line.worker, **_cells(line)} for line in books.workers]
     shown = [name for name in lines[0] if name not in SELDOM or any(cells[name] for cells in lines)]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in shown:
-        table.add_column(name, justify="left" if name == "worker" else "right")
+        # A pseudonym is to be copied, so that the rest gives way.
+        is_name = name == "worker"
+        width = max(len(cells[name]) for cells in lines) if is_name else None
+        table.add_column(name, justify="left" if is_name else "right", min_width=width)
     for cells in lines:
         table.add_row(*(cells[name] for name in shown))
     console().print(table)
     if books.hourly:
-        from mephisto_tasks.payments.statement import in_words
-
         click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over workers, their practice included).")
 
 
-SELDOM = ("at work", "practice", "written")
-"""Columns that are shown where there is something in them."""
+SELDOM = (
+    "partial",
+    "stopped",
+    "at work",
+    "practice",
+    "written",
+)  # Columns that are shown where there is something in them
 
 
 def _cells(line: WorkerPay) -> dict[str, str]:
@@ -391,7 +310,6 @@ def _cells(line: WorkerPay) -> dict[str, str]:
 
 
 def show_remaining(books: Books) -> None:
-    """What failed, and what is still owed and cannot be sent now."""
     for payment in books.payments:
         if payment.words and payment.state in ("failed", "intended", "sent"):
             said = "Refused" if payment.state == "failed" else "Not certain"
@@ -408,16 +326,26 @@ def show_remaining(books: Books) -> None:
         )
     for one in books.remaining:
         click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
+    written = sorted({payment.words for payment in books.payments if payment.state == "written"})
+    for where in written:
+        file = on_one_line(where, LONGEST) or "a file"
+        click.echo(f"Written into {file}, to be paid by hand. Note what was paid of it with --settled PSEUDONYM.")
     for clause in books.not_asked:
         click.echo(sentence(clause))
-    if not (books.remaining or books.to_send or books.in_between or books.not_asked):
+    if not (books.remaining or books.to_send or books.in_between or books.not_asked or written):
         click.echo("Nothing remains to be paid.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:
     from mephisto_tasks.payments.statement import in_words, sums
 
-    differences = [difference for account in books.accounts for difference in _audited(books, account.payer)]
+    differences = []
+    for account in books.accounts:
+        try:
+            paid_by_it = [payment for payment in books.payments if payment.account == account.payer.account]
+            differences += account.payer.audit(paid_by_it)
+        except CrowdError as error:
+            differences.append(str(error))
     paid = sums(payment for payment in books.payments if payment.state != "failed")
     nothing = {books.currencies[0]: Decimal("0.00")}
     if as_json:
@@ -435,23 +363,3 @@ def _show_audit(books: Books, as_json: bool) -> None:
             )
     if differences:
         raise SystemExit(1)
-
-
-def _audited(books: Books, payer: Payer) -> list[str]:
-    from mephisto_tasks.crowds.base import CrowdError
-
-    try:
-        return payer.audit([payment for payment in books.payments if payment.account == payer.account])
-    except CrowdError as error:
-        return [str(error)]
-
-
-def _write_csv(books: Books, path: Path) -> None:
-    from mephisto_tasks.payments.statement import WorkerPay
-
-    rows = [[*line.model_dump().values(), line.hourly] for line in books.workers]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        from parlai_humaneval._util.csv_cells import write_rows
-
-        write_rows(file, [*WorkerPay.model_fields, "hourly"], rows)
-    click.echo(f"{path}: {len(rows)} workers", err=True)

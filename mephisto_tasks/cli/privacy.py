@@ -1,7 +1,4 @@
-"""``parlai-humaneval forget``: a worker's data is deleted everywhere, and it is said what remains.
-
-``parlai-humaneval export --release``: what is said of a release, in the terminal and as JSON.
-"""
+"""``parlai-humaneval forget``: a worker's data is deleted everywhere. ``export --release``: what is said of a release."""
 
 from __future__ import annotations
 
@@ -12,17 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mephisto_tasks.cli.options import (
-    READING,
-    as_written,
-    clear_errors,
-    confirm,
-    console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import READING, as_written, confirm, console, described, waiting_for
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import BadValue, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
@@ -32,18 +19,10 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.privacy.erase import Forgotten, Planned
     from mephisto_tasks.privacy.erase_traces import Outside
-    from mephisto_tasks.privacy.erasure_plan import Going
+    from mephisto_tasks.privacy.erasure_plan import ErasurePlan
     from mephisto_tasks.privacy.release import Released
     from mephisto_tasks.workers.roster import KnownWorker
 
-
-EPILOG = """\b
-Examples:
-  parlai-humaneval forget w3f9a0c1b2d4e --dry-run
-  parlai-humaneval forget A1B2C3D4E5F6G7
-  parlai-humaneval forget w3f9a0c1b2d4e --task-name pw-turn-preference
-  parlai-humaneval forget --older-than 2y --yes
-"""
 
 REMAINS = (
     ("payments", "amounts and dates, for the accounts; “forgotten-…”, drawn by lot, stands in place of the worker"),
@@ -55,7 +34,7 @@ REMAINS = (
     ("numbers", "the database counts on: that a worker was there between two others can be seen, not who"),
 )
 KEPT_OUT = ("a block", "the pseudonym alone, so that who was blocked stays out (--lift-blocks lets them come again)")
-DECISIONS = (
+LOGGED = (
     "the log of decisions",
     "of a study that ends when it is decided: when they came, what they were given and how often they chose each model, "
     "under a name that is in no table (made with pseudonym.key). Without it none of the study's claims could be made "
@@ -74,25 +53,13 @@ _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
 
 
 def span(value: str) -> float:
-    """“90d”, “12w”, “6m”, “2y” → seconds."""
     match = _SPAN.fullmatch(value.strip().lower())
     if match is None or not float(match[1]):
         raise BadValue(f"{value!r} is no span of time", try_="write 90d, 12w, 6m or 2y")
     return float(match[1]) * _DAYS[match[2]] * 86_400
 
 
-@click.command(epilog=EPILOG)
-@click.argument("who", nargs=-1, metavar="[WORKER]...")
-@click.option("--older-than", type=span, metavar="TIME", help="All who were last seen so long ago: 90d, 12w, 6m, 2y.")
-@click.option("--task-name", default=None, help="Only what they did in this task (with --older-than: seen in it last).")
-@click.option(
-    "--lift-blocks", is_flag=True, help="Who is blocked may come again; without it a pseudonym keeps them out."
-)
-@click.option("--finish", is_flag=True, help="Do to its end what was cut off; nobody else is forgotten.")
-@click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@data_dir_option
-@json_option
+@described("forget", older_than={"type": span})
 def forget(
     who: tuple[str, ...],
     older_than: float | None,
@@ -101,49 +68,44 @@ def forget(
     finish: bool,
     dry_run: bool,
     yes: bool,
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Delete all that is known of a worker: named by pseudonym, or by the id that their crowd's site has.
+    from mephisto_tasks.privacy import erase as erasing
+    from mephisto_tasks.storage.logs import DECISIONS, unblock_erased
 
-    Their dialogues, judgements, practice, notes, invitations and consent go from the database, from files, and from what
-    `export` and `report` wrote. What remains, and why, is said at the end. It cannot be undone.
-    """
     if bool(who) + (older_than is not None) + finish != 1:
         raise WrongUsage("name workers, or --older-than TIME, or --finish: one of the three")
     if as_json and not (yes or dry_run):
         raise WrongUsage("--json asks nobody", try_="add --yes, or --dry-run")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        with waiting_for(READING, on_screens_only=True):
-            from mephisto_tasks.privacy import erase as erasing
-
-            cut_off = erasing.unfinished(directory)
-            lifted = _lift(directory, who) if lift_blocks and not dry_run else ()
-            people = _people(directory, [name for name in who if name not in lifted], older_than, task_name)
-            plans = [erasing.planned(directory, person) for person in [*cut_off, *people]]
-        if not plans:
-            if as_json:
-                say_json({"planned": [], "forgotten": [], "let_in_again": list(lifted)}, indent=None)
-            elif lifted:
-                click.echo(f"May come again: {', '.join(lifted)}.")
-            else:
-                click.echo("There is nobody to forget.")
-            return
-        if not as_json:
-            _print_plans(plans, lift_blocks)
-        if dry_run:
-            if as_json:
-                say_json({"planned": [plan.model_dump(mode="json") for plan in plans]})
-            else:
-                click.echo("Nothing was deleted (--dry-run).")
-            return
-        confirm(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
-        forgotten = _forget(directory, people, len(plans), lift_blocks)
+    with waiting_for(READING, on_screens_only=True):
+        cut_off = erasing.unfinished(data_dir)
+        lifted = [name for name in who if unblock_erased(data_dir, name)] if lift_blocks and not dry_run else []
+        people = _people(data_dir, [name for name in who if name not in lifted], older_than, task_name)
+        plans = [erasing.planned(data_dir, person) for person in [*cut_off, *people]]
+    if not plans:
+        if as_json:
+            say_json({"planned": [], "forgotten": [], "let_in_again": lifted}, indent=None)
+        elif lifted:
+            click.echo(f"May come again: {', '.join(lifted)}.")
+        else:
+            click.echo("There is nobody to forget.")
+        return
+    if not as_json:
+        _print_plans(plans, lift_blocks)
+    if dry_run:
+        if as_json:
+            say_json({"planned": [plan.model_dump(mode="json") for plan in plans]})
+        else:
+            click.echo("Nothing was deleted (--dry-run).")
+        return
+    confirm(yes, why="this cannot be undone, and ", otherwise="Nothing was deleted.")
+    forgotten = _forget(data_dir, people, len(plans), lift_blocks)
     remains = [*REMAINS]
     blocked = not lift_blocks and any(plan.blocks for plan in plans)
     remains += [KEPT_OUT] if blocked else []
-    remains += [DECISIONS] if _is_logged(directory, plans) else []
+    if any(DECISIONS.exists(data_dir, task) for plan in plans for task in plan.tasks):
+        remains.append(LOGGED)
     if as_json:
         told = {
             "planned": [plan.model_dump(mode="json") for plan in plans],
@@ -155,7 +117,7 @@ def forget(
         _print_done(forgotten, {file for plan in plans for file in plan.files}, remains)
 
 
-def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_name: str | None) -> list[Going]:
+def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_name: str | None) -> list[ErasurePlan]:
     from mephisto_tasks.privacy.erasure_plan import all_going
     from mephisto_tasks.workers.roster import UnknownWorker, known_workers
 
@@ -188,13 +150,7 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
         ) from None
 
 
-def _lift(data_dir: Path, who: Sequence[str]) -> list[str]:
-    from mephisto_tasks.storage.logs import unblock_erased
-
-    return [name for name in who if unblock_erased(data_dir, name)]
-
-
-def _forget(data_dir: Path, people: Sequence[Going], total: int, lift_blocks: bool) -> list[Forgotten]:
+def _forget(data_dir: Path, people: Sequence[ErasurePlan], total: int, lift_blocks: bool) -> list[Forgotten]:
     from rich.progress import Progress
 
     from mephisto_tasks.privacy import erase as erasing
@@ -232,12 +188,6 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     click.echo(GIVEN_OUT_AGAIN)
 
 
-def _is_logged(data_dir: Path, plans: Sequence[Planned]) -> bool:
-    from mephisto_tasks.storage.logs import DECISIONS
-
-    return any(DECISIONS.exists(data_dir, task) for plan in plans for task in plan.tasks)
-
-
 def _print_done(
     forgotten: Sequence[Forgotten], planned: Collection[Outside], remains: Sequence[tuple[str, str]]
 ) -> None:
@@ -272,7 +222,11 @@ def tell_release(released: Released, folder: Path, licence: str, as_json: bool) 
         files = [str(path) for path in released.files]
         say_json({**facts, "files": files, "review": released.review and str(released.review)}, indent=None)
         return
-    counts = ", ".join(_counted(number, name) for name, number in released.card.counts.items() if number)
+    counts = ", ".join(
+        (f"1 {'person' if name == 'people' else name.removesuffix('s')}" if number == 1 else f"{number:,} {name}")
+        for name, number in released.card.counts.items()
+        if number
+    )
     click.echo(f"{counts} → {folder}")
     for words in released.card.left_out:
         click.echo(f"Left out: {words}")
@@ -285,8 +239,3 @@ def tell_release(released: Released, folder: Path, licence: str, as_json: bool) 
         "Before you publish, read the texts: a program does not find every name. Workers have other names in every "
         "release." + ("" if licence else " Nobody may use data without a licence: name one with --license.")
     )
-
-
-def _counted(number: int, name: str) -> str:
-    """“1 person”, “2 people”."""
-    return f"1 {'person' if name == 'people' else name.removesuffix('s')}" if number == 1 else f"{number:,} {name}"

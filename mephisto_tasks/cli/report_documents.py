@@ -1,26 +1,21 @@
-"""What ``report`` makes of tables: JSON, a page with its folder, or a print; with a progress bar where it takes long.
-
-Leaving dialogues and judgements out of a report by quality checks; nothing is deleted.
-"""
+"""What ``report`` makes of tables: JSON, a page with its folder, or a print; and what quality checks leave out of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mephisto_tasks.cli.options import console
-from mephisto_tasks.monitoring.status import BLIND_NAMES, kept_blind_names
-from mephisto_tasks.storage.results import read_records, task_names
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
 from parlai_humaneval.quality.verdicts import CheckError, Scope
-from parlai_humaneval.report.build import build_report, default_title, tables_of
+from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Excluded, Left
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
@@ -30,7 +25,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Kind
     from parlai_humaneval.report.document import Document, TaskFacts
-    from parlai_humaneval.tables.columns import Repeats, Tables
+    from parlai_humaneval.tables.columns import Tables
 
 
 PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial)."
@@ -38,30 +33,18 @@ PARTIAL = "Answered turns of unfinished dialogues count too (--include-partial).
 
 @dataclass(frozen=True)
 class Wanted:
-    """``page``: of the report, if one is to be written. ``full``: every section is printed, not only the summary.
-
-    ``title``: None: made of what the tables or the task say. ``leaderboard``: a page of ranks, if one is to be written;
-    ``blind_in``: models have blind names in it, which are kept in this folder.
-    """
+    """What to make of tables; ``title`` None: by what they say; ``blind_in``: folder of the blind names."""
 
     page: Path | None
     as_json: bool
-    seed: int = 0
-    draws: int = 1_000
+    options: Options = field(default_factory=Options)
     full: bool = False
     title: str | None = None
-    include_partial: bool = False
-    onboarding: float = 0.0
-    reuse: int | None = None
     leaderboard: Path | None = None
     blind_in: Path | None = None
 
     def check(self, force: bool, tables: Path | None = None) -> None:
-        """Refuse a place that is taken before any work is done.
-
-        Raises:
-            CommandError, OutputError: the place is taken.
-        """
+        """Refuse a place that is taken before any work is done. Raises CommandError, OutputError."""
         if self.leaderboard is not None:
             from parlai_humaneval.report.render.leaderboard import check_leaderboard
 
@@ -75,16 +58,6 @@ class Wanted:
 
             check_output(self.page, force=force, tables=tables)
 
-    def report_folder(self, folder: Path, repeats: Repeats | None = None) -> None:
-        """All that is to be said of a folder of tables.
-
-        Raises:
-            TableError: the tables cannot be used.
-        """
-        with self._progress("Reading tables"):
-            tables = tables_of(folder, repeats)
-        self.report(tables, default_title(tables))
-
     def report(
         self,
         tables: Tables,
@@ -92,10 +65,7 @@ class Wanted:
         task: TaskFacts | None = None,
         note: Callable[[Kind, list[Path]], None] = lambda kind, files: None,
     ) -> None:
-        """All that is to be said of tables: the page, if one is wanted, and the print or JSON.
-
-        ``note`` is told of the files as soon as they are written.
-        """
+        """The page, if one is wanted, and the print or JSON; ``note`` is told of files as soon as they are written."""
         document = self._document(tables, title, task)
         # First the files: who reads through `head` closes the pipe while all of it is being printed.
         written = self._write(document, tables)
@@ -106,21 +76,14 @@ class Wanted:
         self._tell(document, written)
 
     def _document(self, tables: Tables, title: str, task: TaskFacts | None) -> Document:
-        options = Options(
-            seed=self.seed,
-            draws=self.draws,
-            include_partial=self.include_partial,
-            onboarding_seconds=self.onboarding,
-            reuse=self.reuse,
-        )
-        notes = (PARTIAL,) if self.include_partial else ()
-        with self._progress("Estimating"):
-            return build_report(tables, options, title=self.title or title, task=task, notes=notes)
+        notes = (PARTIAL,) if self.options.include_partial else ()
+        with self.progress("Estimating"):
+            return build_report(tables, self.options, title=self.title or title, task=task, notes=notes)
 
     def _write(self, document: Document, tables: Tables) -> list[Path]:
         if self.leaderboard is not None:
-            from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
-            from parlai_humaneval.report.render.leaderboard import write_leaderboard
+            from mephisto_tasks.monitoring.status import kept_blind_names
+            from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, write_leaderboard
 
             blind = None if self.blind_in is None else kept_blind_names(self.blind_in, ranked_models(document))
             write_leaderboard(leaderboard_of(document, title=self.title or "", blind=blind), self.leaderboard)
@@ -130,7 +93,7 @@ class Wanted:
         from parlai_humaneval.report.render.files import write_document
         from parlai_humaneval.report.render.html import figure_count
 
-        with self._progress("Drawing figures", figure_count(document)) as advance:
+        with self.progress("Drawing figures", figure_count(document)) as advance:
             return write_document(document, self.page, tables, on_figure=advance)
 
     def _tell(self, document: Document, written: list[Path]) -> None:
@@ -142,6 +105,8 @@ class Wanted:
         if self.leaderboard is not None:
             click.echo(f"Leaderboard → {self.leaderboard}")
             if self.blind_in is not None:
+                from mephisto_tasks.monitoring.status import BLIND_NAMES
+
                 click.echo(f"Which model is which stands in {self.blind_in / BLIND_NAMES}: do not publish it.")
         if self.page is not None:
             from parlai_humaneval.report.render.files import folder_of
@@ -151,7 +116,7 @@ class Wanted:
             click.echo(f"The same as JSON, CSV and LaTeX, with the answers → {folder_of(self.page)}/ ({tables})")
 
     @contextmanager
-    def _progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         screen = console(stderr=True)
@@ -165,11 +130,7 @@ class Wanted:
 
 
 def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
-    """“greeting, capitals” → names; ``of_paper`` → None, which means those of each technique's paper.
-
-    Raises:
-        CheckError: no name, or an unknown one; the message lists the known ones.
-    """
+    """“greeting, capitals” → names; ``of_paper`` → None: those of each technique's paper. Raises CheckError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise CheckError("--exclude names no check", try_=f"give names with commas between, or {of_paper!r}")
@@ -184,13 +145,11 @@ def leave_out(
     scope: Scope,
     everywhere: bool,
 ) -> tuple[list[Rated], Excluded]:
-    """Those of ``records``, all that was rated in ``tasks``, that are kept; and who was left out, by which check and why.
-
-    With ``everywhere`` all tasks of the data directory are judged, live ones and those on finished dialogues, and who
-    fails in any is left out.
-    """
+    """The records that are kept, and who was left out and why; ``everywhere``: for what they did in any task."""
     judged: list[str] = []
     if everywhere:
+        from mephisto_tasks.storage.results import read_records, task_names
+
         others = [name for name in task_names(data_dir) if name not in tasks]
         judged = [*tasks, *others]
         everything: dict[str, Sequence[Rated]] = {"": records}
@@ -203,7 +162,6 @@ def leave_out(
 
 
 def _left(records: Sequence[Rated], kept: Sequence[Rated]) -> Left:
-    """What is in ``records`` and not among those ``kept``; a worker counts when nothing of theirs is kept."""
     ids = {_id(record) for record in kept}
     gone = [record for record in records if _id(record) not in ids]
     dialogues = [record for record in gone if not isinstance(record, JudgementRecord)]

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mephisto_tasks._util.gc import collector_off
-from mephisto_tasks.cli.options import (
-    READING,
-    clear_errors,
-    console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import READING, console, described, waiting_for
 from parlai_humaneval._util.terminal import say
 from parlai_humaneval.cli.errors import CommandError
 
@@ -31,21 +23,8 @@ if TYPE_CHECKING:
     from mephisto_tasks.monitoring.status import StudyStatus
     from mephisto_tasks.monitoring.web import LeaderboardPage, Told, WatchPage
 
-EPILOG = """\b
-Examples:
-  parlai-humaneval watch --task-name pw-turn-preference
-  parlai-humaneval watch --task-name pw-turn-preference --page
-  parlai-humaneval watch --task-name pw-turn-preference --once --json | jq .groups
-  parlai-humaneval watch --task-name pw-turn-preference --public --host 0.0.0.0 --port 8080 --blind-names
-
-\b
---page prints a secret link to a page of this machine, with buttons to pause, resume, collect more, stop
-a pair or retire a model. Looking does nothing to the study. Ctrl-C or q ends looking, and not the study;
-arrow keys scroll where the terminal is too low.
-"""
 EVERY_S = 2.0
-LINE_S = 60.0
-"""Where output is no terminal there is a line so often."""
+LINE_S = 60.0  # Where output is no terminal there is a line so often
 
 
 @dataclass(frozen=True)
@@ -60,11 +39,7 @@ class Wanted:
     title: str
 
     def check(self, ends: bool) -> None:
-        """Refuse options that do nothing here; ``ends``: the command looks once.
-
-        Raises:
-            ClickException: naming them.
-        """
+        """Refuse options that do nothing here; ``ends``: the command looks once. Raises ClickException."""
         if ends and (self.page or self.public):
             raise CommandError("--once and --json look once: they cannot go with --page or --public")
         alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
@@ -94,24 +69,10 @@ class _Pages:
             self.public.show(observer.document)
 
 
-@click.command(epilog=EPILOG)
-@click.option("--task-name", "task_name", help="The study. Without it, those that there are are listed.")
-@data_dir_option
-@click.option("--once", is_flag=True, help="Print how it stands, and end.")
-@json_option
-@click.option("--page", is_flag=True, help="Serve a page for this machine, with buttons; its link is a secret.")
-@click.option(
-    "--public", is_flag=True, help="Serve the leaderboard for everybody: read only, nothing of single raters."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Of the page; 0: any free one."
-)
-@click.option("--host", metavar="ADDRESS", help="Where --public is served. Default: 127.0.0.1, this machine alone.")
-@click.option("--blind-names", is_flag=True, help="With --public: models are Model A, B, …; which is which stays here.")
-@click.option("--title", metavar="TEXT", default="", help="With --public: of the page.")
+@described("watch")
 def watch(
     task_name: str | None,
-    data_dir: str | None,
+    data_dir: Path,
     once: bool,
     as_json: bool,
     page: bool,
@@ -121,39 +82,41 @@ def watch(
     blind_names: bool,
     title: str,
 ) -> None:
-    """How a study stands: answers, who is inside, drop-outs, pay, and when it will be done.
-
-    On a terminal it is drawn anew every two seconds; elsewhere a line a minute.
-    """
     wanted = Wanted(page=page, public=public, port=port, host=host, blind_names=blind_names, title=title)
     wanted.check(ends=once or as_json)
-    directory = data_dir_of(data_dir)
-    with clear_errors(), ExitStack() as stack:
+    with ExitStack() as stack:
         if task_name is None:
             from mephisto_tasks.cli.report import list_tasks
 
-            list_tasks(directory, as_json)
+            list_tasks(data_dir, as_json)
             return
         with waiting_for(READING, on_screens_only=True), collector_off():
             from mephisto_tasks.monitoring.observe import Observer
 
-            observer = Observer(directory, task_name)
+            observer = Observer(data_dir, task_name)
             standing = observer.standing()
         if as_json:
             say(standing.model_dump_json(indent=2, by_alias=True))
             return
         if once:
+            from mephisto_tasks._util.compat import default_data_dir
             from mephisto_tasks.monitoring.terminal import shown, steering
 
             screen = console()
             screen.print(shown(standing, screen, once=True))
-            where = () if data_dir is None else ("--data-dir", data_dir)
+            where = () if data_dir == default_data_dir() else ("--data-dir", str(data_dir))
             screen.print(steering(task_name, where, is_decided=standing.deciding is not None))
             return
-        pages = _serve(stack, directory, standing, observer, wanted)
+        pages = _serve(stack, data_dir, standing, observer, wanted)
         for link in pages.links:
             click.echo(link)
-        _follow(observer, standing, pages)
+        from mephisto_tasks.launch.running import stop_on_signals
+
+        stop = stop_on_signals()
+        if console().is_terminal:
+            _draw(observer, standing, pages, stop)
+        else:
+            _lines(observer, standing, pages, stop)
 
 
 def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Observer, wanted: Wanted) -> _Pages:
@@ -188,16 +151,6 @@ def given_by_page(data_dir: Path, task_name: str, order: Order, agreed: str) -> 
     if cost is not None and cost != agreed:
         return Told(cost, asks=True)
     return Told(give_and_wait(data_dir, task_name, [order])[0].text)
-
-
-def _follow(observer: Observer, standing: StudyStatus, pages: _Pages) -> None:
-    from mephisto_tasks.launch.launch import stop_on_signals
-
-    stop = stop_on_signals()
-    if console().is_terminal:
-        _draw(observer, standing, pages, stop)
-    else:
-        _lines(observer, standing, pages, stop)
 
 
 def _draw(observer: Observer, standing: StudyStatus, pages: _Pages, stop: threading.Event) -> None:

@@ -1,34 +1,18 @@
-"""``parlai-humaneval workers``: who took part, who may, and what researchers know of them. Pseudonyms alone are printed.
-
-``parlai-humaneval returned``: submissions that were returned at a panel free their places here.
-
-``parlai-humaneval unblock``: whom a task turns away, why, and how to let them in again.
-
-``parlai-humaneval workers unblock`` is the same for several workers, and for blocks in all studies.
-"""
+"""``parlai-humaneval workers``, ``returned``, ``unblock``: who took part, who may, and what researchers know of them."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mephisto_tasks.cli.options import (
-    LONGEST,
-    READING,
-    as_written,
-    clear_errors,
-    console,
-    data_dir_of,
-    data_dir_option,
-    json_option,
-)
+from mephisto_tasks.cli.options import LONGEST, READING, as_written, console, described
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import WrongUsage
@@ -38,32 +22,15 @@ from parlai_humaneval.statistics.core.formatting import counted
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
     from mephisto_tasks.workers.blocks import Lifted
-    from mephisto_tasks.workers.lists import SiteBlocks
     from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
-    from mephisto_tasks.workers.roster import KnownWorker
+    from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 
 
-RETURNED_EPILOG = """\b
-Example:
-  parlai-humaneval returned --task-name pw-turn-preference --file prolific_export.csv
-"""
+@described("returned")
+def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
+    from mephisto_tasks.crowds.panels.payer import free_returned, read_submissions
 
-
-@click.command(epilog=RETURNED_EPILOG)
-@click.option("--task-name", required=True, help="Task whose raters came from the panel.")
-@click.option("--file", required=True, type=click.Path(dir_okay=False, path_type=str), help="The panel's export (CSV).")
-@data_dir_option
-@json_option
-def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> None:
-    """Free what returned and timed-out submissions hold, as the panel's export lists them (RETURNED, TIMED-OUT).
-
-    A running launch gives their places to other people within seconds. Reading the same file again changes nothing. All
-    statuses are noted: `pay` approves nothing that was returned or timed out.
-    """
-    with clear_errors():
-        from mephisto_tasks.crowds.panels.submissions import free_returned, read_submissions
-
-        result = free_returned(data_dir_of(data_dir), task_name, read_submissions(Path(file)))
+    result = free_returned(data_dir, task_name, read_submissions(Path(file)))
     if as_json:
         say_json(asdict(result))
         return
@@ -77,50 +44,23 @@ def returned(task_name: str, file: str, data_dir: str | None, as_json: bool) -> 
         click.echo(f"{counted(len(result.unknown), 'submission')} never began here.")
 
 
-UNBLOCK_EPILOG = """\b
-Examples:
-  parlai-humaneval unblock --task-name pw-turn-preference --list
-  parlai-humaneval unblock --task-name pw-turn-preference --worker w3f9a0c1b2d4e
-  parlai-humaneval unblock --task-name pw-turn-preference --all
-"""
-
-
-@click.command(epilog=UNBLOCK_EPILOG)
-@click.option(
-    "--task-name", required=True, help="Task whose blocks are meant (`parlai-humaneval report` lists the tasks)."
-)
-@click.option(
-    "--worker", "workers", multiple=True, metavar="PSEUDONYM", help="Let this worker in again; may be repeated."
-)
-@click.option("--all", "everybody", is_flag=True, help="Let all blocked workers of the task in again.")
-@click.option(
-    "--list", "only_list", is_flag=True, help="Only list who is blocked and why (done without a choice, too)."
-)
-@data_dir_option
-@json_option
+@described("unblock")
 def unblock(
-    task_name: str, workers: tuple[str, ...], everybody: bool, only_list: bool, data_dir: str | None, as_json: bool
+    task_name: str, workers: tuple[str, ...], everybody: bool, only_list: bool, data_dir: Path, as_json: bool
 ) -> None:
-    """List workers who were blocked because a check failed, or lift their blocks; a running launch lets them in at once.
+    from mephisto_tasks.workers import blocks as blocking
 
-    Workers are named by their pseudonyms, as in reports and exports.
-    """
     if bool(workers) + everybody + only_list > 1:
         raise WrongUsage("choose one of --list, --worker and --all")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.workers import blocks as blocking
-
-        if workers or everybody:
-            with opened_database(directory) as db:
-                lifted = blocking.unblock(db, task_name, workers or None)
-            print_lifted(lifted, blocking.blocks_of(directory, [one.block.worker for one in lifted]), as_json)
-        else:
-            print_blocked(blocking.list_blocks(directory, task_name), task_name, directory, as_json)
+    if workers or everybody:
+        with opened_database(data_dir) as db:
+            lifted = blocking.unblock(db, task_name, workers or None)
+        print_lifted(lifted, blocking.blocks_of(data_dir, [one.block.worker for one in lifted]), as_json)
+    else:
+        print_blocked(blocking.list_blocks(data_dir, task_name), task_name, data_dir, as_json)
 
 
 def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: bool) -> None:
-    """A line a worker, and how to lift the block."""
     if as_json:
         say_json({"blocked": [block.model_dump() for block in found]})
         return
@@ -148,8 +88,12 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         return
     for one in lifted:
         why = on_one_line(one.block.reason, LONGEST)
-        others = [block for block in left if block.worker == one.block.worker]
-        click.echo(f"{one.block.worker} may take part again (was blocked: {why})" + "".join(map(_but, others)))
+        others = "".join(
+            f"; but still blocked {block.place}: {on_one_line(block.reason, LONGEST)} (lifted by {block.lifted_by})"
+            for block in left
+            if block.worker == one.block.worker
+        )
+        click.echo(f"{one.block.worker} may take part again (was blocked: {why}){others}")
         if not one.provider_agreed:
             click.echo(
                 f"  The crowd provider still holds {one.block.qualification}: take it back there, too.", err=True
@@ -158,87 +102,31 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         click.echo("Nobody was blocked.")
 
 
-def _but(block: Block) -> str:
-    return f"; but still blocked {block.place}: {on_one_line(block.reason, LONGEST)} (lifted by {block.lifted_by})"
-
-
 def since(at: float | None) -> str:
-    """Local date and time."""
     return "" if at is None else f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}"
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-WORKERS_EPILOG = """\b
-Examples:
-  parlai-humaneval workers list
-  parlai-humaneval workers show w3f9a0c1b2d4e
-  parlai-humaneval workers block w3f9a0c1b2d4e --reason "Pastes answers of a chatbot." --all-tasks
-  parlai-humaneval workers reset-practice w3f9a0c1b2d4e --task-name pw-turn-preference
-"""
-
-
-@click.group(cls=SuggestingGroup, epilog=WORKERS_EPILOG)
+@described("workers", cls=SuggestingGroup)
 def workers() -> None:
-    """Who took part, what they did, and who may take part.
-
-    Workers are named by their pseudonyms, as in reports and exports; --worker-id takes the id that their
-    crowd's site uses.
-    """
+    pass
 
 
-def which_workers(function: F) -> F:
-    """``PSEUDONYM…`` and ``--worker-id``."""
-    by_id = click.option(
-        "--worker-id",
-        "ids",
-        multiple=True,
-        metavar="ID",
-        help="The id of their crowd's site, in place of the pseudonym.",
-    )
-    return click.argument("pseudonyms", nargs=-1, metavar="[PSEUDONYM]...")(by_id(function))
+@described("workers list")
+def list_(task_name: str | None, data_dir: Path, as_json: bool) -> None:
+    from mephisto_tasks.workers.profiles import list_workers
 
-
-task_option = click.option("--task-name", help="Of one study (`parlai-humaneval report` lists them).")
-all_tasks_option = click.option(
-    "--all-tasks", is_flag=True, help="In all studies of the data directory, later ones too."
-)
-
-
-@workers.command(
-    name="list",
-    short_help="Everybody who took part.",
-    epilog="\b\nExample:\n  parlai-humaneval workers list --task-name pw-turn-preference --json\n",
-)
-@task_option
-@data_dir_option
-@json_option
-def list_(task_name: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Everybody who took part: units done, practice, blocks, notes, and when they were last seen."""
-    with clear_errors():
-        from mephisto_tasks.workers.profiles import list_workers
-
-        lines = list_workers(data_dir_of(data_dir), task_name, read_with_progress)
+    lines = list_workers(data_dir, task_name, read_with_progress)
     if as_json:
         say_json([line.model_dump() for line in lines])
     else:
         print_lines(lines)
 
 
-@workers.command(
-    short_help="All that is known of one.",
-    epilog="\b\nExample:\n  parlai-humaneval workers show --worker-id A1B2C3D4E5F6G7\n",
-)
-@which_workers
-@data_dir_option
-@json_option
-def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None, as_json: bool) -> None:
-    """All that is known of a worker: their studies, units, times, failed checks, blocks, and notes."""
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.workers.profiles import profile_of
+@described("workers show")
+def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path, as_json: bool) -> None:
+    from mephisto_tasks.workers.profiles import profile_of
 
-        pages = [profile_of(directory, known, read_with_progress) for known in chosen(directory, pseudonyms, ids)]
+    pages = [profile_of(data_dir, known, read_with_progress) for known in chosen(data_dir, pseudonyms, ids)]
     if as_json:
         say_json([page.model_dump(mode="json") for page in pages])
         return
@@ -246,22 +134,7 @@ def show(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None
         print_page(page)
 
 
-@workers.command(
-    short_help="Turn somebody away, in a study or in all.",
-    epilog='\b\nExample:\n  parlai-humaneval workers block w3f9a0c1b2d4e --task-name sata --reason "Copies my texts."\n',
-)
-@which_workers
-@click.option(
-    "--reason", required=True, help="A sentence, for who decides on lifting the block. The worker does not see it."
-)
-@task_option
-@all_tasks_option
-@click.option(
-    "--everywhere",
-    is_flag=True,
-    help="With --all-tasks: the crowd's site blocks them, too. (It counts against workers: use it rarely.)",
-)
-@data_dir_option
+@described("workers block")
 def block(
     pseudonyms: tuple[str, ...],
     ids: tuple[str, ...],
@@ -269,66 +142,46 @@ def block(
     task_name: str | None,
     all_tasks: bool,
     everywhere: bool,
-    data_dir: str | None,
+    data_dir: Path,
 ) -> None:
-    """Turn workers away, in one study or in all; a running launch does so from now on. Who is inside may finish."""
-    must_be_one(task_name, all_tasks)
-    if everywhere and not all_tasks:
-        raise WrongUsage("--everywhere goes with --all-tasks")
+    from mephisto_tasks.workers.blocks import block_by_hand
+
+    check_place(task_name, all_tasks, everywhere)
     if not reason.strip():
         raise WrongUsage("--reason is empty", try_="say in a sentence why")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.workers.blocks import block_by_hand
-
-        whom = chosen(directory, pseudonyms, ids)
-        with opened_database(directory) as db:
-            problems = block_by_hand(db, whom, reason.strip(), task_name, blocks_of_site if everywhere else None)
+    whom = chosen(data_dir, pseudonyms, ids)
+    with opened_database(data_dir) as db:
+        problems = block_by_hand(db, whom, reason.strip(), task_name, blocks_of_site if everywhere else None)
     for known in whom:
         click.echo(f"{known.pseudonym} is blocked in {f'task {task_name!r}' if task_name else 'all studies'}.")
     for problem in problems:
         click.echo(problem, err=True)
 
 
-@workers.command(
-    "unblock",
-    short_help="Let somebody in again.",
-    epilog="\b\nExample:\n  parlai-humaneval workers unblock w3f9a0c1b2d4e --all-tasks\n",
-)
-@which_workers
-@task_option
-@all_tasks_option
-@click.option("--everywhere", is_flag=True, help="With --all-tasks: the crowd's site lets them in again, too.")
-@data_dir_option
-@json_option
+@described("workers unblock")
 def unblock_worker(
     pseudonyms: tuple[str, ...],
     ids: tuple[str, ...],
     task_name: str | None,
     all_tasks: bool,
     everywhere: bool,
-    data_dir: str | None,
+    data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Let workers in again; a running launch does so at once."""
-    must_be_one(task_name, all_tasks)
-    if everywhere and not all_tasks:
-        raise WrongUsage("--everywhere goes with --all-tasks")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.workers import blocks as blocking
+    from mephisto_tasks.workers import blocks as blocking
 
-        whom = chosen(directory, pseudonyms, ids)
-        names = [known.pseudonym for known in whom]
-        problems = []
-        if everywhere:  # there somebody may be blocked who is not, or no more, blocked here
-            with opened_database(directory) as db:
-                problems = blocking.unblock_on_sites(db, whom, blocks_of_site)
-            here = {block.worker for block in blocking.list_blocks(directory, None)}
-            names = [name for name in names if name in here]
-        with opened_database(directory) as db:
-            lifted = blocking.unblock(db, task_name, names)
-        left = blocking.blocks_of(directory, names)
+    check_place(task_name, all_tasks, everywhere)
+    whom = chosen(data_dir, pseudonyms, ids)
+    names = [known.pseudonym for known in whom]
+    problems = []
+    if everywhere:  # there somebody may be blocked who is not, or no more, blocked here
+        with opened_database(data_dir) as db:
+            problems = blocking.unblock_on_sites(db, whom, blocks_of_site)
+        here = {block.worker for block in blocking.list_blocks(data_dir, None)}
+        names = [name for name in names if name in here]
+    with opened_database(data_dir) as db:
+        lifted = blocking.unblock(db, task_name, names)
+    left = blocking.blocks_of(data_dir, names)
     print_lifted(lifted, left, as_json)
     sites = [blocks_of_site(known.provider) for known in whom] if everywhere and not problems else []
     for title in sorted({site.title for site in sites if site is not None}):
@@ -337,77 +190,48 @@ def unblock_worker(
         click.echo(problem, err=True)
 
 
-@workers.command(
-    short_help="Write a note on somebody.",
-    epilog='\b\nExample:\n  parlai-humaneval workers note w3f9a0c1b2d4e "Wrote to us; the page froze."\n',
-)
-@click.argument("pseudonym")
-@click.argument("text")
-@data_dir_option
-def note(pseudonym: str, text: str, data_dir: str | None) -> None:
-    """Write a note on a worker; `workers show` prints it. Write nothing in it that tells who they are."""
+@described("workers note")
+def note(pseudonym: str, text: str, data_dir: Path) -> None:
+    from mephisto_tasks.storage.logs import NOTES, Note
+
     if not text.strip():
         raise WrongUsage("the note is empty")
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.storage.logs import NOTES, Note
-
-        (known,) = chosen(directory, (pseudonym,), ())
-        NOTES.append(directory, Note(worker=known.pseudonym, text=text.strip()))
+    (known,) = chosen(data_dir, (pseudonym,), ())
+    NOTES.append(data_dir, Note(worker=known.pseudonym, text=text.strip()))
     click.echo(f"Noted on {known.pseudonym}.")
 
 
-@workers.command(
-    short_help="Let who failed the practice try again.",
-    name="reset-practice",
-    epilog="\b\nExample:\n  parlai-humaneval workers reset-practice w3f9a0c1b2d4e --task-name pw-turn-preference\n",
-)
-@which_workers
-@click.option(
-    "--task-name", required=True, help="Whose practice they failed. Studies that share a practice share this, too."
-)
-@data_dir_option
-def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name: str, data_dir: str | None) -> None:
-    """Let workers who failed the practice try again, with all tries; a running launch lets them in at once."""
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.workers import practice as practising
+@described("workers reset-practice")
+def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name: str, data_dir: Path) -> None:
+    from mephisto_tasks.workers.qualifications import reset_practice as reset
 
-        whom = chosen(directory, pseudonyms, ids)
-        with opened_database(directory) as db:
-            left = practising.reset_practice(db, task_name, whom)
+    whom = chosen(data_dir, pseudonyms, ids)
+    with opened_database(data_dir) as db:
+        left = reset(db, task_name, whom)
     for known in whom:
         click.echo(f"{known.pseudonym} may try the practice again.")
     for pseudonym in left:
         click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; take it back there, too.", err=True)
 
 
-@workers.command(
-    short_help="Let somebody go on in another browser.",
-    name="new-browser",
-    epilog="\b\nExample:\n  parlai-humaneval workers new-browser w3f9a0c1b2d4e\n",
-)
-@which_workers
-@data_dir_option
-def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: str | None) -> None:
-    """Let workers go on in another browser, whose own is lost: the next that comes under their name has it.
+@described("workers new-browser")
+def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Path) -> None:
+    from mephisto_tasks.admission.browsers import BrowserBook
 
-    Be sure that it is they who ask: whoever has their link can come first. A running launch follows at once.
-    """
-    directory = data_dir_of(data_dir)
-    with clear_errors():
-        from mephisto_tasks.admission.browsers import BrowserBook
+    whom, book = chosen(data_dir, pseudonyms, ids), BrowserBook(data_dir)
+    for known in whom:
+        book.release(known.name)
+        click.echo(f"{known.pseudonym}: the next browser that comes under their name goes on.")
+    book.close()
 
-        whom, book = chosen(directory, pseudonyms, ids), BrowserBook(directory)
-        for known in whom:
-            book.release(known.name)
-            click.echo(f"{known.pseudonym}: the next browser that comes under their name goes on.")
-        book.close()
+
+for command in (list_, show, block, unblock_worker, note, reset_practice, new_browser):
+    workers.add_command(command)
 
 
 def opened_database(data_dir: Path) -> AbstractContextManager[Any]:
     """Mephisto's database, with the providers of all crowds. Raises ResultsError where there is none."""
-    from mephisto_tasks.crowds.database import opened
+    from mephisto_tasks.crowds.registry import opened
     from mephisto_tasks.storage.results import database_file
 
     return opened(database_file(data_dir))
@@ -420,17 +244,15 @@ def blocks_of_site(provider: str) -> SiteBlocks | None:
     return crowd_of(provider).blocks()
 
 
-def must_be_one(task_name: str | None, all_tasks: bool) -> None:
+def check_place(task_name: str | None, all_tasks: bool, everywhere: bool) -> None:
     if (task_name is None) != all_tasks:
         raise WrongUsage("say where: --task-name NAME, or --all-tasks")
+    if everywhere and not all_tasks:
+        raise WrongUsage("--everywhere goes with --all-tasks")
 
 
 def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) -> list[KnownWorker]:
-    """The workers whom a command names.
-
-    Raises:
-        UnknownWorker: nobody is called so.
-    """
+    """The workers whom a command names. Raises UnknownWorker."""
     from mephisto_tasks.workers.roster import by_worker_id, known_workers, named
 
     if not pseudonyms and not ids:
@@ -441,7 +263,6 @@ def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) ->
 
 
 def read_with_progress(tasks: Iterable[str]) -> Iterable[str]:
-    """Goes through the tasks; on a screen a bar shows how far it is."""
     from rich.progress import track
 
     tasks, out = list(tasks), console(stderr=True)
@@ -452,7 +273,6 @@ def read_with_progress(tasks: Iterable[str]) -> Iterable[str]:
 
 
 def print_lines(lines: list[WorkerLine]) -> None:
-    """A table, and what its words mean where that is needed."""
     if not lines:
         click.echo("Nobody has come yet.")
         return
@@ -475,7 +295,6 @@ def print_lines(lines: list[WorkerLine]) -> None:
 
 
 def print_page(page: WorkerProfile) -> None:
-    """Everything of one worker, a paragraph a study."""
     out = console()
     kind = " (simulated: a program)" if page.simulated else ""
     out.print(as_written(f"{page.worker}{kind}, from {page.provider}, first seen {since(page.since)}"), style="bold")
@@ -491,7 +310,6 @@ def print_page(page: WorkerProfile) -> None:
 
 
 def print_task(task: WorkerTask) -> None:
-    """A line a unit, then what was wrong."""
     from mephisto_tasks.payments.quote import DOLLARS, money
 
     out = console()

@@ -1,17 +1,5 @@
-"""Files of settings: a task's confs in ``presets``, or in its technique's folder; and files of settings by short names.
-
-A file by short names holds settings as they are typed on the command line:
-
-.. code-block:: yaml
-
-    conf: smith2022_size_humanness   # the conf to begin with; default: local
-    models: [my_bot, eliza]
-    turns: 4
-    place: link
-    replies: {appearance: plain}
-
-Files with ``defaults`` or ``mephisto`` are Hydra's, which reads them.
-"""
+"""Files of settings: a task's confs, and files of yours by short names, as they are typed: ``turns: 4``, ``place: link``,
+``replies: {appearance: plain}``; ``conf:`` to begin with; or Hydra's own."""
 
 from __future__ import annotations
 
@@ -20,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
@@ -29,11 +17,7 @@ PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
 
 def task_dir(task: str) -> Path:
-    """Folder of a task's ``hydra_configs/conf`` and ``task_config``.
-
-    Raises:
-        ConfigError: there is no such task, or its technique names a folder without confs.
-    """
+    """Folder of a task's ``hydra_configs/conf`` and ``task_config``. Raises ConfigError."""
     try:
         entry = technique(task)
     except UnknownTechnique as error:
@@ -44,8 +28,7 @@ def task_dir(task: str) -> Path:
     return folder
 
 
-_PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
-"""Words that need no quotes."""
+_PLAIN = re.compile(r"[A-Za-z_][\w./-]*")  # words that need no quotes
 _OTHER_THAN_WORDS = frozenset({"null", "true", "false", "nan", "inf"})
 
 
@@ -56,7 +39,6 @@ def in_quotes(value: str) -> str:
 
 
 def as_typed(value: Any) -> str:
-    """A value of YAML or JSON as it is typed for Hydra."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -71,8 +53,7 @@ def as_typed(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) and text.lower() not in _OTHER_THAN_WORDS else in_quotes(text)
 
 
-_HYDRAS = frozenset({"defaults", "mephisto", "hydra"})
-"""Hydra reads a file with one of these keys."""
+_HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file with one of these keys
 
 
 class ShortConf(NamedTuple):

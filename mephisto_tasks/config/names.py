@@ -1,39 +1,45 @@
-"""Names of settings: ``turns`` is short for ``mephisto.blueprint.turns``.
-
-Settings are typed and shown by short names, and stored by full names, which may be typed as well.
-"""
+"""Names of settings: typed and shown in short (``turns``), stored in full (``mephisto.blueprint.turns``)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 
-from mephisto_tasks.config.errors import ConfigError
-from parlai_humaneval._util.errors import Misspelt, misspelt
+from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Misspelt, misspelt
+
+
+class ConfigError(HumanevalError, ValueError):
+    """Settings that cannot be run; the message names the setting and what was expected."""
+
+
+class NothingToDo(HumanevalError):
+    """Everything that the settings ask for is there already."""
+
+
+def refuse(is_wrong: object, what: str, try_: str = "") -> None:
+    """Raise InvalidValue where settings do not go together."""
+    if is_wrong:
+        raise InvalidValue(what, try_=try_)
+
 
 ROOT = "mephisto."
 BLUEPRINT = "mephisto.blueprint."
 SECTIONS = ("blueprint", "task", "architect", "provider")
 """Mephisto's sections of a launch's settings. No two sections have a setting of the same name."""
-OPEN = ("mephisto.blueprint.variants", "mephisto.provider.values")
-"""Settings below which any name may stand."""
+OPEN = ("mephisto.blueprint.variants", "mephisto.provider.values")  # settings below which any name may stand
 _FULL = re.compile(rf"\bmephisto\.(?:{'|'.join(SECTIONS)})\.(?=\w)")
-_SIGNS = "+~"
-"""Hydra allows these before a name."""
+_SIGNS = "+~"  # Hydra allows these before a name
 
 
 def short_name(full: str) -> str:
-    """The short name of a setting."""
     return _FULL.sub("", full)
 
 
 def in_short(text: str) -> str:
-    """The text with short names for all settings in it."""
     return _FULL.sub("", text)
 
 
 def name_of(override: str) -> str:
-    """The name in ``NAME=VALUE``, without the signs that Hydra allows before it."""
     return override.partition("=")[0].lstrip(_SIGNS)
 
 
@@ -44,16 +50,8 @@ def meanings(name: str, known: Collection[str]) -> list[str]:
 
 
 def in_full(overrides: Sequence[str], known: Collection[str], words: Collection[str]) -> list[str]:
-    """Overrides with full names.
-
-    Args:
-        overrides: ``NAME=VALUE``.
-        known: full names of all settings.
-        words: settings that have only one name.
-
-    Raises:
-        ConfigError: a name stands for several settings; or a setting has two values, by its two names.
-    """
+    """Overrides with full names; ``words``: settings that have only one. Raises ConfigError: a name stands for several
+    settings, or a setting has two values."""
     full = [override if name_of(override) in words else _in_full(override, known) for override in overrides]
     _check_agreement(overrides, full)
     return full

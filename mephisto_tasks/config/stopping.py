@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError, refuse
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.stopping.rule import (
     MOST_RISK,
@@ -23,7 +23,7 @@ from parlai_humaneval.stopping.rule import (
 
 _WITH_IT = "stop=decided margin=0.1 max_dialogues=400"
 """What goes together: in an example no part of it, and nothing else, stands by itself."""
-_OF_RULE: dict[str, str] = {"timeout": "time_out_minutes", "shown": "group_size"}
+_OF_RULE: dict[str, str] = {"timeout": "time_out_minutes", "shown": "group_size", "rated": "group_size"}
 """What a rule calls otherwise than a launch does → its setting."""
 
 
@@ -37,11 +37,12 @@ class StoppingSettings(BaseModel):
     told apart, or found equal within ``margin``; raters go where that is open. That often takes a fraction of the
     dialogues, and one may look at any time."""
     margin: float | None = Field(default=None, gt=0, lt=1, examples=["margin=0.1 stop=decided max_dialogues=400"])
-    """With ``stop=decided``: two models are equal where their win rates are less than this apart; 0.1 means 10 points. Half
-    the margin takes about four times the dialogues where models are alike."""
+    """With ``stop=decided``: two models are equal where their win rates are less than this apart; 0.1 means 10 points. Where
+    each model is rated by itself, half the scale is a whole win: 0.1 means 5 points of 100, or 0.2 on a scale from 1 to 5.
+    Half the margin takes about four times the dialogues where models are alike."""
     alpha: float = Field(default=0.05, gt=0, le=MOST_RISK, examples=[f"alpha=0.01 {_WITH_IT}"])
-    """With ``stop=decided``: the chance of any false claim in the whole study, however often one looks. It is fixed when
-    the study begins."""
+    """With ``stop=decided``: the chance that the whole study ever says falsely that one model is better, and also that it
+    ever says so that two are equal, however often one looks. It is fixed when the study begins."""
     max_dialogues: int | None = Field(default=None, ge=1, examples=["max_dialogues=400 stop=decided margin=0.1"])
     """With ``stop=decided``: dialogues (judgements) at most, whatever is open then. Models that are nearly the margin
     apart can take twice the dialogues of a fixed plan; `parlai-humaneval plan --technique pw_turn --stop decided --gap 0.1`
@@ -56,6 +57,16 @@ class StoppingSettings(BaseModel):
     """With ``stop=decided``: whether A better than B, and B better than C, decides that A is better than C. It saves
     dialogues; say false where models may beat each other in a circle: then only dialogues of the two decide."""
 
+    judge: str = Field(default="", examples=[f"judge=my_judge.yaml {_WITH_IT}"])
+    """With ``stop=decided``, where finished dialogues are compared: the YAML file of a judge, which is asked about all
+    pairings before the first rater comes. What raters say is staked on less what it says, as far as it proves right, so
+    that fewer of them are needed. Decisions stay as safe whatever the judge is like."""
+    judge_max_cost: float | None = Field(
+        default=None, ge=0, examples=[f"judge_max_cost=5 judge=my_judge.yaml {_WITH_IT}"]
+    )
+    """Most that asking the judge may cost in one launch, in the currency of its prices. Pairings that it is not asked about
+    count as raters judge them."""
+
     @field_validator("margin", "alpha", mode="before")
     @classmethod
     def _as_of_the_rule(cls, given: object, info: ValidationInfo) -> object:
@@ -67,20 +78,15 @@ class StoppingSettings(BaseModel):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the study ends when its answer is reached."""
         return self.stop == "decided"
 
+    @property
+    def rated_by_each(self) -> int:
+        """Models that a worker rates, where each is rated by itself."""
+        return 1
+
     def check_stopping(self, models: Sequence[str], groups: Collection[Sequence[str]], settings: Sequence[str]) -> None:
-        """Raise where the settings do not go together.
-
-        Args:
-            models: of the study.
-            groups: what a dialogue can be about.
-            settings: of the technique, in which they are rated.
-
-        Raises:
-            ValueError: says what to do.
-        """
+        """Raise ValueError where the settings do not go together; ``groups``: what a dialogue can be about."""
         if not self.is_decided:
             fields = StoppingSettings.model_fields
             stray = [name for name in fields if name != "stop" and getattr(self, name) != fields[name].default]
@@ -92,30 +98,21 @@ class StoppingSettings(BaseModel):
                     try_=f"add stop=decided, or leave {them} out",
                 )
             return
-        if min(map(len, groups), default=0) < 2:
-            raise InvalidValue(
-                "stop=decided decides which of two models is better, and here each is rated alone",
-                try_="choose a technique that compares them (such as pw_turn or pw_dialog), or leave stop out",
-            )
-        if len(settings) > 1:
-            raise InvalidValue(
-                f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}",
-                try_="name one setting",
-            )
-        pairs = {frozenset(pair) for pair in combinations(models, 2)}
-        if {frozenset(group) for group in groups} not in (pairs, {frozenset(models)}):
-            raise InvalidValue(
-                "stop=decided compares every two of the models, or all of them at once",
-                try_="leave groups out, and name the models, with group_size 2 or as many as there are models",
-            )
+        unused = "judge_max_cost limits what a judge costs, and there is none"
+        refuse(self.judge_max_cost is not None and not self.judge, unused, "name its file: judge=my_judge.yaml")
+        one = f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}"
+        refuse(len(settings) > 1, one, "name one setting")
+        alone, pairs = ({frozenset(group) for group in combinations(models, size)} for size in (1, 2))
+        refuse(
+            {frozenset(group) for group in groups} not in (alone, pairs, {frozenset(models)}),
+            "stop=decided compares every two of the models, or all of them at once",
+            "leave groups out, and name the models, with group_size 2 or as many as there are models",
+        )
         self.rule(models, groups)
 
-    def rule(self, models: Sequence[str], groups: Collection[Sequence[str]]) -> StoppingRule:
-        """The rule of a study of these models, whose dialogues are about these groups of them.
-
-        Raises:
-            ValueError: there can be no such rule; it says what to do.
-        """
+    def rule(self, models: Sequence[str], groups: Collection[Sequence[str]], judge: str = "") -> StoppingRule:
+        """The rule of a study of these models and groups; ``judge``: name and version of the one it has. Raises ValueError:
+        there can be none; it says what to do."""
         if self.margin is None:
             raise ValueError(
                 "stop=decided needs a margin: margin=0.1 calls two models equal when their win rates are less than 10 "
@@ -126,18 +123,21 @@ class StoppingSettings(BaseModel):
                 "stop=decided needs max_dialogues, at which the study ends whatever is open: "
                 f"{self._how_many(len(models))}"
             )
+        is_apart = max(map(len, groups)) == 1
+        together = self.rated_by_each if is_apart else max(map(len, groups))
         return stopping_rule(
             models=tuple(models),
             margin=self.margin,
             alpha=self.alpha,
             max_dialogues=self.max_dialogues,
             timeout=60 * self.time_out_minutes,
-            shown="panel" if max(map(len, groups)) > 2 else "pairs",
+            shown="panel" if together > 2 else "pairs",
+            rated="apart" if is_apart else "together",
             transitive=self.transitive,
+            judge=judge,
         )
 
     def _how_many(self, models: int) -> str:
-        """A plan that says it, where there is one for such a study."""
         from parlai_humaneval.planning.stopping import can_plan_until_decided  # it takes a while to load
 
         technique = str(getattr(self, "technique", ""))  # of the task whose settings these are
@@ -147,20 +147,23 @@ class StoppingSettings(BaseModel):
         return f"take as many as `parlai-humaneval plan {asked}` says"
 
 
-def refused_change(changed: RuleChanged, models: Collection[str]) -> ConfigError:
-    """A launch cannot go on with other settings than those with which its study began.
-
-    ``models``: of the launch.
-    """
-    settings = [_as_setting(change, len(models)) for change in changed.changes]
+def refused_change(changed: RuleChanged, rule: StoppingRule) -> ConfigError:
+    """A launch cannot go on with other settings than those with which its study began. ``rule``: of the launch."""
+    settings = [_as_setting(change, rule) for change in changed.changes]
     return ConfigError(why_refused(settings), try_="leave that as it was, or begin another study: task_name=…")
 
 
-def _as_setting(change: Change, models: int) -> Change:
+def _as_setting(change: Change, rule: StoppingRule) -> Change:
     name = _OF_RULE.get(change.name, change.name)
+    if change.name == "shown" and rule.is_apart:
+        numbers = {"pairs": "1 or 2", "panel": "3 or more"}
+        return Change("conversations_per_unit", numbers[change.before], numbers[change.now])
     if change.name == "timeout":
         return Change(name, change.before / 60, change.now / 60)
+    if change.name == "rated":
+        alone = {"apart": 1, "together": 2}
+        return Change(name, alone[change.before], alone[change.now])
     if change.name == "shown":
-        sizes = {"pairs": 2, "panel": models}
+        sizes = {"pairs": 2, "panel": len(rule.models)}
         return Change(name, sizes[change.before], sizes[change.now])
     return Change(name, change.before, change.now)

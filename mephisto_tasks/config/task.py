@@ -1,8 +1,4 @@
-"""The settings of every task, which are read and checked before anything is launched.
-
-One model serves three readers: Hydra (as the blueprint's arguments), the engine, and the records, which keep all settings.
-Every field can be set on the command line as ``<field>=…``.
-"""
+"""The settings of every task, checked before anything is launched: one model for Hydra, the engine, and the records."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from omegaconf import MISSING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
-from mephisto_tasks.config.errors import ConfigError as ConfigError
+from mephisto_tasks.config.names import ConfigError as ConfigError
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
 from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
@@ -24,8 +20,7 @@ from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.i18n.languages import Offered, offered
 from parlai_humaneval.quality.registry import known_checks
 
-MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}
-"""Mephisto's settings in the same section."""
+MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}  # Mephisto's settings in the same section
 
 
 APART = frozenset(
@@ -33,7 +28,7 @@ APART = frozenset(
         "models", "groups", "zoo_files", "engine", "replicas", "ray_address", "onboarding_file", "onboarding_tries",
         "onboarding_feedback", "onboarding_qualification", "instructions_file", "pay", "payment", "seed", "answer_timeout_s",
         "stop_after_failures", "block_qualification", "reading_speed_wpm", "blocking_checks", "workers",
-        "planned_for_looking", "cut_off", "max_concurrent", "consent_file", "language", "languages_dir", "minutes",
+        "planned_for_looking", "prereg", "cut_off", "max_concurrent", "consent_file", "language", "languages_dir", "minutes",
         *StoppingSettings.model_fields,
     }
 )  # fmt: skip
@@ -154,9 +149,12 @@ class TaskConfig(StoppingSettings):
     """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so. It
     must be decided before: who looks often and stops at p < .05 finds differences that are not there."""
 
+    prereg: str = Field(default="", examples=["prereg=study.md"])
+    """A preregistration that `parlai-humaneval plan --prereg` or `pilot --prereg` wrote: its settings are taken, and others
+    than those are refused. The study keeps its hash, and the report says what differs."""
+
     @property
     def most_inside(self) -> int:
-        """How many workers may be inside at once."""
         return min(self.max_concurrent, self.raters_at_a_time) if self.is_decided else self.max_concurrent
 
     @field_validator("models")
@@ -185,15 +183,10 @@ class TaskConfig(StoppingSettings):
         return self
 
     def languages(self) -> Offered:
-        """The languages of the study's pages."""
         return offered(self.language, Path(self.languages_dir).expanduser() if self.languages_dir else None)
 
     def check_blocking(self) -> None:
-        """Check that every blocking check exists, and that there is a qualification to block by.
-
-        Raises:
-            ValueError: if not.
-        """
+        """Check that every blocking check exists, and that there is a qualification to block by. Raises ValueError."""
         known_checks(self.blocking_checks)
         if self.blocking_checks and not self.block_qualification:
             raise ValueError("blocking_checks need a block_qualification to give to those who fail")
@@ -203,11 +196,7 @@ C = TypeVar("C", bound=TaskConfig)
 
 
 def read_config(model: type[C], data: dict[str, Any]) -> C:
-    """Settings as Hydra composes them → checked settings.
-
-    Raises:
-        ConfigError: names each wrong setting.
-    """
+    """Settings as Hydra composes them → checked settings. Raises ConfigError: names each wrong setting."""
     settings = {key: value for key, value in data.items() if key not in MEPHISTOS_OWN}
     try:
         return model.model_validate(settings)
@@ -216,7 +205,6 @@ def read_config(model: type[C], data: dict[str, Any]) -> C:
 
 
 def explained(error: ValidationError, task: str) -> ConfigError:
-    """The error that names each wrong setting."""
     return ConfigError(_setting_problem(problem, task) for problem in error.errors())
 
 
@@ -234,10 +222,8 @@ def _setting_problem(error: Any, task: str) -> Problem:
 def hydra_arguments(
     model: type[BaseModel], name: str, bases: tuple[type, ...], *, typed: Collection[str] = (), **kind: str
 ) -> type:
-    """A dataclass with the model's fields, by which Hydra refuses unknown settings, and values of another kind.
-
-    ``typed``: the fields whose kind it checks, as far as OmegaConf converts it. ``kind``: Mephisto's name for the type.
-    """
+    """A dataclass by which Hydra refuses unknown settings, and of the fields ``typed`` values of another kind;
+    ``kind``: Mephisto's name for the type."""
     fields: list[tuple[str, Any, Any]] = [(key, str, field(default=value)) for key, value in kind.items()]
     for key, info in model.model_fields.items():
         default = "" if info.is_required() else info.get_default(call_default_factory=True)
@@ -261,5 +247,4 @@ def _default(value: Any) -> Any:
 
 
 def resolve_file(configured: str, fallback: Path) -> Path:
-    """The configured file (``~`` is expanded), or the task's."""
     return Path(configured).expanduser() if configured else fallback

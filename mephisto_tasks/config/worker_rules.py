@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from parlai_humaneval._util.errors import InvalidValue
 
-MOST_LOCALES = 30
-"""No site takes more of them in one requirement."""
+MOST_LOCALES = 30  # no site takes more of them in one requirement
 
 
 class WorkerRules(BaseModel):

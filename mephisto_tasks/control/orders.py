@@ -1,21 +1,22 @@
-"""Orders to a study: no new workers for now, more dialogues, one pair less. A file of the study, only ever appended to.
-
-A running launch follows them within a second; the next launch of the same task folds them again (:mod:`.steering`), so
-that they hold after a restart, however the last launch ended.
-"""
+"""Orders to a study (a file, only ever appended to), and how it stands by them: a running launch folds them within a second,
+and so does the next launch, so that they hold after a restart, however the last launch ended."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+import pydantic
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from mephisto_tasks.control.snapshot import read_snapshot
+from mephisto_tasks.control.snapshot import OrderResult, read_snapshot
 from mephisto_tasks.storage.logs import LogFile, Personal
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.statistics.core.formatting import counted
 
 By = Literal["terminal", "page", "launch"]
 """Who gives an order: a command, the page of ``watch``, or a second launch of the same task."""
@@ -24,9 +25,8 @@ By = Literal["terminal", "page", "launch"]
 class _Order(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    order_id: str = Field(default_factory=lambda: uuid4().hex)
-    at: float = Field(default_factory=time.time)
-    """Seconds since the epoch."""
+    order_id: str = pydantic.Field(default_factory=lambda: uuid4().hex)
+    at: float = pydantic.Field(default_factory=time.time)  # seconds since the epoch
     by: By = "terminal"
 
 
@@ -43,22 +43,18 @@ class Resume(_Order):
 
 
 class _OfGroup(_Order):
-    models: list[str] = Field(min_length=1)
-    """In any order."""
-    setting: str | None = None
-    """None: every setting."""
+    models: list[str] = pydantic.Field(min_length=1)  # in any order
+    setting: str | None = None  # none: every setting
 
 
 class More(_Order):
     """So many further dialogues (judgements) of every group that is not stopped, or of one."""
 
     kind: Literal["more"] = "more"
-    number: int = Field(ge=1, le=100_000)
-    models: list[str] = Field(default_factory=list)
-    """Of one group, in any order; empty: of every group."""
-    setting: str | None = None
-    """None: every setting."""
-    base: dict[str, int] = Field(default_factory=dict)
+    number: int = pydantic.Field(ge=1, le=100_000)
+    models: list[str] = pydantic.Field(default_factory=list)  # of one group, in any order; empty: of every group
+    setting: str | None = None  # none: every setting
+    base: dict[str, int] = pydantic.Field(default_factory=dict)
     """Label of a group → what the settings of the newest launch ask for, which :func:`give` fills in: a later launch that
     asks for more by its settings does not get the number on top once more."""
 
@@ -90,7 +86,7 @@ class RestoreModel(_Order):
 
 
 Order = Annotated[
-    Pause | Resume | More | StopGroup | ResumeGroup | RetireModel | RestoreModel, Field(discriminator="kind")
+    Pause | Resume | More | StopGroup | ResumeGroup | RetireModel | RestoreModel, pydantic.Field(discriminator="kind")
 ]
 ORDERS = LogFile("orders.jsonl", TypeAdapter[Order](Order), Personal.NONE)
 
@@ -119,13 +115,230 @@ def _named(models: Sequence[str], setting: str | None) -> str:
 
 
 def give(data_dir: Path, task_name: str, order: Order) -> Order:
-    """Write an order down; any number of processes may do so at once. Returns it as it was written.
-
-    Whether it can be followed is said by the launch: :attr:`.snapshot.Snapshot.orders`.
-    """
+    """Write an order down, and return it as written. The launch says whether it was followed (:attr:`.Snapshot.orders`)."""
     if isinstance(order, More) and not order.base:
         snapshot = read_snapshot(data_dir, task_name)
         asked = {} if snapshot is None else {group.label: group.asked for group in snapshot.groups}
         order = order.model_copy(update={"base": asked})
     ORDERS.append(data_dir, order, task=task_name)
     return order
+
+
+BY = {"terminal": "from a terminal", "page": "from the page", "launch": "by a second launch"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """What can be given out: a pair (group) of models in a setting."""
+
+    label: str
+    models: tuple[str, ...]
+    setting: str
+    asked: int  # dialogues (judgements) by the settings
+    most: int | None = None  # as many as there can be at all; None: any number
+
+
+@dataclass(frozen=True)
+class Field:
+    """What orders are about."""
+
+    groups: Sequence[Group]
+    counted: str = "conversations"  # what is counted
+    kept: Mapping[str, str] = field(default_factory=dict)  # models that no order can retire, and why
+    loaded: Collection[str] | None = None  # models that can speak in this launch; None: any
+    drawn: bool = False  # what is rated is drawn from what is not decided yet, and no order can change that
+
+
+@dataclass(frozen=True)
+class Steered:
+    """How a study stands by the settings and all orders. Groups go by their labels."""
+
+    paused: Pause | None
+    wanted: Mapping[str, int]
+    stopped: Mapping[str, str]  # label → why it is given out no more, in words
+    retired: Collection[str]
+    results: Sequence[OrderResult]
+
+
+DRAWN = (
+    "This study ends when it is decided: what is rated is drawn by lot from what is open, and its error rates hold only as "
+    "long as nothing else has a say"
+)
+
+
+class _Refused(HumanevalError):
+    """An order that cannot be followed; the message says why."""
+
+
+def fold(orders: Sequence[Order], about: Field) -> Steered:
+    """What holds when all ``orders`` were given in this order. One that cannot be followed changes nothing."""
+    folding = _Folding(about)
+    results = []
+    for order in orders:
+        try:
+            text, done = folding.follow(order), True
+        except _Refused as refused:
+            text, done = f"{refused}.".replace("..", "."), False
+        results.append(
+            OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=done, text=text)
+        )
+    return folding.steered(results)
+
+
+class _Folding:
+    def __init__(self, about: Field) -> None:
+        self._about = about
+        self._paused: Pause | None = None
+        self._targets: dict[str, int] = {}
+        self._stopped: dict[str, StopGroup] = {}
+        self._retired: dict[str, RetireModel] = {}
+
+    def steered(self, results: Sequence[OrderResult]) -> Steered:
+        wanted = {group.label: max(group.asked, self._targets.get(group.label, 0)) for group in self._about.groups}
+        stopped = {group.label: why for group in self._about.groups if (why := self._why_stopped(group))}
+        return Steered(self._paused, wanted, stopped, set(self._retired), results)
+
+    def _why_stopped(self, group: Group) -> str | None:
+        if (order := self._stopped.get(group.label)) is not None:
+            return f"stopped {BY[order.by]}"
+        retired = [model for model in group.models if model in self._retired]
+        return f"{' and '.join(retired)} retired {BY[self._retired[retired[0]].by]}" if retired else None
+
+    def follow(self, order: Order) -> str:
+        """What the order has done, in a sentence. Raises _Refused."""
+        if self._about.drawn and not isinstance(order, (Pause, Resume)):
+            advice = "pause it, or end the launch: a higher max_dialogues may be given at the next one"
+            raise _Refused(DRAWN, try_=advice)
+        match order:
+            case Pause():
+                before, self._paused = self._paused, self._paused or order
+                return "It was paused already." if before else "Paused: nobody new comes in, and those inside finish."
+            case Resume():
+                before, self._paused = self._paused, None
+                return "New workers may come in again." if before else "It was not paused."
+            case More():
+                return self._more(order)
+            case StopGroup():
+                return self._stop(order)
+            case ResumeGroup():
+                return self._resume_group(order)
+            case RetireModel():
+                return self._retire(order.model, order)
+            case RestoreModel():
+                return self._restore(order.model)
+
+    def _groups(self, models: Sequence[str], setting: str | None) -> list[Group]:
+        for model in models:
+            self._with(model)
+        settings = sorted({group.setting for group in self._about.groups})
+        if setting is not None and setting not in settings:
+            named = ", ".join(filter(None, settings)) or "none, so name none"
+            raise _Refused(f"There is no setting {setting}", try_=f"name one of {named}")
+        of_models = (group for group in self._about.groups if set(group.models) == set(models))
+        chosen = [group for group in of_models if setting in (None, group.setting)]
+        if not chosen:
+            labels = "; ".join(group.label for group in self._about.groups)
+            raise _Refused(f"There is no group of {' and '.join(models)}", try_=f"name one of {labels}")
+        return chosen
+
+    def _more(self, order: More) -> str:
+        groups = self._groups(order.models, order.setting) if order.models else list(self._about.groups)
+        if not order.models and order.setting is not None:
+            groups = [group for group in groups if group.setting == order.setting]
+            if not groups:
+                raise _Refused(f"There is no setting {order.setting}")
+        given_out = [group for group in groups if self._why_stopped(group) is None]
+        if not given_out:
+            raise _Refused(f"{_labels(groups)} {_is(groups)} stopped: resume first what is to get more")
+        targets = {}
+        for group in given_out:
+            # On top of what was asked for when the order was given: settings that asked for more later hold that already.
+            before = max(order.base.get(group.label, group.asked), self._targets.get(group.label, 0))
+            targets[group.label] = before + order.number
+        beyond = [group for group in given_out if group.most is not None and targets[group.label] > group.most]
+        if beyond:
+            wanted_before = max(beyond[0].asked, self._targets.get(beyond[0].label, 0))
+            raise _Refused(_too_many(beyond[0], wanted_before, self._about.counted))
+        self._targets |= targets
+        wanted = sorted(set(targets.values()))
+        now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
+        each, of_each = ("each of ", " of each") if len(given_out) > 1 else ("", "")
+        left = len(groups) - len(given_out)
+        besides = f" ({counted(left, 'group')} that {'is' if left == 1 else 'are'} stopped left out)" if left else ""
+        wanted_now = f"{now} {self._about.counted}{of_each} are wanted now."
+        return f"{order.number} more for {each}{_labels(given_out)}{besides}: {wanted_now}"
+
+    def _stop(self, order: StopGroup) -> str:
+        groups = self._groups(order.models, order.setting)
+        new = [group for group in groups if group.label not in self._stopped]
+        self._stopped |= {group.label: order for group in new}
+        if not new:
+            return f"{_labels(groups)} {_was(groups)} stopped already."
+        return f"{_labels(new)} {_is(new)} given out no more; what is under way is finished.{self._nothing_left()}"
+
+    def _resume_group(self, order: ResumeGroup) -> str:
+        groups = self._groups(order.models, order.setting)
+        if retired := [model for model in order.models if model in self._retired]:
+            raise _Refused(f"{' and '.join(retired)} {_is(retired)} retired", try_="restore it first")
+        self._must_be_loaded(order.models)
+        stopped = [group for group in groups if self._stopped.pop(group.label, None)]
+        if not stopped:
+            return f"{_labels(groups)} {_was(groups)} not stopped."
+        return f"{_labels(stopped)} {_is(stopped)} given out again."
+
+    def _retire(self, model: str, order: RetireModel) -> str:
+        if model in self._about.kept:
+            raise _Refused(self._about.kept[model])
+        groups = self._with(model)
+        if model in self._retired:
+            return f"{model} was retired already."
+        self._retired[model] = order
+        groups_of = f"its {counted(len(groups), 'group')} {_is(groups)}"
+        left = self._nothing_left()
+        return f"{model} is retired: {groups_of} given out no more; what is under way is finished.{left}"
+
+    def _nothing_left(self) -> str:
+        given_out = any(self._why_stopped(group) is None for group in self._about.groups)
+        return "" if given_out else " Nothing else is given out: the launch ends when those inside have finished."
+
+    def _restore(self, model: str) -> str:
+        self._with(model)
+        self._must_be_loaded([model])
+        if self._retired.pop(model, None) is None:
+            return f"{model} was not retired."
+        return f"{model} takes part again."
+
+    def _with(self, model: str) -> list[Group]:
+        groups = [group for group in self._about.groups if model in group.models]
+        if not groups:
+            known = sorted({name for group in self._about.groups for name in group.models})
+            raise _Refused(f"There is no model {model}", try_=f"name one of {', '.join(known)}")
+        return groups
+
+    def _must_be_loaded(self, models: Sequence[str]) -> None:
+        loaded = self._about.loaded
+        if missing := [] if loaded is None else [model for model in models if model not in loaded]:
+            unloaded = f"{' and '.join(missing)} {_was(missing)} not loaded at this launch, as no group was left for it"
+            raise _Refused(f"{unloaded}: the order holds from the next launch on")
+
+
+def _labels(groups: Sequence[Group]) -> str:
+    return groups[0].label if len(groups) == 1 else counted(len(groups), "group")
+
+
+def _is(several: Sequence[object]) -> str:
+    return "is" if len(several) == 1 else "are"
+
+
+def _was(several: Sequence[object]) -> str:
+    return "was" if len(several) == 1 else "were"
+
+
+def _too_many(group: Group, wanted: int, counted_: str) -> str:
+    assert group.most is not None
+    left = group.most - wanted
+    possible = f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
+    return (
+        f"{group.label}: {possible}, for there {'is' if group.most == 1 else 'are'} {group.most} to be had and {wanted} "
+        f"{counted_} are wanted already. Add dialogues, and launch again."
+    )

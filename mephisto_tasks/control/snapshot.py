@@ -1,23 +1,25 @@
-"""What a running launch says of itself, about once a second and a last time at its end: a file of the study.
-
-Whoever watches a study reads this, and never the launch's memory.
-
-How a launch stands, in one line: the same in its own log and for whoever watches it.
-"""
+"""What a running launch says of itself, once a second and a last time at its end, in a file of the study: who is inside, how
+those ended who were, and the same in one line. Whoever watches a study reads this, and never the launch's memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mephisto_tasks.storage.locks import running_task_run, study_folder
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.schema.records import ModelHealth
+from parlai_humaneval.schema.steps import Progress
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.status import Forecast, StoppingStatus
+from parlai_humaneval.stopping.status import Forecast, PairForecast, StoppingStatus
 
 SNAPSHOT_FILE = "snapshot.json"
 
@@ -32,32 +34,26 @@ class _Part(BaseModel):
 class GroupStatus(_Part):
     """One pair (group) of models in one setting."""
 
-    label: str
-    """The group's name in progress and reports."""
+    label: str  # the group's name in progress and reports
     models: list[str]
     metric: str
     setting: str
-    completed: int
-    """Dialogues (judgements)."""
-    wanted: int | None
-    """None: as many as it takes until the answer is reached, or no launch of this version has said."""
+    completed: int  # dialogues (judgements)
+    wanted: int | None  # none: as many as it takes until the answer is reached, or no launch of this version has said
     running: int = 0
-    stopped: str | None = None
-    """Why no new ones are given out, in words; None: they are."""
+    stopped: str | None = None  # why no new ones are given out, in words; None: they are
+    asked: int = 0  # what the settings of the launch ask for; orders may have added to it
+
+    @classmethod
+    def of(cls, cell: Cell, *, completed: int, wanted: int | None, **more: Any) -> GroupStatus:
+        models, metric, setting = list(cell.models), cell.metric, cell.setting
+        return cls(
+            label=str(cell), models=models, metric=metric, setting=setting, completed=completed, wanted=wanted, **more
+        )
 
 
-class GroupNow(GroupStatus):
-    """The same, as a launch knows it."""
-
-    asked: int
-    """What the settings of the launch ask for; orders may have added to it."""
-
-
-def so_far(groups: Iterable[GroupNow], deciding: DecidingNow | None = None) -> tuple[int, int]:
-    """Complete dialogues (judgements), and how many it will be; of groups that were stopped no more than there are.
-
-    Of a study that ends when its answer is reached: how many it will be at most.
-    """
+def so_far(groups: Iterable[GroupStatus], deciding: DecidingNow | None = None) -> tuple[int, int]:
+    """Complete dialogues (judgements), and how many it will be (at most, where answers decide the end)."""
     groups = list(groups)
     completed = sum(group.completed for group in groups)
     if deciding is not None:
@@ -69,10 +65,16 @@ class DecidingNow(_Part):
     """How far the answer of a study is that ends when it is reached."""
 
     standing: StoppingStatus
-    margin: float
-    """Two models are equal where their win rates are less than this apart."""
-    forecast: Forecast | None = None
-    """Dialogues to go; None: not foreseen yet, or nothing to foresee."""
+    margin: float  # two models are equal where their win rates are less than this apart
+    forecast: Forecast | None = None  # dialogues to go; None: not foreseen yet, or nothing to foresee
+
+    def pairs_to_go(self) -> dict[frozenset[str], PairForecast]:
+        """Of each two models that are open, the dialogues to go, as far as they are foreseen."""
+        if self.forecast is None or self.standing.ended:
+            return {}
+        foreseen = {frozenset((pair.first, pair.second)): pair for pair in self.forecast.pairs}
+        still_open = map(frozenset, self.standing.open)
+        return {pair: foreseen[pair] for pair in still_open if pair in foreseen}
 
     def __str__(self) -> str:
         """“4 of 6 pairs open; about 203 more dialogues (80 %: 131–429)”."""
@@ -90,23 +92,17 @@ class PausedNow(_Part):
 class Inside(_Part):
     """Somebody on a page."""
 
-    worker: str
-    """A pseudonym."""
+    worker: str  # A pseudonym
     simulated: bool
     phase: Phase
     since: float
-    step: str
-    """Kind of the step on the page (message, choose, wait, …); empty before the first."""
+    step: str  # kind of the step on the page (message, choose, wait, …); empty before the first
     step_since: float | None = None
-    part: int | None = None
-    """Number of the turn, conversation, pair or practice item, and of how many."""
+    part: int | None = None  # number of the turn, conversation, pair or practice item, and of how many
     parts: int | None = None
-    unit: str | None = None
-    """What is counted by ``part``: turn, conversation, pair, practice."""
-    last_seen: float
-    """Their last answer, or a sign of life of their page."""
-    here: bool = True
-    """Whether the page is connected."""
+    unit: str | None = None  # what is counted by ``part``: turn, conversation, pair, practice
+    last_seen: float  # their last answer, or a sign of life of their page
+    here: bool = True  # whether the page is connected
 
 
 class Left(_Part):
@@ -123,18 +119,13 @@ class Door(_Part):
     came: int = 0
     """Registrations; a reload is none, and who is turned away is one at every try. Who waits for a place is one."""
     let_in: int = 0
-    waited: int = 0
-    """Workers who were told that the study is full (``max_concurrent``)."""
-    turned_away: dict[str, int] = Field(default_factory=dict)
-    """Kind of reason, such as ``practice_failed`` → how often."""
+    waited: int = 0  # workers who were told that the study is full (``max_concurrent``)
+    turned_away: dict[str, int] = Field(default_factory=dict)  # kind of reason, such as ``practice_failed`` → how often
     practice_passed: int = 0
     practice_failed: int = 0
-    completed: int = 0
-    """Units done to their end."""
-    left: list[Left] = Field(default_factory=list)
-    """Drop-outs, most frequent first."""
-    failed: int = 0
-    """Units that ended on our side."""
+    completed: int = 0  # units done to their end
+    left: list[Left] = Field(default_factory=list)  # drop-outs, most frequent first
+    failed: int = 0  # units that ended on our side
 
 
 class OrderResult(_Part):
@@ -160,27 +151,20 @@ class Snapshot(_Part):
     url: str
     technique: str
     metric: str
-    counted: str
-    """What is counted: conversations, judgements."""
-    remaining: int
-    """Units that are still to be done."""
+    counted: str  # what is counted: conversations, judgements
+    remaining: int  # units that are still to be done
     paused: PausedNow | None = None
-    closing: bool = False
-    """The launch is ending."""
-    broken: str | None = None
-    """Why nothing is given out any more: units failed in a row."""
-    trouble: str | None = None
-    """What cannot be written down now, and what to do; None: everything can be."""
-    groups: list[GroupNow] = Field(default_factory=list)
+    closing: bool = False  # the launch is ending
+    broken: str | None = None  # why nothing is given out any more: units failed in a row
+    trouble: str | None = None  # what cannot be written down now, and what to do; None: everything can be
+    groups: list[GroupStatus] = Field(default_factory=list)
     deciding: DecidingNow | None = None
     inside: list[Inside] = Field(default_factory=list)
     door: Door = Field(default_factory=Door)
     models: list[ModelHealth] = Field(default_factory=list)
-    orders: list[OrderResult] = Field(default_factory=list)
-    """All orders that this launch has read, oldest first."""
+    orders: list[OrderResult] = Field(default_factory=list)  # all orders that this launch has read, oldest first
     remarks: list[str] = Field(default_factory=list)
-    ended: float | None = None
-    """When the launch ended; None while it runs, and where it was killed."""
+    ended: float | None = None  # when the launch ended; None while it runs, and where it was killed
 
 
 def snapshot_file(data_dir: Path, task_name: str) -> Path:
@@ -216,10 +200,7 @@ def one_line(
     is_paused: bool,
     deciding: DecidingNow | None = None,
 ) -> str:
-    """“12 of 40 conversations complete, 3 inside, 1 left early, …”; ``what``: is counted by ``done`` and ``wanted``.
-
-    Of a study that ends when it is decided: “12 of at most 400 conversations complete, …; 4 of 6 pairs open; …”.
-    """
+    """“12 of 40 conversations complete, 3 inside, 1 left early, …”; ``what``: is counted by ``done`` and ``wanted``."""
     words = [
         f"{done_words(done, wanted, deciding)} {what} complete",
         inside_words(inside),
@@ -242,3 +223,118 @@ def inside_words(inside: Sequence[Inside]) -> str:
     """“3 inside (1 in the practice)”."""
     practising = sum(one.phase == "practice" for one in inside)
     return f"{len(inside):,} inside" + (f" ({practising} in the practice)" if practising else "")
+
+
+Ending = Literal["done", "failed", "left", "closed", "nothing"]
+"""Done to its end; ended on our side; the rater went away; the launch ended; there was nothing for them."""
+
+
+@dataclass(eq=False)
+class Visit:
+    """One rater's page, in the practice or in a unit. Written by the thread that holds it, read by others."""
+
+    worker: str  # the name in Mephisto's database, which leaves the launch as a pseudonym only
+    phase: Phase
+    simulated: bool
+    is_here: Callable[[], bool] = lambda: True  # whether the page is connected now
+    since: float = field(default_factory=time.time)
+    step: str = ""
+    step_since: float | None = None
+    progress: Progress | None = None
+    answered_at: float | None = None
+
+    def showed(self, step: str, progress: Progress | None) -> None:
+        if (step, progress) != (self.step, self.progress):
+            self.step, self.progress, self.step_since = step, progress, time.time()
+
+    def answered(self) -> None:
+        self.answered_at = time.time()
+
+    def inside(self, pseudonym: Callable[[str], str]) -> Inside:
+        progress = self.progress
+        return Inside(
+            worker=pseudonym(self.worker),
+            simulated=self.simulated,
+            phase=self.phase,
+            since=self.since,
+            step=self.step,
+            step_since=self.step_since,
+            part=None if progress is None else progress.current,
+            parts=None if progress is None else progress.total,
+            unit=None if progress is None else progress.unit,
+            last_seen=self.answered_at or self.since,
+            here=self.is_here(),
+        )
+
+
+class Presence:
+    """All visits of one launch. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._visits: dict[Visit, None] = {}
+        self._turned_away: Counter[str] = Counter()
+        self._left: Counter[tuple[Phase, str]] = Counter()
+        self._endings: Counter[Ending] = Counter()
+        self._verdicts: Counter[bool] = Counter()
+        self._passed: set[str] = set()
+        self._came = self._let_in = self._waited = 0
+
+    def came(self) -> None:
+        with self._lock:
+            self._came += 1
+
+    def waits(self) -> None:
+        with self._lock:
+            self._waited += 1
+
+    def turned_away(self, kind: str) -> None:
+        """Somebody's page was told why there is none; ``kind`` is the reason in a word."""
+        with self._lock:
+            self._turned_away[kind] += 1
+
+    def enter(self, visit: Visit) -> Visit:
+        """A rater begins the practice or a unit; who goes on from the one to the other came in once."""
+        with self._lock:
+            self._visits[visit] = None
+            if visit.phase == "practice" or visit.worker not in self._passed:
+                self._let_in += 1
+            self._passed.discard(visit.worker)
+        return visit
+
+    def verdict(self, worker: str, passed: bool) -> None:
+        with self._lock:
+            self._verdicts[passed] += 1
+            if passed:
+                self._passed.add(worker)
+
+    def leave(self, visit: Visit, ending: Ending) -> None:
+        """A visit is over; one that was over already stays as it ended."""
+        with self._lock:
+            if visit not in self._visits:
+                return
+            del self._visits[visit]
+            if visit.phase == "task":
+                self._endings[ending] += 1
+            if ending == "left":
+                self._left[visit.phase, visit.step] += 1
+
+    def inside(self, pseudonym: Callable[[str], str]) -> list[Inside]:
+        """Who is on a page now, who came first first."""
+        with self._lock:
+            visits = list(self._visits)
+        return [visit.inside(pseudonym) for visit in visits]
+
+    def door(self) -> Door:
+        with self._lock:
+            return Door(
+                came=self._came,
+                let_in=self._let_in,
+                waited=self._waited,
+                turned_away=dict(self._turned_away.most_common()),
+                practice_passed=self._verdicts[True],
+                practice_failed=self._verdicts[False],
+                completed=self._endings["done"],
+                failed=self._endings["failed"],
+                left=[Left(phase=phase, step=step, count=count) for (phase, step), count in self._left.most_common()],
+            )

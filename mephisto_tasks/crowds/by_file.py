@@ -1,8 +1,7 @@
 """Paying by hand: a list of who is owed what, for whoever pays. Subclasses write files for sites besides.
 
-A payment that is written into a file is not written again, and not yet paid: a person confirms it. Files are in the study's
-folder, readable for their owner only, as they name people.
-"""
+A payment that is written into a file is not written again, and not yet paid: a person confirms it. Files are in the
+study's folder, readable for their owner only, as they name people."""
 
 from __future__ import annotations
 
@@ -13,30 +12,29 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from mephisto_tasks.payments.ledger import Ledger, Payment
-from mephisto_tasks.payments.payer import Note, Owed, Proposal
+from mephisto_tasks.payments.ledger import Ledger, Note, Owed, Payment, Proposal
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.statement import in_words, sums
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import query
-from parlai_humaneval._util.csv_cells import write_rows
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval._util.text import write_rows
 
-FOLDER = "payments"
-"""In the study's folder."""
-BY_HAND_FILE = "_owed"
-"""Begins as no site's name can."""
+FOLDER = "payments"  # in the study's folder
+BY_HAND_FILE = "_owed"  # begins as no site's name can
 BY_HAND = (
     "You pay {total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
     "once you have paid a worker, --settled notes it as paid"
 )
-_NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")
-"""How the names of our files end."""
+_NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
+
+
+def worker_names(data_dir: Path) -> dict[str, str]:
+    """Mephisto's worker id → the worker's name."""
+    return {str(number): str(name) for number, name in query(data_dir, "SELECT worker_id, worker_name FROM workers")}
 
 
 class FilePayer:
-    """Writes a list for whoever pays by hand."""
-
     witness = "the files in its folder (nobody else knows what became of them)"
 
     def __init__(
@@ -53,8 +51,7 @@ class FilePayer:
         self.title = title
         self._people = people or {}
         self._folder = study_folder(data_dir, task_name) / FOLDER
-        rows = query(data_dir, "SELECT worker_id, worker_name FROM workers")
-        self._names = {str(number): str(name) for number, name in rows}
+        self._names = worker_names(data_dir)
         self._ledger = Ledger(data_dir, task_name).payments()
         self._known = {payment.file for payment in self._ledger}
         numbers = [int(match[1]) for name in self._known if (match := _NUMBERED.search(name))]
@@ -65,8 +62,7 @@ class FilePayer:
         for one in owed:
             if one.left > 0:
                 self._propose(one, proposal)
-        by_hand = [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]
-        if by_hand:
+        if by_hand := [payment for payment in proposal.payments if payment.file.startswith(BY_HAND_FILE)]:
             proposal.notes.append(BY_HAND.format(total=in_words(sums(by_hand)), folder=self._folder))
         return proposal
 
@@ -75,7 +71,6 @@ class FilePayer:
         proposal.payments.append(owed.payment(self.account, "bonus", owed.due.work.agent_id, owed.left, name))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
-        """Whoever pays by hand knows what that costs."""
         return Decimal("0.00")
 
     def check(self, payments: Sequence[Payment]) -> None:
@@ -83,11 +78,9 @@ class FilePayer:
         there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
         strange = [name for name in there if name not in self._known]
         if payments and strange:
-            raise PayError(
-                f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written",
-                try_="put back the ledger that it was written with (ledger.db), or, if nobody was paid by that file, "
-                "move it away",
-            )
+            what = f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written"
+            ledger = "put back the ledger that it was written with (ledger.db)"
+            raise PayError(what, try_=f"{ledger}, or, if nobody was paid by that file, move it away")
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         by_file: dict[str, list[Payment]] = defaultdict(list)
@@ -106,25 +99,20 @@ class FilePayer:
                 note(payment, "written", f"in {path}")
 
     def _changed_since(self, payment: Payment) -> str | None:
-        """Why what was intended is not to be written any more."""
         return None
 
     def _text(self, name: str, payments: Sequence[Payment]) -> str:
         text = io.StringIO(newline="")
         columns = ("worker", "name", "pseudonym", "unit", "amount", "for")
-        write_rows(text, columns, map(self._row, payments))
+        workers = ((self._names[one.worker_id], one) for one in payments)
+        rows = (
+            (worker, self._people.get(worker, ""), one.worker, one.session, f"{one.amount:.2f}", one.why)
+            for worker, one in workers
+        )
+        write_rows(text, columns, rows)
         return text.getvalue()
 
-    def _row(self, payment: Payment) -> tuple[str, ...]:
-        worker = self._names[payment.worker_id]
-        name = self._people.get(worker, "")
-        return worker, name, payment.worker, payment.session, f"{payment.amount:.2f}", payment.why
-
     def audit(self, payments: Sequence[Payment]) -> list[str]:
-        """Every file is there."""
         files = sorted({payment.file for payment in payments if payment.state == "written"})
-        return [
-            f"the ledger names {name}, which is not in {self._folder}"
-            for name in files
-            if not (self._folder / name).exists()
-        ]
+        gone = [name for name in files if not (self._folder / name).exists()]
+        return [f"the ledger names {name}, which is not in {self._folder}" for name in gone]

@@ -1,49 +1,198 @@
-"""The seam: a crowd is where raters come from. One folder and one registration each; nobody else asks which it is.
+"""The seam: a crowd is where raters come from. Each is one folder and one registration; nobody else names it.
 
-A :class:`Crowd` says what a crowd is and can do, apart from any launch: what it cannot do is None, empty or False in it.
-Its :class:`CrowdLaunch` is the crowd during one launch. Both are light: a site's library is imported where it is used.
-"""
+:class:`Crowd` is what it is and can do apart from any launch (None, empty or False: it cannot), :class:`CrowdLaunch` the
+crowd during one. Both are light: a site's library is imported where it is used."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.admission.visits import ClaimPolicy
+from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import (
-    Accounts,
-    Agree,
-    CrowdError,
-    CrowdSetup,
-    CrowdWords,
-    Forgotten,
-    Health,
-    LaunchControl,
-    Market,
-    SiteBlocks,
-    SiteState,
-    Trace,
-    Waiting,
-)
-from mephisto_tasks.payments.quote import DOLLARS
-from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
+from mephisto_tasks.payments.quote import DOLLARS, Quote, sign_of
+from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
+from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
+from mephisto_tasks.workers.roster import SiteBlocks
 
 if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler
     from omegaconf import DictConfig
 
     from mephisto_tasks.admission.identity import Reception
     from mephisto_tasks.crowds.signing import SignedIds
-    from mephisto_tasks.payments.payer import Payer
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.ledger import Payer
+    from mephisto_tasks.server.app import Guard
+
+__all__ = ["CrowdError", "NotYetKnown", "SiteBlocks"]
+
+Agree = Callable[[Quote], None]  # shows what a launch can cost; raises where nobody agrees
+Waiting = Callable[[str], AbstractContextManager[None]]  # words for what is done → what is entered for as long as that
+
+
+@dataclass(frozen=True)
+class CrowdWords:
+    """A crowd in sentences."""
+
+    where: str  # in “49 units done …”: “on this machine”
+    summary: str  # for the list of places in help, after its name
+    unit: str = "unit"  # what its site calls an offered unit
+    link: str = "Link for raters:"  # what :meth:`.CrowdLaunch.raters_link` is
+
+
+@dataclass(frozen=True)
+class Market:
+    """What a crowd's site can do with the units of a launch."""
+
+    lists_units: bool = False  # its site shows open units to workers, who take one before they see our page
+    opens_at_once: bool = False  # there is nobody to ask: all units open, and close, at once
+    lists_study: bool = False  # its site shows one study with places, which follow the open units
+
+    @property
+    def has_price(self) -> bool:
+        """Whether its site is asked what a launch costs."""
+        return self.lists_units or self.lists_study
+
+
+@dataclass
+class CrowdSetup:
+    """What a crowd adds to what the parts of a launch share."""
+
+    qualifications: list[dict[str, Any]] = field(default_factory=list)  # Mephisto's, which workers must have or lack
+    site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
+    site: Site = field(default_factory=NoSite)  # where raters go in the end
+    guard: Guard | None = None  # who may see the pages
+    site_calls: dict[str, Handler] = field(
+        default_factory=dict
+    )  # path → what answers the site's own calls (POST) there
+
+
+class LaunchControl(Protocol):
+    """A running launch, as a crowd's site steers it."""
+
+    live_run: Any  # Mephisto's
+    url: str  # of the raters' page
+
+    @property
+    def remaining(self) -> int: ...  # units of work still to be done
+    @property
+    def paused(self) -> bool: ...  # nobody new comes in
+
+    def keep_open(self, *, besides: str = "") -> None:
+        """Offer units until as many are open or under way as remain, without the one whose id is ``besides``."""
+
+    def note_paid_in_vain(self) -> None:
+        """A unit was paid on the site, and still has to be done."""
+
+
+class SiteState(BaseModel):
+    """How a task stands at a crowd's site, as it was asked last."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    status: str  # of what is offered there, in the site's word
+    places: int
+    taken: int
+    at_work: int
+    returned: int
+    timed_out: int
+    screened_out: int
+    rejected: int
+    approved: int
+    waiting: int
+    approved_by_itself_at: float | None = None  # when the site approves the first of those that are ``waiting``
+    unread: int | None = None  # messages of its workers to the account; None: the site does not say
+
+
+@dataclass(frozen=True)
+class AccountCheck:
+    """What a site said when it was asked in an account's name; ``wrong`` where it did not answer as it should."""
+
+    name: str
+    provider: str
+    endpoint: str = ""
+    balance: Decimal | None = None
+    wrong: str | None = None
+    currency: str = DOLLARS
+    workspace: str = ""  # whose balance it is, where the account's site has several: its name and its id
+
+    def __str__(self) -> str:
+        if self.wrong is not None:
+            return f"{self.name} ({self.provider}): {self.wrong}"
+        where = f"workspace {self.workspace}, " if self.workspace else ""
+        balance = "" if self.balance is None else f"balance {sign_of(self.currency)}{self.balance:,.2f}"
+        return f"{self.name} ({self.provider}): {where}{balance}, at {self.endpoint}"
+
+
+class Accounts(Protocol):
+    """Accounts at a crowd's site in whose name it is asked."""
+
+    key_words: tuple[str, ...]  # what each key is called, as they are asked for; the last one is a secret
+    needs: str  # for help, where the keys come from and what they must be allowed
+    no_keys: str  # that there are none, with ``{name}``
+    keys_advice: str  # what to do then
+    only_here: str  # a remark where the keys are the environment's
+
+    def has_keys(self, name: str) -> bool: ...  # whether keys are kept under that name
+    def needs_keys(self, name: str) -> bool: ...  # whether keys must be given: none are kept or in the environment
+
+    def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
+        """Register an account, or renew its keys; returns the name to launch with."""
+
+    def check(self, name: str) -> list[AccountCheck]: ...  # ask the site, once for each balance that the account has
+
+    def forget(self, name: str) -> str:
+        """Delete the keys that are kept under that name; returns what was done, or why not, as a sentence."""
+
+    def take_off(self, data_dir: Path, task_name: str) -> int:
+        """Take off the market what launches of a task left there; returns how many units."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """One line of ``doctor``."""
+
+    what: str
+    status: Literal["ok", "warning", "error"]
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Statements (SQL with its values) by which one store forgets a worker."""
+
+    store: Path
+    statements: Sequence[tuple[str, Sequence[Any]]]
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A worker whom a crowd's stores have to forget: altogether, or (``everywhere`` False) what they did in ``tasks``."""
+
+    worker_id: str
+    name: str
+    tasks: list[str]
+    agents: list[str]  # Mephisto's ids of their parts in units
+    everywhere: bool = False
+
+
+@runtime_checkable
+class ExpiresRuns(Protocol):
+    """A provider that takes all that a run offers off its market at once, instead of unit by unit."""
+
+    def expire_run(self, task_run: Any) -> None:
+        """Nobody new can take a unit of the run afterwards. Raises CrowdError naming what could not be taken off."""
 
 
 class NoSettings(BaseModel):
@@ -66,46 +215,31 @@ class AccountSettings(BaseModel):
 class Crowd:
     """A crowd, apart from any launch."""
 
-    place: str
-    """The word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder."""
-    provider_type: str
-    """Mephisto's name, as databases have it."""
-    title: str
-    """For people."""
+    place: str  # the word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder
+    provider_type: str  # Mephisto's name, as databases have it
+    title: str  # for people
     words: CrowdWords
-    example: str = ""
-    """Settings of a launch there, as they are typed."""
-    Settings: type[BaseModel] = NoSettings
-    """What it reads below ``mephisto.provider``, with its documentation."""
+    example: str = ""  # settings of a launch there, as they are typed
+    Settings: type[BaseModel] = NoSettings  # what it reads below ``mephisto.provider``, with its documentation
     literal_settings: tuple[str, ...] = ()
     """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
     page: PagePolicy = ONLY_HERE
     page_entry: Literal["address", "start", "site"] = "site"
     """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
     the crowd's site first."""
+    page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
     market: Market = Market()
-    takes_invitations: bool = False
-    """Raters may come with invitations."""
-    is_practice: bool = False
-    """Raters only try the study out: nobody is told to pay them."""
-    is_trial: bool = False
-    """Its site pays no real money."""
-    costs_money: bool = False
-    """A launch spends real money at the crowd's site: somebody must agree first."""
-    checks_rules: bool = False
-    """Its site checks rules on who may take part, and has qualifications of its own."""
-    private_ids: tuple[str, ...] = ()
-    """Regular expressions of its workers' ids, which no release may hold."""
+    takes_invitations: bool = False  # raters may come with invitations
+    is_practice: bool = False  # raters only try the study out: nobody is told to pay them
+    is_trial: bool = False  # its site pays no real money
+    costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
+    checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
+    private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
 
     @property
     def confs(self) -> Path:
         """The folder of its ``place/WORD.yaml``."""
         return Path(inspect.getfile(type(self))).parent / "confs"
-
-    @property
-    def page_script(self) -> Path | None:
-        """By which the page says who its rater is; None: that of Mephisto's provider."""
-        return None
 
     @property
     def page_type(self) -> str:
@@ -143,10 +277,8 @@ class Crowd:
         """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
         from mephisto_tasks.admission.eligibility import PREFIX
 
-        return [
-            f"Nobody checks here that workers {words} ({PREFIX}{name}): {self.who_checks(settings)}."
-            for name, words in rules.checked_by_site().items()
-        ]
+        unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
+        return [f"Nobody checks here that workers {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         """What to do about such rules, as a clause."""
@@ -175,11 +307,7 @@ class Crowd:
         return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
 
     def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
-        """How a task stands at its site, for ``watch``, which asks once a minute; empty where nobody can say.
-
-        Raises:
-            CrowdError: the site could not be asked.
-        """
+        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
         return []
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
@@ -205,15 +333,7 @@ class Crowd:
 
 @dataclass
 class CrowdLaunch:
-    """A crowd during one launch. Its methods stand in the order in which a launch calls them.
-
-    Args:
-        crowd: which.
-        config: of the launch, ``mephisto`` and all.
-        data_dir: of the launch.
-        task_name: of the launch.
-        waiting_for: says what takes its time.
-    """
+    """A crowd during one launch. Its methods stand in the order in which a launch calls them."""
 
     crowd: Crowd
     config: DictConfig
@@ -221,8 +341,7 @@ class CrowdLaunch:
     task_name: str
     waiting_for: Waiting
 
-    only_invited: ClassVar[bool] = False
-    """Nobody comes in without an invitation."""
+    only_invited: ClassVar[bool] = False  # nobody comes in without an invitation
 
     @property
     def provider(self) -> DictConfig:
@@ -241,25 +360,15 @@ class CrowdLaunch:
         return 0.0
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
-        """Whether the crowd takes so many units, before models take minutes to load. Nothing is made there.
-
-        Raises:
-            CrowdError, ConfigError: it does not, and why; or what ``agree`` raises.
-        """
+        """Whether the crowd takes so many units; nothing is made. Raises CrowdError, ConfigError, what ``agree`` raises."""
 
     def agreed_to(self, quoted: Quote, agree: Agree | None) -> None:
-        """Let whoever launches see the total, and agree where it is real money.
-
-        Raises:
-            what ``agree`` does; CrowdError: nobody agreed, or something stands against it.
-        """
+        """Let whoever launches see the total, and agree where it is real money. Raises what ``agree`` does, CrowdError."""
         if agree is not None:
             agree(quoted)
         elif quoted.is_real:
-            raise CrowdError(
-                f"place={self.crowd.place} spends real money, and nobody has agreed to it",
-                try_="launch with `parlai-humaneval launch`",
-            )
+            what = f"place={self.crowd.place} spends real money, and nobody has agreed to it"
+            raise CrowdError(what, try_="launch with `parlai-humaneval launch`")
         if quoted.refusal is not None:
             raise CrowdError(quoted.refusal, try_=quoted.advice)
 

@@ -1,23 +1,26 @@
-"""Every crowd that there is: those of this package, and those that plug-in packages register."""
+"""Every crowd that there is, of this package and of plug-in packages; and Mephisto's database with their providers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, OmegaConf
-
-from mephisto_tasks.crowds.base import CrowdWords, Waiting
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
-from mephisto_tasks.payments.payer import Payer
+from mephisto_tasks._util import compat
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Waiting
+from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.results import query
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
+from parlai_humaneval._util.files import make_private, mode_within
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.statistics.core.formatting import counted
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 FOLDERS = ("local", "panels", "invitations", "prolific", "mturk")
 """Of this package, in the order in which they are shown; the first of a provider type answers for old runs of it."""
@@ -39,13 +42,8 @@ def _load() -> None:
 def crowds() -> tuple[Crowd, ...]:
     """All, those of this package first, whichever was imported first."""
     _load()
-    ours = [f"{__package__}.{folder}.crowd" for folder in FOLDERS]
-
-    def place(crowd: Crowd) -> int:
-        module = type(crowd).__module__
-        return ours.index(module) if module in ours else len(ours)
-
-    return tuple(sorted(_registered, key=place))
+    places = {f"{__package__}.{folder}.crowd": place for place, folder in enumerate(FOLDERS)}
+    return tuple(sorted(_registered, key=lambda crowd: places.get(type(crowd).__module__, len(places))))
 
 
 def places_in_words() -> str:
@@ -57,18 +55,14 @@ def places_in_words() -> str:
 
 
 def crowd_of(provider_type: str, settings: Mapping[str, Any] | None = None) -> Crowd:
-    """The crowd of Mephisto's provider type, as databases have it; ``settings`` of a launch choose between several.
-
-    A type that nobody registered has a crowd, too: its old runs are read and paid by hand.
-    """
-    known = [crowd for crowd in crowds() if crowd.provider_type == provider_type]
-    if settings is not None:
-        known = [crowd for crowd in known if crowd.takes(settings)]
-    return known[0] if known else _Unknown(provider_type)
+    """The crowd of Mephisto's provider type and a launch's ``settings``. Runs of an unknown type are paid by hand."""
+    of_type = (crowd for crowd in crowds() if crowd.provider_type == provider_type)
+    return next((crowd for crowd in of_type if settings is None or crowd.takes(settings)), _Unknown(provider_type))
 
 
 def crowd_in(config: DictConfig) -> Crowd:
-    """The crowd of a launch's settings."""
+    from omegaconf import OmegaConf
+
     provider = OmegaConf.to_container(config.mephisto.provider, resolve=False)
     assert isinstance(provider, dict)
     settings = {str(name): value for name, value in provider.items()}
@@ -76,7 +70,6 @@ def crowd_in(config: DictConfig) -> Crowd:
 
 
 def crowd_for(config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-    """The crowd during a launch."""
     return crowd_in(config).launch(config, data_dir, task_name, waiting_for)
 
 
@@ -86,7 +79,6 @@ def conf_folders() -> list[Path]:
 
 
 def payer_of(data_dir: Path, task_name: str, provider: str, requester: str, runs: Sequence[str]) -> Payer:
-    """The payer of what was done in these runs of a task."""
     return crowd_of(provider).payer(data_dir, task_name, requester, runs)
 
 
@@ -97,8 +89,6 @@ def register_providers() -> None:
 
 
 class _Unknown(Crowd):
-    """A provider that no crowd is registered for."""
-
     def __init__(self, provider_type: str) -> None:
         self.place = self.provider_type = self.title = provider_type
         self.words = CrowdWords(where=f"with the provider {provider_type}", summary="")
@@ -112,29 +102,35 @@ _PROVIDERS_OF = """
 
 
 def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
-    """That it counts, in a sentence for who changes the place by one word; None where all was done in this place.
-
-    Args:
-        data_dir: of the launch.
-        task_name: of the launch.
-        provider: Mephisto's type of where it is launched.
-
-    Raises:
-        ResultsError: what is stored cannot be read.
-    """
+    """That work was done in another place, and counts, in a sentence; None: all was done here. Raises ResultsError."""
     if not (data_dir / "database.db").is_file():
         return None
     if {str(row[0]) for row in query(data_dir, _PROVIDERS_OF, [task_name])} <= {provider}:
         return None  # the records of a large task need not be read for this
     places = Counter(
         crowd_of(work.provider).words.where
-        for work in work_done(data_dir, task_name)
+        for work in completed_work(data_dir, task_name)
         if work.outcome == "complete" and work.provider != provider
     )
     if not places:
         return None
     many = " and ".join(f"{counted(number, 'unit')} done {place}" for place, number in places.most_common())
-    return (
-        f"Already counted for {task_name!r}, here and in its report: {many}. If that was only a trial, choose another "
-        "task_name=…"
-    )
+    counts = f"Already counted for {task_name!r}, here and in its report: {many}"
+    return f"{counts}. If that was only a trial, choose another task_name=…"
+
+
+@contextmanager
+def opened(database: Path) -> Iterator[Any]:
+    """The database of this file, for reading and writing; closed after the block."""
+    compat.prepare()
+    from mephisto.abstractions.databases.local_database import LocalMephistoDB
+
+    from mephisto_tasks.storage.database import close_connections
+
+    register_providers()
+    make_private(database, mode_within(database.parent))
+    db = LocalMephistoDB(str(database))
+    try:
+        yield db
+    finally:
+        close_connections(db)

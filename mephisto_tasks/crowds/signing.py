@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from itsdangerous import BadSignature, Signer
 
-from mephisto_tasks.storage.crowd_errors import CrowdError
+from mephisto_tasks.storage.provider_names import CrowdError
 from parlai_humaneval._util.files import create_once
 
 KEY_BYTES = 32
@@ -27,9 +27,7 @@ class LinkSigner:
 
     def __init__(self, key_file: Path, purpose: str, without_it: str) -> None:
         """``purpose``: what is signed for one is good for no other. ``without_it``: what to do where the key is lost."""
-        self.key_file = key_file
-        self._purpose = purpose
-        self._without_it = without_it
+        self.key_file, self._purpose, self._without_it = key_file, purpose, without_it
 
     def signed(self, text: str) -> str:
         """The text, a dot, and the signature; fit for an address and a cookie."""
@@ -57,22 +55,17 @@ class LinkSigner:
         """Raises DamagedKey where the key is not whole: with none of it, anybody could sign."""
         key = create_once(self.key_file, secrets.token_bytes(KEY_BYTES))
         if len(key) != KEY_BYTES:
-            raise DamagedKey(
-                f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES})",
-                try_=f"put the right file back; or remove it, and {self._without_it}",
-            )
+            what = f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES})"
+            raise DamagedKey(what, try_=f"put the right file back; or remove it, and {self._without_it}")
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
 
 
 def link(base: str, parameters: dict[str, str]) -> str:
-    """An address of the study with these parameters."""
     return f"{base.rstrip('/')}/?{urlencode(parameters)}"
 
 
-RATERS_KEY = "raters.key"
-"""In the data directory: a rater is the same in every study there."""
-SIGNATURE = "signature"
-"""Key in a registration's ``provider_data``; in the address it is ``sig``."""
+RATERS_KEY = "raters.key"  # in the data directory: a rater is the same in every study there
+SIGNATURE = "signature"  # key in a registration's ``provider_data``; in the address it is ``sig``
 _SIGNED_NAME = re.compile(r"rater-[0-9a-f]{16}")
 
 
@@ -80,18 +73,11 @@ class SignedIds:
     """Makes pairs of a worker's name and an assignment, and knows them again."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._signer = LinkSigner(
-            data_dir / RATERS_KEY,
-            "rater",
-            "let raters press Start once more: addresses that were made before are no good without it",
-        )
+        without = "let raters press Start once more: addresses that were made before are no good without it"
+        self._signer = LinkSigner(data_dir / RATERS_KEY, "rater", without)
 
     def fresh(self) -> dict[str, str]:
-        """The parameters of an address for somebody new. Nothing is stored: whoever never comes leaves no trace.
-
-        Raises:
-            DamagedKey, OSError: the key cannot be used.
-        """
+        """The parameters of an address for somebody new; nothing is stored. Raises DamagedKey, OSError."""
         worker, assignment = f"rater-{secrets.token_hex(8)}", f"try-{secrets.token_hex(8)}"
         signed = self._signer.signed(_pair(worker, assignment))
         return {"worker_id": worker, "assignment_id": assignment, "sig": signed.rpartition(".")[2]}
@@ -103,10 +89,7 @@ class SignedIds:
         return isinstance(signature, str) and self._signer.opened(f"{pair}.{signature}") == pair
 
     def is_damaged(self, provider_data: Mapping[str, Any]) -> bool:
-        """Whether the ids are ours, or say that they are, without the signature that belongs to them.
-
-        Names that somebody typed into the address need none.
-        """
+        """Whether ids are ours, or say so, without their signature; names that somebody typed need none."""
         claims = provider_data.get(SIGNATURE) is not None or _SIGNED_NAME.fullmatch(str(provider_data["worker_name"]))
         return bool(claims) and not self.is_signed(provider_data)
 

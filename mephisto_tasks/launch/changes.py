@@ -1,7 +1,4 @@
-"""A second launch of a task that runs: what it asks for otherwise than the running one, as orders to that.
-
-What orders can cost: more dialogues are more units than were agreed to at the launch.
-"""
+"""A second launch of a task that runs: what it asks for otherwise, as orders to that one, and what orders can cost."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from pydantic import JsonValue
 from mephisto_tasks.config.names import short_name
 from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
-from mephisto_tasks.control.snapshot import GroupNow
+from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.storage.run_settings import Settings
 from parlai_humaneval._util.errors import HumanevalError
@@ -20,7 +17,7 @@ from parlai_humaneval.allocation.groups import units_needed
 from parlai_humaneval.statistics.core.formatting import counted
 
 
-def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow]) -> str | None:
+def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupStatus]) -> str | None:
     """In a sentence, at most; None where nothing real is spent."""
     missing = [0 if group.stopped else max(0, (group.wanted or 0) - group.completed) for group in groups]
     further = [_further(group, orders) for group in groups]
@@ -36,7 +33,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupNow
     return f"This spends real money {crowd.words.where}: up to {most} for {more}, its fee included."
 
 
-def _further(group: GroupNow, orders: Sequence[Order]) -> int:
+def _further(group: GroupStatus, orders: Sequence[Order]) -> int:
     return sum(
         order.number
         for order in orders
@@ -61,34 +58,26 @@ _BLUEPRINT = "blueprint."
 _MODELS = _BLUEPRINT + "models"
 _GROUPS = _BLUEPRINT + "groups"
 _SEED = _BLUEPRINT + "seed"
+_PREREG = _BLUEPRINT + "prereg"
 _PER_ITEM = _BLUEPRINT + "judgements_per_item"
 _AMOUNTS = (_BLUEPRINT + "dialogues_per_group", _BLUEPRINT + "judgements_per_group", _PER_ITEM)
 _OF_THE_RULE = {_BLUEPRINT + name for name in StoppingSettings.model_fields} - {
     _BLUEPRINT + name for name in ("max_dialogues", "raters_at_a_time")
 }
-_OF_THE_LAUNCH_ALONE = {"log_level"}
-"""What says nothing of the study."""
+_OF_THE_LAUNCH_ALONE = {"log_level"}  # what says nothing of the study
 
 
 class CannotChange(HumanevalError, ValueError):
     """A setting that a running launch cannot change; the message names it."""
 
 
-def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[Order]:
-    """Orders that make of the running launch what ``now`` asks for; empty where it asks for nothing else.
-
-    Args:
-        before: settings of the running launch, as they were asked for.
-        now: those of the second.
-        groups: of the running launch.
-        task_name: of both.
-
-    Raises:
-        CannotChange: more than orders can do.
-    """
+def changes(before: Settings, now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[Order]:
+    """Orders that make of the running launch (``before``, ``groups``) what ``now`` asks for. Raises CannotChange."""
     differing = {name for name in {*before, *now} if before.get(name) != now.get(name)} - _OF_THE_LAUNCH_ALONE
     if now.get(_SEED) is None:  # the seed is drawn at the first launch
         differing.discard(_SEED)
+    if not now.get(_PREREG):  # what is registered holds for every launch
+        differing.discard(_PREREG)
     for name in sorted(differing - {_MODELS, _GROUPS, *_AMOUNTS}):
         raise _unchangeable(name, before.get(name), now.get(name), task_name)
     kept = _kept(now, groups, task_name) if differing & {_MODELS, _GROUPS} else list(groups)
@@ -102,51 +91,37 @@ def changes(before: Settings, now: Settings, groups: Sequence[GroupNow], task_na
 
 
 def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) -> CannotChange:
+    was, is_ = ("not set" if value in (None, "", []) else f"{value!r}" for value in (before, now))
+    what = f"{short_name(_FULL + name)} is {was} in the running launch of {task_name!r} and {is_} here"
     if name in _OF_THE_RULE:
         return CannotChange(
-            f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
-            f"{_shown(now)} here: no launch can change by what a study ends once it has begun, as its error "
-            "rates would no longer hold",
+            f"{what}: no launch can change by what a study ends once it has begun, as its error rates would no longer hold",
             try_="leave it as it is, or begin another study: task_name=…",
         )
     return CannotChange(
-        f"{short_name(_FULL + name)} is {_shown(before)} in the running launch of {task_name!r} and "
-        f"{_shown(now)} here: a launch that runs cannot change that",
+        f"{what}: a launch that runs cannot change that",
         try_="stop it and launch again (it goes on with its counts), or give this one another task_name=…",
     )
 
 
-def _shown(value: JsonValue) -> str:
-    return "not set" if value in (None, "", []) else f"{value!r}"
-
-
-def _kept(now: Settings, groups: Sequence[GroupNow], task_name: str) -> list[GroupNow]:
+def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[GroupStatus]:
     value, models = now.get(_GROUPS), _names(now.get(_MODELS))
     named = [set(_names(group)) for group in value] if isinstance(value, list) else []
     there = {model for group in groups for model in group.models}
-    strange = sorted({*models, *(model for group in named for model in group)} - there)
-    if strange:
-        raise CannotChange(
-            f"the running launch of {task_name!r} has no such model, and cannot take in any",
-            where=f"{', '.join(strange)}",
-            try_="stop it and launch again: it goes on with its counts",
-        )
-    new = [group for group in named if group not in [set(known.models) for known in groups]]
-    if new:
-        raise CannotChange(
-            f"{' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that runs, and it "
-            "cannot take in any",
-            where="groups",
-            try_="stop it and launch again: it goes on with its counts",
-        )
+    again = "stop it and launch again: it goes on with its counts"
+    if strange := sorted({*models, *(model for group in named for model in group)} - there):
+        what = f"the running launch of {task_name!r} has no such model, and cannot take in any"
+        raise CannotChange(what, where=", ".join(strange), try_=again)
+    if new := [group for group in named if group not in [set(known.models) for known in groups]]:
+        none = f"{' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that runs"
+        raise CannotChange(f"{none}, and it cannot take in any", where="groups", try_=again)
     if named:
         kept = [group for group in groups if set(group.models) in named]
     else:
         kept = [group for group in groups if not models or set(group.models) <= set(models)]
     if not kept:
-        raise CannotChange(
-            f"with these models nothing is left of the running launch of {task_name!r}", try_="stop it instead"
-        )
+        nothing = f"with these models nothing is left of the running launch of {task_name!r}"
+        raise CannotChange(nothing, try_="stop it instead")
     return kept
 
 
@@ -154,7 +129,7 @@ def _names(value: JsonValue) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
 
 
-def _fewer(groups: Sequence[GroupNow], kept: Sequence[GroupNow]) -> list[Order]:
+def _fewer(groups: Sequence[GroupStatus], kept: Sequence[GroupStatus]) -> list[Order]:
     left = [group for group in groups if group not in kept and group.stopped is None]
     staying = {model for group in kept for model in group.models}
     retired = sorted({model for group in left for model in group.models} - staying)
@@ -165,7 +140,7 @@ def _fewer(groups: Sequence[GroupNow], kept: Sequence[GroupNow]) -> list[Order]:
     ]
 
 
-def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupNow], task_name: str) -> list[More]:
+def _more(name: str, before: JsonValue, now: JsonValue, groups: Iterable[GroupStatus], task_name: str) -> list[More]:
     if not isinstance(before, int) or not isinstance(now, int):
         raise _unchangeable(name, before, now, task_name)
     if now < before:

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
@@ -21,11 +22,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
-from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
-from mephisto_tasks.config.files import in_quotes, read_short_conf, task_dir
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
+from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
+from mephisto_tasks.config.files import as_typed, in_quotes, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
     OPEN,
@@ -40,41 +41,96 @@ from mephisto_tasks.config.names import (
 )
 from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
-from mephisto_tasks.launch.config_options import (
-    SHARED_CONFS,
-    WORDS,
-    choices,
-    documented,
-    where_it_goes,
-)
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
 from parlai_humaneval._util.data_files import not_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
+if TYPE_CHECKING:
+    from parlai_humaneval.planning.preregistration import Preregistration
+
 EMBEDDED_WORD = "embedded"
 """A setting of its own: ``embedded=true`` puts models that need no download in the place of a conf's own."""
 OLD_EMBEDDED = ("models=embedded", "mephisto.blueprint.models=embedded")
 """As it was said at first; a list of one model of that name is ``models=[embedded]``."""
-EMBEDDED = ("eliza", "retrieval", "dull", "degraded")
-"""The better ones first."""
-_PARTS = ("base", "live", "static")
-"""Confs that others are made of."""
+EMBEDDED = ("eliza", "retrieval", "dull", "degraded")  # the better ones first
+_PARTS = ("base", "live", "static")  # confs that others are made of
 _OPTIONAL = ("block_qualification", "server_source_path", "server_type")
 """Settings that Mephisto declares as missing and does without."""
 _QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
-_NO_LIST = "str is not a ListConfig, list or tuple."
-"""OmegaConf's words for a setting that wants a list."""
+_NO_LIST = "str is not a ListConfig, list or tuple."  # OmegaConf's words for a setting that wants a list
 _NO_SUCH = re.compile(r"Could not override '([^']+)'")
 """Hydra's words for a setting that there is not; its advice, a plus sign, would make one that nothing reads."""
-_CONVERTED = re.compile(r"could not be converted to (\w+)")
-"""OmegaConf's words for a value of another kind."""
+_CONVERTED = re.compile(r"could not be converted to (\w+)")  # OmegaConf's words for a value of another kind
 _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
+
+SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
+"""What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
+
+
+class Words(BaseModel):
+    """Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`; they go with every conf."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    place: str = "local"
+    """Where raters come from."""
+    server: str = "here"
+    """Where pages are served: by the launch, or elsewhere by Mephisto's router. Elsewhere suits a machine that nobody
+    can reach from outside."""
+    workers: str = "any"
+    """Who may take part, as a paper has it; workers.locales and the like say more. A paper's results can be repeated
+    only with people like its own."""
+
+
+class Task(BaseModel):
+    """Those below ``mephisto.task``."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    task_name: str = Field(default="", min_length=1)
+    """Name of the study; launches of one name go on with each other. Answers are found by it later on."""
+    task_reward: float = Field(default=0, ge=0)
+    """Pay for a unit of work, in the currency of the crowd's account: US dollars, unless currency=… names another. Work out
+    what it is an hour: payment.minimum warns where that is too little."""
+    assignment_duration_in_seconds: int = Field(default=3600, ge=30)
+    """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
+    it; too short a time cuts people off."""
+    task_lifetime_in_seconds: int = Field(default=2678400, ge=30)
+    """How long units are offered, where the crowd's site lists them. What nobody has taken by then is taken off the site."""
+    max_num_concurrent_units: int = Field(default=0, ge=0)
+    """Units open at once, at most; 0: all. Fewer keep models quick, and let you stop sooner."""
+
+
+Section = Literal["task", "architect", "provider"]
+WORDS = tuple(Words.model_fields)
+_CHOSEN_BY = {"architect": "server", "provider": "place"}
+
+
+def documented() -> list[tuple[Section, type[BaseModel]]]:
+    """Section → the settings that are documented there; those below ``mephisto.provider`` are of each crowd."""
+    of_crowds = dict.fromkeys(crowd.Settings for crowd in crowds())
+    return [("task", Task), ("architect", ArchitectSettings), *(("provider", settings) for settings in of_crowds)]
+
+
+def choices(word: str) -> list[str]:
+    folders = [SHARED_CONFS, *conf_folders()]
+    return sorted({path.stem for folder in folders for path in (folder / word).glob("*.yaml")})
+
+
+def where_it_goes(full: str) -> list[str]:
+    """The words with which there is this setting, such as ``place=NAME``; none where it does not depend on them."""
+    section = full.split(".")[1]
+    if section not in _CHOSEN_BY:
+        return []
+    word = _CHOSEN_BY[section]
+    known = {ARCHITECT_TYPE: "here", **{crowd.provider_type: crowd.place for crowd in crowds()}}
+    kinds = [known.get(kind, kind) for kind in mephisto_settings().get(full, [])]
+    return [f"{word}={kind}" for kind in sorted(kinds) if kind in choices(word)]
 
 
 def conf_names(task: str) -> list[str]:
-    """The confs of a task that can be launched by name."""
     return sorted({path.stem for folder in _folders(task) for path in folder.glob("*.yaml")} - set(_PARTS))
 
 
@@ -83,23 +139,19 @@ def _folders(task: str) -> list[Path]:
 
 
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
-    """Settings of a task: a named conf (or the path of a YAML file of yours), and what is said besides.
-
-    Args:
-        task: the technique.
-        conf: one of :func:`conf_names`, or a file: hydra's (with ``defaults`` or ``mephisto``), or of settings by their
-            short names.
-        overrides: ``NAME=VALUE`` by short or full names, as hydra reads them; they rule over all others.
-        beneath: the same of the command, over which those go.
-
-    Raises:
-        ConfigError: unknown conf, unknown setting, or a required setting that is missing.
-    """
+    """Settings of a task: a named conf or a file, and overrides above those ``beneath``. Raises ConfigError."""
     model = blueprint_of(task).CONFIG
     known = [*blueprint_names(model), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
-    if of_file is not None:
-        conf, beneath = of_file.conf, [*of_file.overrides, *beneath]
+    own = [] if of_file is None else of_file.overrides
+    conf = conf if of_file is None else of_file.conf
+    registered = _registered(task, [*own, *beneath, *overrides])
+    if registered is None:
+        beneath = [*own, *beneath]
+    else:  # nobody typed what lies beneath, so that it gives way
+        of_registered = [f"{name}={as_typed(value)}" for name, value in registered.settings.items()]
+        rest = [override for override in beneath if short_name(name_of(override)) not in registered.settings]
+        beneath = [*of_registered, *own, *rest]
     embedded = _wants_embedded([*beneath, *overrides])
     typed, given = (
         in_full(
@@ -124,10 +176,19 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
             f"conf {conf!r} lacks mephisto.{missing[0]}",
             try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
         )
+    if registered is not None:  # from here on the study goes by what was read, wherever the file is
+        composed.mephisto.blueprint.prereg = registered.canonical
     if embedded:
-        _check_embedded(typed)
+        for override in typed:
+            if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
+                what = f"embedded models in the place of others, and {short_name(override)} names some"
+                raise ConfigError(f"embedded=true puts {what}", try_="leave one of them out")
         use_embedded(composed)
-    _let_overrides_rule(composed, overrides)
+    for override in overrides:  # they rule over variants, too
+        name = name_of(override).removeprefix(BLUEPRINT)
+        for variant in composed.mephisto.blueprint.get("variants", {}).values():
+            if name in variant:
+                variant[name] = composed.mephisto.blueprint[name]
     needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
     needed += _needed_by_crowd(composed)
     if needed:
@@ -197,31 +258,49 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
     if unknown := _NO_SUCH.search(str(error)):
         where = where_it_goes(unknown[1])
         if unknown[1] in known and where:
-            return ConfigError(
-                f"{short_name(unknown[1])} is no setting of this place",
-                try_=f"add {' or '.join(where)}, or leave it out",
-            )
+            what = f"{short_name(unknown[1])} is no setting of this place"
+            return ConfigError(what, try_=f"add {' or '.join(where)}, or leave it out")
         return no_setting(unknown[1], [name for name in known if name != unknown[1]])
-    for override in overrides:
+    for override in (override for override in overrides if override in str(error)):
         name, value = short_name(name_of(override)), override.partition("=")[2]
-        if override in str(error) and "Ambiguous value" in str(error):
-            return ConfigError(
-                f"{name}={value} is read as no list", try_=f"put it into brackets, and quote it: '{name}=[{value}]'"
-            )
-        if override in str(error) and str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
+        if "Ambiguous value" in str(error):
+            quoted = f"put it into brackets, and quote it: '{name}=[{value}]'"
+            return ConfigError(f"{name}={value} is read as no list", try_=quoted)
+        if str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
-        if override in str(error) and (wanted := _CONVERTED.search(str(error.__cause__ or error))):
+        if wanted := _CONVERTED.search(str(error.__cause__ or error)):
             kind = _KINDS.get(wanted[1], wanted[1])
             return ConfigError(f"{name}={value}: {kind} is expected, not {value!r}", try_=f"write {name}= and {kind}")
-    if (unreadable := _unreadable(overrides)) is not None:
-        return ConfigError(
-            f"{in_short(unreadable)} cannot be read",
-            try_="close all brackets, and put a value with signs beyond letters, digits and _ - . : / in double "
-            "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
-        )
+    parser = OverridesParser.create()
+    for override in overrides:
+        try:
+            parser.parse_override(_letter_by_letter(override))
+        except HydraException:
+            return ConfigError(
+                f"{in_short(override)} cannot be read",
+                try_="close all brackets, and put a value with signs beyond letters, digits and _ - . : / in double "
+                "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
+            )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
     return ConfigError(in_short(f"conf {conf!r}: {said}{why}"))
+
+
+def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:
+    """What was registered of the study, where a file of that is named. Raises ConfigError, PreregistrationError."""
+    given = [override.partition("=")[2] for override in overrides if short_name(name_of(override)) == "prereg"]
+    if not given or given[-1] in ("", "null"):
+        return None
+    from parlai_humaneval.planning.preregistration import read_preregistration  # plans take a while to load
+
+    facts = read_preregistration(Path(given[-1].strip("'\"")).expanduser())
+    if facts.technique != task:
+        raise ConfigError(
+            f"what is registered there is a study by {facts.technique}, not by {task}",
+            where=f"prereg={given[-1]}",
+            try_=f"launch {facts.technique}, or name another file",
+        )
+    return facts
 
 
 def _wants_embedded(overrides: Sequence[str]) -> bool:
@@ -231,38 +310,10 @@ def _wants_embedded(overrides: Sequence[str]) -> bool:
         if name_of(override) == EMBEDDED_WORD:
             value = override.partition("=")[2]
             if value.lower() not in ("true", "false"):
-                raise ConfigError(
-                    f"embedded is true or false, not {value!r}", try_="write embedded=true, or leave it out"
-                )
+                what = f"embedded is true or false, not {value!r}"
+                raise ConfigError(what, try_="write embedded=true, or leave it out")
             return value.lower() == "true"
     return False
-
-
-def _check_embedded(overrides: Sequence[str]) -> None:
-    for override in overrides:
-        if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
-            raise ConfigError(
-                f"embedded=true puts embedded models in the place of others, and {short_name(override)} names some",
-                try_="leave one of them out",
-            )
-
-
-def _unreadable(overrides: Sequence[str]) -> str | None:
-    parser = OverridesParser.create()
-    for override in overrides:
-        try:
-            parser.parse_override(_letter_by_letter(override))
-        except HydraException:
-            return override
-    return None
-
-
-def _let_overrides_rule(config: DictConfig, overrides: Sequence[str]) -> None:
-    for override in overrides:
-        name = name_of(override).removeprefix(BLUEPRINT)
-        for variant in config.mephisto.blueprint.get("variants", {}).values():
-            if name in variant:
-                variant[name] = config.mephisto.blueprint[name]
 
 
 def _check_bounds(config: DictConfig, task: str) -> None:
@@ -380,10 +431,7 @@ def of_another_technique(task: str, name: str) -> ConfigError | None:
 
 
 def _letter_by_letter(override: str) -> str:
-    """Some settings of crowds are no numbers, though they may look so: hydra would read the code 73E91204 as infinity.
-
-    Names below such a setting are new to hydra.
-    """
+    """Some settings of crowds are no numbers, though they look so (73E91204); names below them are new to hydra."""
     name, _, value = override.partition("=")
     plain = name.lstrip("+")
     literal = [f"{ROOT}provider.{setting}" for crowd in crowds() for setting in crowd.literal_settings]
@@ -396,11 +444,8 @@ def _letter_by_letter(override: str) -> str:
 
 
 def use_embedded(config: DictConfig) -> None:
-    """Put embedded models in the place of a conf's own, as many as stand together there.
-
-    Groups become all that these models make; models lose their personas; fewer speak in a dialogue, and a unit holds
-    fewer conversations, where there are not enough of them.
-    """
+    """Put embedded models in the place of a conf's own, as many as stand together there: groups become all of theirs,
+    personas go, and where there are too few models, fewer speak in a dialogue, and a unit is shorter."""
     blueprint = config.mephisto.blueprint
     if "group_size" not in blueprint:  # finished dialogues: the models only talk to each other
         in_samples = PACKAGED in blueprint.dialogues and not blueprint.generate

@@ -14,18 +14,24 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from mephisto_tasks.adapter.registry import blueprint_of
+from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
-from mephisto_tasks.launch.config import EMBEDDED, EMBEDDED_WORD, compose_config, of_another_technique
-from mephisto_tasks.launch.config_options import Words, choices, documented
+from mephisto_tasks.launch.config import (
+    EMBEDDED,
+    EMBEDDED_WORD,
+    Words,
+    choices,
+    compose_config,
+    documented,
+    of_another_technique,
+)
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.techniques.registry import technique
 
 TOPICS: Mapping[str, Sequence[str]] = read_yaml(Path(__file__).with_name("topics.yaml"))
 """Topic → settings, and blocks of them, in the order in which they are shown."""
-ELSE = "What raters are asked"
-"""The topic of all others."""
+ELSE = "What raters are asked"  # the topic of all others
 _SENTENCE_ENDS = re.compile(r"(?<=\.) (?=[A-Z`])")
 _BOUNDS: dict[type, str] = {Ge: "from", Gt: "above", Le: "to", Lt: "below"}
 _KINDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
@@ -34,29 +40,21 @@ _KINDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole numb
 class Setting(BaseModel):
     """One setting, as it is listed; every name is a key of the JSON for programs."""
 
-    name: str
-    """As it is typed."""
-    full_name: str
-    """As it is stored."""
+    name: str  # as it is typed
+    full_name: str  # as it is stored
     topic: str
-    default: str
-    """With the conf that was named."""
+    default: str  # with the conf that was named
     description: str
     allowed: str
     example: str
 
     @property
     def in_a_sentence(self) -> str:
-        """The first sentence of the description."""
         return _SENTENCE_ENDS.split(self.description.replace("\n", " "), 1)[0]
 
 
 def list_settings(task: str, conf: str = "local") -> list[Setting]:
-    """All settings of a task, by topic, with the defaults of a conf.
-
-    Raises:
-        ConfigError: as :func:`~mephisto_tasks.launch.config.compose_config` does.
-    """
+    """All settings of a task, by topic, with the defaults of a conf. Raises ConfigError."""
     composed = compose_config(task, conf)
     listed = [
         *(_with_metrics(task, setting) for setting in _of_model(blueprint_of(task).CONFIG, BLUEPRINT, composed)),
@@ -67,7 +65,8 @@ def list_settings(task: str, conf: str = "local") -> list[Setting]:
     listed = list({setting.full_name: setting for setting in listed}.values())  # several crowds have the same ones
     order = [name for names in TOPICS.values() for name in names]
     topics = [*TOPICS, ELSE]
-    return sorted(listed, key=lambda setting: (topics.index(setting.topic), _rank(setting, order)))
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return sorted(listed, key=lambda one: (topics.index(one.topic), ranks.get(_block(one.name), len(order))))
 
 
 def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
@@ -80,11 +79,6 @@ def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
     if not meant and not of_block:
         raise of_another_technique(task, name) or no_setting(name, full)
     return [*meant, *of_block]
-
-
-def _rank(setting: Setting, order: list[str]) -> int:
-    block = _block(setting.name)
-    return order.index(block) if block in order else len(order)
 
 
 def _block(name: str) -> str:
@@ -118,29 +112,18 @@ def _with_choices(setting: Setting) -> Setting:
     known = choices(setting.name)
     other = next(word for word in known if word != setting.default)
     more = f" Places: {places_in_words()}." if setting.name == "place" else ""
-    return setting.model_copy(
-        update={
-            "allowed": f"one of: {', '.join(known)}",
-            "example": f"{setting.name}={other}",
-            "description": f"{setting.description}{more}",
-        }
-    )
+    update = {"allowed": f"one of: {', '.join(known)}", "example": f"{setting.name}={other}"}
+    return setting.model_copy(update={**update, "description": f"{setting.description}{more}"})
 
 
 def _with_metrics(task: str, setting: Setting) -> Setting:
     if setting.name != "metric":
         return setting
     entry = technique(task)
-    known = list(
-        dict.fromkeys([*entry.questions, *(metric for those in entry.questions_of.values() for metric in those)])
-    )
+    known = dict.fromkeys([*entry.questions, *(metric for asked in entry.questions_of.values() for metric in asked)])
     other = next((metric for metric in known if metric != setting.default), setting.default)
-    return setting.model_copy(
-        update={
-            "allowed": f"one of: {', '.join(known)}; or any other with a question of your own",
-            "example": f"metric={other}",
-        }
-    )
+    allowed = f"one of: {', '.join(known)}; or any other with a question of your own"
+    return setting.model_copy(update={"allowed": allowed, "example": f"metric={other}"})
 
 
 _EMBEDDED = Setting(
@@ -156,15 +139,11 @@ _EMBEDDED = Setting(
 
 
 def as_text(value: object) -> str:
-    """As it is written on the command line."""
     plain = OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
     if plain == "":
         return ""
-    return (
-        str(yaml.safe_dump(plain, default_flow_style=True, width=10_000, allow_unicode=True))
-        .removesuffix("...\n")
-        .strip()
-    )
+    text = str(yaml.safe_dump(plain, default_flow_style=True, width=10_000, allow_unicode=True))
+    return text.removesuffix("...\n").strip()
 
 
 def _bound(rule: Any) -> float:

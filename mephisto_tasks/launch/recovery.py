@@ -1,8 +1,5 @@
-"""Mephisto's statuses follow the records: a launch that is killed between the two leaves them behind.
-
-A unit that was rated to its end is completed, and so is its agent, whatever Mephisto says of it. What was cut off stays as
-it is: its status tells that the launch went, and not the rater.
-"""
+"""Mephisto's statuses follow the records: a launch that is killed between the two leaves them behind. What was rated to
+its end is completed; what was cut off stays as it is, which tells that the launch went, and not the rater."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from mephisto_tasks.storage.locks import AlreadyRunning, running_task_run, task_lock
 from mephisto_tasks.storage.results import ResultsError, database_file, query, task_names
 from mephisto_tasks.storage.sqlite import Database
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 
-PATIENCE_S = 5.0
-"""How long a repair waits for who holds the database."""
+PATIENCE_S = 5.0  # how long a repair waits for who holds the database
 
 COMPLETED = "completed"
 _AGENT_DONE = {COMPLETED, "approved", "rejected", "soft_rejected"}
@@ -42,8 +38,7 @@ class Behind(BaseModel):
     agent_status: str
     unit_id: str
     unit_status: str
-    has_unit: bool
-    """The unit was not given to somebody else since then."""
+    has_unit: bool  # the unit was not given to somebody else since then
 
     def __str__(self) -> str:
         unit = f", unit {self.unit_id}: {self.unit_status}" if self.has_unit else ""
@@ -51,14 +46,10 @@ class Behind(BaseModel):
 
 
 def behind(data_dir: Path, task_name: str) -> list[Behind]:
-    """What of a task is complete by its records, and not by Mephisto's statuses.
-
-    Raises:
-        ResultsError: no database, no such task, or a record that cannot be read.
-    """
+    """What of a task is complete by its records, and not by Mephisto's statuses. Raises ResultsError."""
     stored = {str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, _STATUSES, [task_name])}
     left = []
-    for work in work_done(data_dir, task_name):
+    for work in completed_work(data_dir, task_name):
         if work.outcome != "complete" or work.agent_id not in stored:
             continue
         agent_status, unit_id, unit_status, unit_agent = stored[work.agent_id]
@@ -79,11 +70,7 @@ def behind(data_dir: Path, task_name: str) -> list[Behind]:
 
 
 def repair(data_dir: Path, task_name: str) -> list[Behind]:
-    """Set the statuses of a task by its records; returns what was behind. Only for who holds the task's lock.
-
-    Raises:
-        ResultsError: as :func:`behind`; or another program holds the database, and nothing has changed.
-    """
+    """Set a task's statuses by its records, holding its lock; what was behind. Raises ResultsError."""
     left = behind(data_dir, task_name)
     if not left:
         return left
@@ -107,10 +94,7 @@ def repair(data_dir: Path, task_name: str) -> list[Behind]:
 
 
 class Statuses(BaseModel):
-    """How the statuses of all tasks of a data directory stand.
-
-    ``repaired``: what is ``behind`` was set. ``running``: tasks that are launched now, which nobody else touches.
-    """
+    """The statuses of all tasks: what is ``behind`` was set if ``repaired``; nobody else touches ``running`` ones."""
 
     behind: list[Behind]
     repaired: bool
@@ -118,11 +102,7 @@ class Statuses(BaseModel):
 
 
 def all_statuses(data_dir: Path, *, set_them: bool) -> Statuses:
-    """Look at every task of a data directory, or set what is behind.
-
-    Raises:
-        ResultsError: as :func:`repair`.
-    """
+    """Look at every task of a data directory, or set what is behind. Raises ResultsError: as :func:`repair`."""
     left: list[Behind] = []
     running: list[str] = []
     for task_name in task_names(data_dir) if (data_dir / "database.db").is_file() else []:

@@ -1,7 +1,6 @@
 """Records, the launch's own word and what was worked → :class:`.status.StudyStatus`, again and again at little cost.
 
-The statistics are the report's own, taken from its document; nothing is estimated here.
-"""
+The statistics are the report's own, taken from its document; nothing is estimated here."""
 
 from __future__ import annotations
 
@@ -11,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
-from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.monitoring.status import (
     Answer,
@@ -31,29 +31,30 @@ from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import PayError, due
 from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.payments.statement import Books, terms_of
-from mephisto_tasks.storage.crowd_errors import CrowdError
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
+from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import (
     ONBOARDINGS,
     ResultsError,
     StateFiles,
     practice_count,
     practice_logs,
-    providers_of,
     query,
     read_records,
+    stored_runs,
     stored_states,
     technique_of,
 )
 from mephisto_tasks.storage.retry import WORDS
 from mephisto_tasks.storage.run_settings import currencies_of
-from mephisto_tasks.storage.work import Work, work_done
+from mephisto_tasks.storage.work import Work, completed_work
+from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.conclusions import DECIDED
 from parlai_humaneval.report.document import Document, Facts, TaskFacts
-from parlai_humaneval.report.facts_text import qualifying
+from parlai_humaneval.report.facts import qualifying
 from parlai_humaneval.report.section import Options, Summary
 from parlai_humaneval.report.sections.crowd_time import CrowdTime
 from parlai_humaneval.report.sections.stopping import own_dialogues
@@ -66,16 +67,11 @@ from parlai_humaneval.tables.columns import TableError
 
 SHARE_OF_TIME = 0.1
 """At most so much of the processor's time goes into reading and estimating, however large a study is …"""
-MOST_WAIT_S = 60.0
-"""… unless more would lie between two of them."""
-SILENT_S = 15.0
-"""A launch writes its snapshot about once a second."""
-QUIET_S = 3.0
-"""After how long of its silence it is looked whether its disk is full."""
-SITES_S = 60.0
-"""How often crowds' sites are asked, at most."""
-LEAST_FREE = 16 * 1024
-"""Bytes that a launch needs to write anything at all."""
+MOST_WAIT_S = 60.0  # … unless more would lie between two of them
+SILENT_S = 15.0  # A launch writes its snapshot about once a second
+QUIET_S = 3.0  # after how long of its silence it is looked whether its disk is full
+SITES_S = 60.0  # how often crowds' sites are asked, at most
+LEAST_FREE = 16 * 1024  # bytes that a launch needs to write anything at all
 
 COSTS = (
     "Looking costs: if you check these intervals again and again and stop when one looks good, you will find a difference "
@@ -100,10 +96,8 @@ PLANNED_WITHOUT = (
 
 @dataclass(frozen=True)
 class _Stored:
-    """What was read of the records, and when. ``problem``: why it could not be read again later.
-
-    ``by_log``: what is decided by the study's log, where no launch's own word is there.
-    """
+    """What was read of the records, and when. ``problem``: why it could not be read again later. ``by_log``: what is
+    decided by the study's log, where no launch's own word is there."""
 
     document: Document
     books: Books
@@ -118,23 +112,14 @@ class _Stored:
 
 
 class Observer:
-    """Looks at one study. Not thread-safe.
-
-    Args:
-        data_dir: with Mephisto's database.
-        task_name: of the study.
-        draws: of each bootstrap, as of ``report``.
-        clock: the time, in seconds since the epoch.
-    """
+    """Looks at one study. Not thread-safe. ``draws``: of each bootstrap, as of ``report``. ``clock``: the time, in
+    seconds since the epoch."""
 
     def __init__(
         self, data_dir: Path, task_name: str, *, draws: int = 1_000, clock: Callable[[], float] = time.time
     ) -> None:
-        self._data_dir = data_dir
-        self._task_name = task_name
-        self._options = Options(draws=draws)
-        self._clock = clock
-        self._files = StateFiles()
+        self._data_dir, self._task_name = data_dir, task_name
+        self._options, self._clock, self._files = Options(draws=draws), clock, StateFiles()
         self._stored: _Stored | None = None
         self._seen: object = None
         self._stamp: object = None
@@ -151,25 +136,15 @@ class Observer:
         return self._stored.document
 
     def standing(self) -> StudyStatus:
-        """How the study stands now.
-
-        What is stored is read again only where that takes little of the time; a database that cannot be read for a
-        while leaves the answers as they were, with the reason.
-
-        Raises:
-            ResultsError: no such task or no database, at the first look.
-            TableError: records that contradict each other, at the first look.
-        """
+        """How the study stands now. What is stored is read again only where that takes little of the time; a database
+        that cannot be read for a while leaves the answers as they were, with the reason. Raises ResultsError: no such
+        task or no database, at the first look; TableError: records that contradict each other, at the first look."""
         now = self._clock()
         stored = self._read(now)
         self._ask_sites(now)
         snapshot, alive = read_snapshot(self._data_dir, self._task_name), is_alive(self._data_dir, self._task_name)
-        if (
-            snapshot is not None
-            and alive
-            and self._clock() - snapshot.at > QUIET_S
-            and shutil.disk_usage(self._data_dir).free < LEAST_FREE
-        ):
+        is_quiet = snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S
+        if snapshot is not None and is_quiet and shutil.disk_usage(self._data_dir).free < LEAST_FREE:
             # The launch cannot write this down itself.
             snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
         standing = _standing(now, self._task_name, stored, snapshot, alive)
@@ -181,7 +156,7 @@ class Observer:
             return
         self._sites_asked = now
         try:
-            crowds = map(crowd_of, providers_of(self._data_dir, self._task_name))
+            crowds = map(crowd_of, sorted({run.provider for run in stored_runs(self._data_dir, self._task_name)}))
             self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
             self._site_problem = None
         except ResultsError:
@@ -208,7 +183,8 @@ class Observer:
         if self._stored is None or signs != self._seen:
             records = read_records(self._data_dir, self._task_name, self._files)
             practice = practice_count(self._data_dir, [self._task_name], self._files)
-            stamp = ([_stamp(record) for record in records], practice, _log_stamp(self._data_dir, self._task_name))
+            decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
+            stamp = ([_stamp(record) for record in records], practice, decided)
             if self._document is None or stamp != self._stamp:
                 technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
                 facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
@@ -225,13 +201,13 @@ class Observer:
         practised = query(self._data_dir, ONBOARDINGS, [self._task_name, ""])
         practice_logs(self._data_dir, practised, self._files)
         payments = Ledger(self._data_dir, self._task_name).payments()
-        decided = _log_stamp(self._data_dir, self._task_name)
+        decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
         run = running_task_run(self._data_dir, self._task_name)
         return agents, practised, self._files.changes, payments, decided, run
 
     def _books(self) -> Books:
         terms = terms_of(self._data_dir, self._task_name)
-        works = work_done(self._data_dir, self._task_name, files=self._files)
+        works = completed_work(self._data_dir, self._task_name, files=self._files)
         currencies = currencies_of(self._data_dir, self._task_name)
         dues = [due(work, terms, {}, currencies.get(work.task_run_id, DOLLARS)) for work in works]
         return Books(self._task_name, terms, dues, Ledger(self._data_dir, self._task_name).payments(), [])
@@ -244,14 +220,6 @@ class Observer:
         except ReplayError:
             return None
         return DecidingNow(standing=study.standing(), margin=study.rule.margin)
-
-
-def _log_stamp(data_dir: Path, task_name: str) -> tuple[int, int] | None:
-    try:
-        found = DECISIONS.path(data_dir, task_name).stat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 def _stamp(record: Rated) -> tuple[object, ...]:
@@ -272,73 +240,55 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStatus]:
             continue
         counts[Cell(models, record.metric, record.setting)] += record.status == "complete"
     for cell, completed in counts.items():
-        yield GroupStatus(
-            label=str(cell),
-            models=list(cell.models),
-            metric=cell.metric,
-            setting=cell.setting,
-            completed=completed,
-            wanted=None,
-        )
+        yield GroupStatus.of(cell, completed=completed, wanted=None)
 
 
 def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> StudyStatus:
-    document = stored.document
+    document, facts = stored.document, stored.document.facts
     deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
     # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
     is_decided = deciding is not None or DECIDED in document.sections
-    answers = [] if is_decided else list(_answers(document))
+    leads = [] if is_decided else leading(document.summaries())
+    answers = [Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one)) for one in leads]
     state, words = _state(now, snapshot, alive)
     if alive and snapshot is not None and snapshot.trouble is not None:
         words = f"{words} {snapshot.trouble}"
-    remaining = None if snapshot is None else snapshot.remaining
-    groups = _groups(snapshot) if snapshot is not None else stored.groups
+    said: dict[str, Any] = {"counted": "dialogues", "groups": stored.groups}
+    if snapshot is not None:
+        names = ("counted", "groups", "remaining", "door", "models", "orders")
+        said = {name: getattr(snapshot, name) for name in names}
+    if snapshot is not None and alive:
+        said |= {"url": snapshot.url, "inside": snapshot.inside}
+    began, remaining = None if snapshot is None else snapshot.began, said.get("remaining")
+    ended = [work.ended for work in stored.work if work.outcome == "complete"]
     return StudyStatus(
         task_name=task_name,
-        technique=", ".join(document.facts.techniques),
+        technique=", ".join(facts.techniques),
         at=now,
         state=state,
         state_words=words,
-        url=snapshot.url if snapshot is not None and alive else None,
-        note=document.facts.note,
+        note=facts.note,
         headline=_headline(document, deciding),
         answers=answers,
         deciding=deciding,
-        looking=WHENEVER if is_decided else _looking(document.facts, answers),
-        counted=snapshot.counted if snapshot is not None else "dialogues",
-        groups=groups,
-        remaining=remaining,
-        inside=snapshot.inside if snapshot is not None and alive else [],
-        door=None if snapshot is None else snapshot.door,
+        looking=WHENEVER if is_decided else _looking(facts, answers),
         drop_outs=_drop_outs(stored.work),
-        practice=document.facts.raters.practice,
-        raters=Raters(**{name: getattr(document.facts.raters, name) for name in Raters.model_fields}),
+        practice=facts.raters.practice,
+        raters=Raters(**{name: getattr(facts.raters, name) for name in Raters.model_fields}),
         pay=_pay(stored.books, remaining),
-        end=estimated_end(
-            now,
-            state,
-            remaining,
-            [work.ended for work in stored.work if work.outcome == "complete"],
-            None if snapshot is None else snapshot.began,
-            groups,
-            deciding,
-        ),
-        models=[] if snapshot is None else snapshot.models,
-        checks=sorted(document.facts.flagged, key=lambda check: -check.units),
-        orders=[] if snapshot is None else snapshot.orders,
-        remarks=_remarks(document, stored.books.notes, snapshot if alive else None, deciding, is_decided),
+        end=estimated_end(now, state, remaining, ended, began, said["groups"], deciding),
+        checks=sorted(facts.flagged, key=lambda check: -check.units),
+        remarks=[
+            *([] if deciding is None else [own_dialogues(deciding.standing.pairs)]),
+            *(snapshot.remarks if snapshot is not None and alive else ()),
+            *stored.books.notes,
+            *qualifying(facts, leads, document.in_short()),
+        ],
         problem=stored.problem,
         read_at=stored.read_at,
+        snapshot=snapshot,
+        **said,
     )
-
-
-def _answers(document: Document) -> Iterator[Answer]:
-    for one in _leading(document):
-        yield Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one))
-
-
-def _leading(document: Document) -> list[Summary]:
-    return leading(document.summaries())
 
 
 def _headline(document: Document, deciding: DecidingNow | None) -> str:
@@ -349,25 +299,15 @@ def _headline(document: Document, deciding: DecidingNow | None) -> str:
     return document.headline() if stopping is None else stopping.headline
 
 
-def _remarks(
-    document: Document, notes: Sequence[str], snapshot: Snapshot | None, deciding: DecidingNow | None, is_decided: bool
-) -> list[str]:
-    first = [] if deciding is None else [own_dialogues(deciding.standing.pairs)]
-    said = qualifying(document.facts, [] if is_decided else _leading(document), document.in_short())
-    return [*first, *(snapshot.remarks if snapshot is not None else ()), *notes, *said]
-
-
 def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
-    if snapshot is None:
-        return (
-            ("starting", "A launch is starting.") if alive else ("not_running", "Nothing runs. This is what is stored.")
-        )
-    if not alive:
-        if snapshot.ended is not None:
-            return "ended", f"Nothing runs: the last launch ended {ago(now - snapshot.ended)} ago."
-        return "cut_off", f"Nothing runs: the last launch was cut off, last heard of {ago(now - snapshot.at)} ago."
-    if snapshot.ended is not None:
+    if alive and (snapshot is None or snapshot.ended is not None):
         return "starting", "A launch is starting."
+    if snapshot is None:
+        return "not_running", "Nothing runs. This is what is stored."
+    if snapshot.ended is not None:
+        return "ended", f"Nothing runs: the last launch ended {ago(now - snapshot.ended)} ago."
+    if not alive:
+        return "cut_off", f"Nothing runs: the last launch was cut off, last heard of {ago(now - snapshot.at)} ago."
     if now - snapshot.at > SILENT_S:
         return "silent", f"The launch is there and has said nothing for {ago(now - snapshot.at)}."
     if snapshot.closing:
@@ -392,23 +332,15 @@ def ago(seconds: float) -> str:
     return f"{hours}\u00a0h {minutes % 60}\u00a0min" if hours < 48 else counted(hours // 24, "day")
 
 
-def _groups(snapshot: Snapshot) -> list[GroupStatus]:
-    shared = set(GroupStatus.model_fields)
-    return [GroupStatus(**group.model_dump(include=shared)) for group in snapshot.groups]
-
-
 def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
     times = document.sections.get("crowd_time")
     if not isinstance(times, CrowdTime):
         return []
     group = (answer.technique, answer.setting, answer.metric)
-    by_pair = {
-        frozenset((pair.model_a, pair.model_b)): pair.anytime.p_value
-        for pair in times.pairs
-        if pair.anytime is not None and (pair.technique, pair.setting, pair.metric) == group
-    }
-    known = [(pair, frozenset((pair.first, pair.second))) for pair in answer.pairs]
-    return [LookedAt(first=pair.first, second=pair.second, p=by_pair[key]) for pair, key in known if key in by_pair]
+    of_group = (pair for pair in times.pairs if (pair.technique, pair.setting, pair.metric) == group)
+    looks = {frozenset((pair.model_a, pair.model_b)): pair.anytime for pair in of_group}
+    known = ((pair, looks.get(frozenset((pair.first, pair.second)))) for pair in answer.pairs)
+    return [LookedAt(first=pair.first, second=pair.second, p=p.p_value) for pair, p in known if p is not None]
 
 
 def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
@@ -424,14 +356,11 @@ def _drop_outs(work: Sequence[Work]) -> DropOuts:
     ended = [one for one in work if one.outcome in ("complete", "partial")]
     left = [one for one in ended if one.outcome == "partial"]
     places = Counter((one.done, one.whole, one.counted) for one in left)
-    return DropOuts(
-        left=len(left),
-        of=len(ended),
-        after=[
-            LeftAfter(done=done, whole=whole, counted=what, count=count)
-            for (done, whole, what), count in sorted(places.items(), key=lambda place: (-place[1], place[0]))
-        ],
-    )
+    after = [
+        LeftAfter(done=done, whole=whole, counted=what, count=count)
+        for (done, whole, what), count in sorted(places.items(), key=lambda place: (-place[1], place[0]))
+    ]
+    return DropOuts(left=len(left), of=len(ended), after=after)
 
 
 def _pay(books: Books, remaining: int | None) -> Pay | None:
@@ -452,9 +381,10 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
         paid_in_sandbox=float(paid_in_sandbox),
         to_spend=None if remaining is None else float(remaining * reward),
         currency=currency,
-        also=[
-            PayIn(**dict(zip(PayIn.model_fields, (other, *map(float, books.totals(other))), strict=True)))
-            for other in books.currencies
-            if other != currency
-        ],
+        also=[_pay_in(books, other) for other in books.currencies if other != currency],
     )
+
+
+def _pay_in(books: Books, currency: str) -> PayIn:
+    owed, paid, written = map(float, books.totals(currency))
+    return PayIn(currency=currency, owed=owed, paid=paid, written=written)

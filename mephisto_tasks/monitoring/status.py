@@ -1,8 +1,6 @@
 """How a study stands at one moment: the one object that terminal, page and ``--json`` show, and when it will be done.
 
-The end is told by the rate of the last hour, and in honest words where nobody can know. Blind names of models, for what
-others may see, are drawn by a secret seed, and the same ever after.
-"""
+Blind names of models, for what others may see, are drawn by a secret seed, and the same ever after."""
 
 from __future__ import annotations
 
@@ -11,17 +9,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from math import sqrt
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
-from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult
-from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult, Snapshot, so_far
+from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.payments.quote import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
-from parlai_humaneval.report.leaderboard import blind_names
 from parlai_humaneval.report.section import Summary
 from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.statistics.core.formatting import counted
@@ -42,22 +39,17 @@ class _Kept(BaseModel):
 
 
 def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
-    """Name of a model → its blind name, as kept in ``folder``; drawn and written there for models that are new.
-
-    Raises:
-        BlindNamesError: the file that is there cannot be read.
-        OSError: the folder cannot be written.
-    """
+    """Model → blind name, as kept in ``folder``, where new ones are drawn and written. Raises BlindNamesError, OSError."""
     path = folder / BLIND_NAMES
     try:
         kept = _Kept.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         kept = _Kept(seed=secrets.token_hex(16), names={})
     except ValidationError as error:
-        raise BlindNamesError(
-            f"{path} is damaged, so which model had which blind name is lost",
-            try_="move it away to have new ones drawn",
-        ) from error
+        what = f"{path} is damaged, so which model had which blind name is lost"
+        raise BlindNamesError(what, try_="move it away to have new ones drawn") from error
+    from parlai_humaneval.report.render.leaderboard import blind_names  # what draws pages takes long to load
+
     names = blind_names(models, kept.seed, kept.names)
     if names != kept.names:
         content = kept.model_copy(update={"names": names}).model_dump_json(indent=2).encode()
@@ -107,8 +99,7 @@ class DropOuts(_Part):
 
     left: int
     of: int
-    after: list[LeftAfter]
-    """Most frequent first."""
+    after: list[LeftAfter]  # most frequent first
 
 
 class PayIn(_Part):
@@ -123,24 +114,18 @@ class PayIn(_Part):
 class Pay(_Part):
     """In the currency of the newest unit, without fees and bonuses; of people, for programs are not paid."""
 
-    reward: float
-    """Of the newest unit."""
+    reward: float  # of the newest unit
     per_hour: float | None
     """What an hour of work comes to, practice included: median over workers who are owed anything."""
-    owed: float
-    """For all that was done so far, paid or not, by the study's own terms."""
-    paid: float
-    """Of it, as the ledger says."""
-    written: float = 0.0
-    """Of it, into files for panels or for who pays by hand, and not known to be paid."""
+    owed: float  # for all that was done so far, paid or not, by the study's own terms
+    paid: float  # of it, as the ledger says
+    written: float = 0.0  # of it, into files for panels or for who pays by hand, and not known to be paid
     owed_in_sandbox: float = 0.0
     """Of what is owed, for units at sites for trials, where no real money is spent; and what is paid of that."""
     paid_in_sandbox: float = 0.0
-    to_spend: float | None
-    """Rewards of units that are still to be done; None where it is not known how many."""
+    to_spend: float | None  # rewards of units that are still to be done; None where it is not known how many
     currency: str = DOLLARS
-    also: list[PayIn] = Field(default_factory=list)
-    """Of a study that changed its currency: what stands in the others."""
+    also: list[PayIn] = Field(default_factory=list)  # of a study that changed its currency: what stands in the others
 
 
 class End(_Part):
@@ -170,72 +155,57 @@ class StudyStatus(_Part):
     at: float
     state: State
     state_words: str
-    url: str | None = None
-    """Where raters go, of a launch that runs."""
-    note: str = ""
-    """Said first where raters were simulated."""
+    url: str | None = None  # where raters go, of a launch that runs
+    note: str = ""  # said first where raters were simulated
     headline: str
     answers: list[Answer]
     deciding: DecidingNow | None = None
     """Of a study that ends when it is decided: what is, and how much is to go. It has no ``answers``, whose intervals and
     p-values are right for one look at an end that was planned."""
-    looking: str
-    """What it costs to look at the answers while the study goes on; empty where there are none."""
-    counted: str
-    """What groups count: conversations, judgements."""
+    looking: str  # what it costs to look at the answers while the study goes on; empty where there are none
+    counted: str  # what groups count: conversations, judgements
     groups: list[GroupStatus]
-    remaining: int | None = None
-    """Units that are still to be done."""
+    remaining: int | None = None  # units that are still to be done
     inside: list[Inside] = Field(default_factory=list)
-    door: Door | None = None
-    """Who came, of the newest launch."""
+    door: Door | None = None  # who came, of the newest launch
     drop_outs: DropOuts
     practice: PracticeCount | None
     raters: Raters
     pay: Pay | None
     end: End
-    models: list[ModelHealth] = Field(default_factory=list)
-    """How models answer, in the newest launch."""
-    checks: list[Flagged] = Field(default_factory=list)
-    """Those that fail most often first."""
+    models: list[ModelHealth] = Field(default_factory=list)  # how models answer, in the newest launch
+    checks: list[Flagged] = Field(default_factory=list)  # those that fail most often first
     orders: list[OrderResult] = Field(default_factory=list)
-    sites: list[SiteState] = Field(default_factory=list)
-    """How the study stands at crowds' sites that say so."""
-    site_problem: str | None = None
-    """Why a site could not be asked."""
+    sites: list[SiteState] = Field(default_factory=list)  # how the study stands at crowds' sites that say so
+    site_problem: str | None = None  # why a site could not be asked
     remarks: list[str] = Field(default_factory=list)
     problem: str | None = None
     """Why what is stored could not be read this time; the answers are then those of ``read_at``."""
-    read_at: float
-    """When the stored answers were read."""
+    read_at: float  # when the stored answers were read
+    snapshot: Snapshot | None = Field(default=None, exclude=True)  # the launch's own word
 
     @property
     def is_alive(self) -> bool:
-        """Whether a launch runs now."""
         return self.state in ("starting", "running", "paused", "broken", "ending", "silent")
 
     @property
     def completed(self) -> int:
-        return sum(group.completed for group in self.groups)
+        return so_far(self.groups, self.deciding)[0]
 
     @property
     def wanted(self) -> int | None:
-        """How many it will be, of stopped groups no more than there are; None where it is not known of every group.
+        """How many it will be, or at most where answers decide; None where it is not known of every group."""
+        known = self.groups and all(group.stopped or group.wanted is not None for group in self.groups)
+        return so_far(self.groups, self.deciding)[1] if known or self.deciding is not None else None
 
-        Where answers decide: at most.
-        """
-        if self.deciding is not None:
-            return self.completed if self.deciding.standing.ended else self.deciding.standing.cap
-        wanted = [group.completed + group.running if group.stopped else group.wanted for group in self.groups]
-        known = [number for number in wanted if number is not None]
-        return sum(known) if known and len(known) == len(wanted) else None
+    @field_serializer("groups")
+    def _without_asked(self, groups: list[GroupStatus]) -> list[dict[str, Any]]:
+        return [group.model_dump(exclude={"asked"}) for group in groups]
 
 
 HOUR = 3600.0
-LEAST = 3
-"""From fewer units in the last hour nothing is told."""
-LONGEST = 90 * 24 * HOUR
-"""Nothing is told of what lies further off."""
+LEAST = 3  # from fewer units in the last hour nothing is told
+LONGEST = 90 * 24 * HOUR  # nothing is told of what lies further off
 
 _NO_END: dict[State, str] = {
     "not_running": "Nothing runs.",
@@ -258,13 +228,8 @@ def estimated_end(
     groups: Sequence[GroupStatus] = (),
     deciding: DecidingNow | None = None,
 ) -> End:
-    """``remaining`` units, if they come as those that ``ended`` in the last hour.
-
-    ``began``: of the launch, so that of one that is younger the rate is of its own time. The range holds what the
-    number of units of one hour leaves open (a Poisson count, at two standard errors of its root), not what may change.
-    ``groups``: how they stand. ``deciding``: of a study that ends when it is decided; as many are to go as is foreseen, and
-    the range holds what that leaves open, too.
-    """
+    """When ``remaining`` units are done if they come as those that ``ended`` in the last hour. The range is that of a
+    Poisson count, at two standard errors of its root, and of the forecast."""
     if remaining == 0:
         return End(words=_done_words(groups, deciding))
     if state in _NO_END:
@@ -274,7 +239,7 @@ def estimated_end(
     to_go = _to_go(remaining, len(ended), groups, deciding)
     if to_go is None:
         assert deciding is not None
-        at_most = counted(deciding.standing.cap, "dialogue")
+        at_most = counted(deciding.standing.cap, deciding.standing.unit)
         return End(words=f"When every pair is decided, which is not foreseen yet; after {at_most} at the latest.")
     since = max(now - HOUR, min(began or 0.0, now))
     count = sum(since <= at <= now for at in ended)
@@ -296,10 +261,7 @@ def estimated_end(
 def _to_go(
     remaining: int, ended: int, groups: Sequence[GroupStatus], deciding: DecidingNow | None
 ) -> tuple[float, float, float] | None:
-    """Units to go: as is likely, at least and at most; None where answers decide, and it is not foreseen.
-
-    ``ended``: units that are complete, which had all the dialogues of ``groups``.
-    """
+    """Units to go: as is likely, at least and at most; None where answers decide, and it is not foreseen."""
     if deciding is None:
         return remaining, remaining, remaining
     forecast, dialogues = deciding.forecast, sum(group.completed for group in groups)
@@ -312,9 +274,8 @@ def _to_go(
 def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> str:
     besides = ", but for what was stopped" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
-        return (
-            f"Nothing new is given out; {running:,} under way {'is' if running == 1 else 'are'} still to be finished."
-        )
+        are = "is" if running == 1 else "are"
+        return f"Nothing new is given out; {running:,} under way {are} still to be finished."
     if deciding is not None and deciding.standing.ended is not None:
         reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
         return " ".join(filter(None, (reached, deciding.standing.next_step)))

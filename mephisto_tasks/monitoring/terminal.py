@@ -1,7 +1,4 @@
-"""A standing on a terminal: whole, or as much of it as one screen holds.
-
-Keys that are pressed while a screen is drawn again and again: each at once, without Enter.
-"""
+"""A standing on a terminal, whole, or as much of it as one screen holds; and keys, each at once, without Enter."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -22,47 +19,27 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from mephisto_tasks.monitoring import view
 from mephisto_tasks.monitoring.status import State, StudyStatus
-from mephisto_tasks.monitoring.view import (
-    Pair,
-    answer_table,
-    checks_table,
-    decided_table,
-    decided_warnings,
-    groups_table,
-    inside_table,
-    models_table,
-    orders_words,
-    progress_facts,
-    rater_facts,
-)
 from parlai_humaneval._util.text import printable
 from parlai_humaneval.report.render.terminal import table_lines
 from parlai_humaneval.report.views import DataTable
 
 NAMES = {
-    b"\x1b[A": "up",
-    b"\x1bOA": "up",
-    b"k": "up",
-    b"\x1b[B": "down",
-    b"\x1bOB": "down",
-    b"j": "down",
-    b"\x1b[5~": "page up",
-    b"b": "page up",
-    b"\x1b[6~": "page down",
-    b" ": "page down",
-    b"\x1b[H": "home",
-    b"\x1b[1~": "home",
-    b"g": "home",
-    b"\x1b[F": "end",
-    b"\x1b[4~": "end",
-    b"G": "end",
-    b"q": "quit",
-}
-"""What terminals send for a key."""
+    sent: name
+    for name, keys in {
+        "up": (b"\x1b[A", b"\x1bOA", b"k"),
+        "down": (b"\x1b[B", b"\x1bOB", b"j"),
+        "page up": (b"\x1b[5~", b"b"),
+        "page down": (b"\x1b[6~", b" "),
+        "home": (b"\x1b[H", b"\x1b[1~", b"g"),
+        "end": (b"\x1b[F", b"\x1b[4~", b"G"),
+        "quit": (b"q",),
+    }.items()
+    for sent in keys
+}  # what terminals send → the key's name
 _ONE_KEY = re.compile(rb"\x1b[O\[][0-9;]*[A-Za-z~]|.", re.DOTALL)
-_SLICE_S = 0.1
-"""So often it is looked whether a signal has come meanwhile."""
+_SLICE_S = 0.1  # so often it is looked whether a signal has come meanwhile
 
 
 class Keys:
@@ -70,8 +47,7 @@ class Keys:
 
     def __init__(self, *, can_be_read: bool) -> None:
         self.can_be_read = can_be_read
-        self._sent: list[str] = []
-        """Names of keys that came together, and are not told yet."""
+        self._sent: list[str] = []  # names of keys that came together, and are not told yet
 
     def wait(self, seconds: float, stop: threading.Event) -> str | None:
         """The name of the next key; None after so many seconds without one, or once ``stop`` is set."""
@@ -105,8 +81,7 @@ def pressed_keys() -> Iterator[Keys]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
-ROWS = 6
-"""Of each table on a screen that is drawn again and again; ``--once`` shows more."""
+ROWS = 6  # of each table on a screen that is drawn again and again; ``--once`` shows more
 ROWS_OF_ONCE = 40
 ANSWERS = 3
 REMARKS = 3
@@ -122,25 +97,18 @@ STYLES: dict[State, str] = {
 
 
 def shown(standing: StudyStatus, console: Console, *, links: Sequence[str] = (), once: bool = False) -> Group:
-    """Everything, the most important first.
-
-    ``links``: lines near the top. ``once``: it is printed, and not drawn anew: tables may be long.
-    """
+    """Everything, the most important first. ``links``: lines near the top. ``once``: tables may be long."""
     return Group(*_parts(standing, console.width, links, once))
 
 
 class Window:
-    """As many lines of something as a terminal is high; keys move it.
-
-    ``keys``: whether any can be pressed, which the last line then names; else it says what else shows the rest.
-    """
+    """As many lines of something as a terminal is high; ``keys``: whether any can be pressed, which move it."""
 
     def __init__(self, content: RenderableType, *, keys: bool) -> None:
         self.content, self._keys = content, keys
         self._top = self._lines = self._room = 0
 
     def press(self, key: str) -> None:
-        """Move by a key; others do nothing."""
         steps = {"up": -1, "down": 1, "page up": -self._room, "page down": self._room, "home": -self._lines}
         self._top = max(0, min(self._top + (self._lines if key == "end" else steps.get(key, 0)), self._last_top))
 
@@ -158,13 +126,11 @@ class Window:
             yield from (*line, end)
         if self._room < self._lines:
             above, below = self._top, self._lines - self._top - self._room
-            hidden = ", ".join(
-                f"{count} more {where}" for count, where in ((above, "above"), (below, "below")) if count
-            )
+            counts = ((above, "above"), (below, "below"))
+            hidden = ", ".join(f"{count} more {where}" for count, where in counts if count)
             how = "↑ ↓ PgUp PgDn scroll, q quits" if self._keys else "a taller terminal or --once shows them"
-            yield Text(
-                f" Lines: {hidden}. {how} "[: console.width], style="reverse", no_wrap=True, overflow="ellipsis", end=""
-            )
+            words = f" Lines: {hidden}. {how} "[: console.width]
+            yield Text(words, style="reverse", no_wrap=True, overflow="ellipsis", end="")
 
 
 def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) -> Iterator[RenderableType]:
@@ -178,39 +144,34 @@ def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) 
         yield Text(f"Study page: {plain(standing.url)}", style="dim")
     for link in links:
         yield Text(plain(link), style="dim")
-    yield _lines(progress_facts(standing))
+    yield _lines(view.progress_facts(standing))
     yield Text()
     yield Text(plain(standing.headline), style="bold")
     if standing.looking:
         yield Text(standing.looking, style="yellow")
-    for warning in decided_warnings(standing):
+    for warning in view.decided_warnings(standing):
         yield Text(plain(warning), style="bold yellow")
     for answer in standing.answers[:ANSWERS]:
-        table = answer_table(answer)
-        if table.rows:
-            title = f"{answer.name}: {table.title}" if len(standing.answers) > 1 else table.title
-            yield from _table(table.model_copy(update={"title": title}), width, once)
+        table = view.answer_table(answer)
+        title = f"{answer.name}: {table.title}" if len(standing.answers) > 1 else table.title
+        yield from _table(table.model_copy(update={"title": title}), width, once)
     if standing.deciding is not None:
-        yield from _table(decided_table(standing), width, once)
-    if len(standing.answers) > ANSWERS:
-        yield Text(
-            f"({len(standing.answers) - ANSWERS} more questions: `parlai-humaneval report` has them)", style="dim"
-        )
-    groups = groups_table(standing.groups, open_ended=standing.deciding is not None)
-    for table in (groups, inside_table(standing)):
-        if table.rows:
-            yield from _table(table, width, once)
-    yield _lines(rater_facts(standing))
-    for table in (models_table(standing), checks_table(standing)):
-        if table.rows:
-            yield from _table(table, width, once)
-    for words in orders_words(standing):
+        yield from _table(view.decided_table(standing), width, once, empty=True)
+    if (more := len(standing.answers) - ANSWERS) > 0:
+        yield Text(f"({more} more questions: `parlai-humaneval report` has them)", style="dim")
+    groups = view.groups_table(standing.groups, open_ended=standing.deciding is not None)
+    for table in (groups, view.inside_table(standing)):
+        yield from _table(table, width, once)
+    yield _lines(view.rater_facts(standing))
+    for table in (view.models_table(standing), view.checks_table(standing)):
+        yield from _table(table, width, once)
+    for words in view.orders_words(standing):
         yield Text(f"Order {plain(words)}", style="dim")
     for remark in standing.remarks[:REMARKS]:
         yield Text(f"- {plain(remark)}", style="dim")
 
 
-def _lines(pairs: Sequence[Pair]) -> Table:
+def _lines(pairs: Iterable[view.Pair]) -> Table:
     lines = Table.grid(padding=(0, 2))
     lines.add_column(style="dim", no_wrap=True)
     lines.add_column(overflow="fold")
@@ -219,7 +180,10 @@ def _lines(pairs: Sequence[Pair]) -> Table:
     return lines
 
 
-def _table(table: DataTable, width: int, once: bool) -> Iterator[RenderableType]:
+def _table(table: DataTable, width: int, once: bool, *, empty: bool = False) -> Iterator[RenderableType]:
+    """``empty``: it is shown without rows, too."""
+    if not (table.rows or empty):
+        return
     rows = tuple(
         {key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in table.rows
     )
@@ -234,10 +198,7 @@ def plain(text: str) -> str:
 
 
 def steering(task_name: str, where: tuple[str, ...] = (), *, is_decided: bool = False) -> Text:
-    """How this study is steered, as it can be typed; ``where``: further options, such as the data directory.
-
-    ``is_decided``: it ends when it is decided, and what is rated is nobody's choice.
-    """
+    """How this study is steered, as it can be typed; ``where``: further options, such as the data directory."""
     orders = "pause|resume" if is_decided else "pause|resume|more|stop-pair|resume-pair|retire|restore …"
     task = shlex.join(["--task-name", task_name, *where])
     words = f"To steer it: parlai-humaneval steer {orders} {task}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
-from mephisto_tasks.crowds.base import SiteState
+from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import Answer, StudyStatus
 from mephisto_tasks.payments.quote import sign_of
@@ -15,8 +15,7 @@ from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn
 from parlai_humaneval.statistics.core.formatting import counted, money_words, percent, seconds_words, sentence
 
-Pair = tuple[str, str]
-"""A label and what it says."""
+Pair = tuple[str, str]  # A label and what it says
 
 STEPS = {
     "": "has just come",
@@ -38,6 +37,7 @@ PLACES = {"": "before the first step", "end": "at the end"} | {
 PLACES_NAMED = 4
 SHOWN_ORDERS = 5
 COLLECTED = "Collected"
+FORESEEN = "More dialogues of the two: between which four in five simulated studies end, if nothing else changes."
 
 
 def progress_words(standing: StudyStatus) -> str:
@@ -47,17 +47,14 @@ def progress_words(standing: StudyStatus) -> str:
 
 
 def progress_facts(standing: StudyStatus) -> list[Pair]:
-    """What is looked at first, in a line each."""
     inside = [("Now", f"{inside_words(standing.inside)}.")] if standing.is_alive else []
     return [("Complete", f"{progress_words(standing)}."), ("End", standing.end.words), *inside]
 
 
-def rater_facts(standing: StudyStatus) -> list[Pair]:
-    """What raters did, their time and their pay, in a line each; what is not known has no line."""
-    return list(_rater_facts(standing))
-
-
-def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
+def rater_facts(standing: StudyStatus) -> Iterator[Pair]:
+    """What raters did, their time and their pay, and what a judge adds, in a line each; what is not known has no line."""
+    if standing.deciding is not None and (judge := standing.deciding.standing.judge) is not None:
+        yield "Judge", sentence(judge.said)
     door = standing.door
     if door is not None:
         refused = sum(door.turned_away.values())
@@ -70,7 +67,10 @@ def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
             yield "Turned away", "; ".join(f"{count:,}: {kind.replace('_', ' ')}" for kind, count in kinds)
     yield "Drop-outs", drop_out_words(standing)
     if door is not None and door.left:
-        named = [f"{place.count:,} {_place(place.step, place.phase)}" for place in door.left[:PLACES_NAMED]]
+        named = []
+        for one in door.left[:PLACES_NAMED]:
+            of, place = " of the practice" if one.phase == "practice" else "", PLACES.get(one.step, f"at “{one.step}”")
+            named.append(f"{one.count:,} {place}{of}")
         yield "Left at", f"{', '.join(named)} (this launch)."
     if standing.practice is not None:
         practice = standing.practice
@@ -89,22 +89,15 @@ def _rater_facts(standing: StudyStatus) -> Iterator[Pair]:
 
 def site_words(site: SiteState) -> str:
     """“active: 12 of 20 places taken, 3 at work; 2 returned, 1 timed out; …”, without what there is none of."""
-    ends = {
-        "approved": site.approved,
-        "returned": site.returned,
-        "timed out": site.timed_out,
-        "screened out": site.screened_out,
-        "rejected": site.rejected,
-    }
+    names = ("approved", "returned", "timed_out", "screened_out", "rejected")
+    ends = {name.replace("_", " "): getattr(site, name) for name in names}
     parts = [
         f"{site.status}: {site.taken:,} of {counted(site.places, 'place')} taken, {site.at_work:,} at work",
         ", ".join(f"{count:,} {words}" for words, count in ends.items() if count),
     ]
     if site.waiting:
-        first = site.approved_by_itself_at
-        by_itself = (
-            "" if first is None else f" (the first is approved by itself on {datetime.fromtimestamp(first):%-d %B})"
-        )
+        first = None if site.approved_by_itself_at is None else datetime.fromtimestamp(site.approved_by_itself_at)
+        by_itself = "" if first is None else f" (the first is approved by itself on {first:%-d %B})"
         parts.append(f"{site.waiting:,} wait{'s' if site.waiting == 1 else ''} for approval{by_itself}")
     if site.unread:
         parts.append(counted(site.unread, "unread message"))
@@ -124,20 +117,10 @@ def drop_out_words(standing: StudyStatus) -> str:
     return f"{drop.left:,} of {drop.of:,} left ({percent(drop.left / drop.of)}): {listed}."
 
 
-def _place(step: str, phase: str) -> str:
-    where = PLACES.get(step, f"at “{step}”")
-    return f"{where} of the practice" if phase == "practice" else where
-
-
 def times_words(standing: StudyStatus) -> str:
     """“34 s a turn, 5 min 10 s a dialogue”; empty where no time is known."""
-    raters = standing.raters
-    times = (
-        (raters.median_turn_seconds, "turn"),
-        (raters.median_dialogue_seconds, "dialogue"),
-        (raters.median_judgement_seconds, "judgement"),
-    )
-    known = [f"{seconds_words(seconds)} a {unit}" for seconds, unit in times if seconds is not None]
+    times = {unit: getattr(standing.raters, f"median_{unit}_seconds") for unit in ("turn", "dialogue", "judgement")}
+    known = [f"{seconds_words(seconds)} a {unit}" for unit, seconds in times.items() if seconds is not None]
     return f"{', '.join(known)}." if known else ""
 
 
@@ -150,9 +133,8 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
         yield "Effective pay", f"{hourly} an hour, practice included (median over workers)."
     at_most = "at most " if standing.deciding is not None else ""
     spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
-    to_spend = ""
-    if pay.to_spend is not None:
-        to_spend = f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend for what is still to be done"
+    left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"
+    to_spend = f"{left} for what is still to be done" if left else ""
     yield "Money", f"{spent}{to_spend}. Without fees."
     for one in pay.also:
         yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
@@ -180,13 +162,22 @@ def decided_pairs(standing: StudyStatus) -> list[DecidedPair]:
 
 
 def decided_warnings(standing: StudyStatus) -> list[str]:
-    """What speaks against trusting what is decided."""
     return [] if standing.deciding is None else [sentence(words) for words in standing.deciding.standing.warnings]
 
 
 def decided_table(standing: StudyStatus) -> DataTable:
-    """What is decided of each pair, and what its dialogues say, with intervals that hold at all times."""
-    return pairs_table(decided_pairs(standing), while_it_runs=True)
+    """The pairs as they stand, and of each open one how many more dialogues of the two are foreseen."""
+    table, deciding = pairs_table(decided_pairs(standing), while_it_runs=True), standing.deciding
+    if deciding is None or not (foreseen := deciding.pairs_to_go()):
+        return table
+    to_go = (foreseen.get(frozenset((str(row["model_a"]), str(row["model_b"])))) for row in table.rows)
+    rows = tuple(
+        {**row, "to_go": "" if pair is None else str(pair)} for row, pair in zip(table.rows, to_go, strict=True)
+    )
+    place = 1 + [column.key for column in table.columns].index("state")
+    column = TableColumn(key="to_go", label="More dialogues of the two")
+    columns = (*table.columns[:place], column, *table.columns[place:])
+    return table.model_copy(update={"columns": columns, "rows": rows, "notes": (*table.notes, FORESEEN)})
 
 
 def decided_figures(standing: StudyStatus) -> list[IntervalFigure]:
@@ -209,47 +200,43 @@ def answer_table(answer: Answer) -> DataTable:
     return table.model_copy(update={"columns": columns, "rows": rows})
 
 
-def groups_table(groups: Sequence[GroupStatus], *, open_ended: bool = False) -> DataTable:
-    """What is collected of what is wanted; the question and the setting stand above where all groups have the same.
+def _table(key: str, title: str, columns: Sequence[str], rows: Iterable[dict[str, Cell]], *notes: str) -> DataTable:
+    """``columns``: “key Label”, with the kind after a colon where it is not text."""
+    made = []
+    for column in columns:
+        name, _, rest = column.partition(" ")
+        label, _, kind = rest.partition(":")
+        made.append(TableColumn.model_validate({"key": name, "label": label, **({"kind": kind} if kind else {})}))
+    return DataTable(key=key, title=title, columns=tuple(made), rows=tuple(rows), notes=notes)
 
-    ``open_ended``: as many are as it takes.
-    """
-    asked = {_of(group) for group in groups}
-    columns = (
-        TableColumn(key="models", label="Pair" if all(len(group.models) == 2 for group in groups) else "Models"),
-        *([TableColumn(key="of", label="Of")] if len(asked) > 1 else []),
-        TableColumn(key="completed", label="Complete", kind="count"),
-        *([] if open_ended else [TableColumn(key="wanted", label="Target", kind="count")]),
-        TableColumn(key="running", label="Running", kind="count"),
-        TableColumn(key="stopped", label="Stopped"),
-    )
-    rows: list[dict[str, Cell]] = [
+
+def groups_table(groups: Sequence[GroupStatus], *, open_ended: bool = False) -> DataTable:
+    """What is collected of what is wanted. ``open_ended``: as many are as it takes."""
+    asked = {group_words(group) for group in groups}
+    columns = [
+        f"models {'Pair' if all(len(group.models) == 2 for group in groups) else 'Models'}",
+        *(["of Of"] if len(asked) > 1 else []),
+        "completed Complete:count",
+        *([] if open_ended else ["wanted Target:count"]),
+        *("running Running:count", "stopped Stopped"),
+    ]
+    names = ("completed", "wanted", "running", "stopped")
+    rows: Iterator[dict[str, Cell]] = (
         {
             "models": " vs ".join(group.models),
-            "of": _of(group),
-            "completed": group.completed,
-            "wanted": group.wanted,
-            "running": group.running,
-            "stopped": group.stopped,
+            "of": group_words(group),
+            **{name: getattr(group, name) for name in names},
         }
         for group in groups
-    ]
-    title = f"{COLLECTED}: {asked.pop()}" if len(asked) == 1 else COLLECTED
-    return DataTable(key="groups", title=title, columns=columns, rows=tuple(rows))
+    )
+    return _table("groups", f"{COLLECTED}: {asked.pop()}" if len(asked) == 1 else COLLECTED, columns, rows)
 
 
-def _of(group: GroupStatus) -> str:
+def group_words(group: GroupStatus) -> str:
     return ", ".join(filter(None, (group.metric, group.setting)))
 
 
 def inside_table(standing: StudyStatus) -> DataTable:
-    """Who is in now and at which step, longest at it first."""
-    columns = (
-        TableColumn(key="worker", label="Worker"),
-        TableColumn(key="where", label="Where"),
-        TableColumn(key="step", label="Now"),
-        TableColumn(key="since", label="For"),
-    )
     rows: list[dict[str, Cell]] = [
         {
             "worker": f"{one.worker}{' (simulated)' if one.simulated else ''}",
@@ -259,7 +246,8 @@ def inside_table(standing: StudyStatus) -> DataTable:
         }
         for one in sorted(standing.inside, key=lambda one: one.step_since or one.since)
     ]
-    return DataTable(key="inside", title=f"{counted(len(rows), 'worker')} inside", columns=columns, rows=tuple(rows))
+    columns = ("worker Worker", "where Where", "step Now", "since For")
+    return _table("inside", f"{counted(len(rows), 'worker')} inside", columns, rows)
 
 
 def _where(inside: Inside) -> str:
@@ -270,56 +258,35 @@ def _where(inside: Inside) -> str:
 
 
 def models_table(standing: StudyStatus) -> DataTable:
-    """How models answer, in the newest launch."""
-    columns = (
-        TableColumn(key="model", label="Model"),
-        TableColumn(key="replies", label="Replies", kind="count"),
-        TableColumn(key="median_s", label="Median", kind="seconds"),
-        TableColumn(key="p95_s", label="95 % within", kind="seconds"),
-        TableColumn(key="retries", label="Asked again", kind="count"),
-        TableColumn(key="errors", label="Errors", kind="count"),
-        TableColumn(key="state", label="State"),
-    )
-    rows: list[dict[str, Cell]] = [
-        {
-            **{column.key: getattr(one, column.key) for column in columns[:-1]},
-            "state": "retired"
-            if one.retired
-            else f"out for {ago(standing.at - one.outage_since)}"
-            if one.outage_since is not None
-            else "",
-        }
-        for one in standing.models
-    ]
-    return DataTable(key="models", title="Models in the newest launch", columns=columns, rows=tuple(rows))
+    figures = ("model", "replies", "median_s", "p95_s", "retries", "errors")
+    rows: list[dict[str, Cell]] = []
+    for one in standing.models:
+        out = "" if one.outage_since is None else f"out for {ago(standing.at - one.outage_since)}"
+        rows.append({**{name: getattr(one, name) for name in figures}, "state": "retired" if one.retired else out})
+    columns = ["model Model", "replies Replies:count", "median_s Median:seconds", "p95_s 95 % within:seconds"]
+    columns += ["retries Asked again:count", "errors Errors:count", "state State"]
+    return _table("models", "Models in the newest launch", columns, rows)
 
 
 def checks_table(standing: StudyStatus) -> DataTable:
-    columns = (
-        TableColumn(key="check", label="Check"),
-        TableColumn(key="units", label="Failed in"),
-        TableColumn(key="workers", label="By workers"),
-    )
-    rows: list[dict[str, Cell]] = [
+    rows: Iterator[dict[str, Cell]] = (
         {
-            "check": check.check,
-            "units": f"{check.units:,} of {check.of_units:,}",
-            "workers": f"{check.workers:,} of {check.of_workers:,}",
+            "check": one.check,
+            "units": f"{one.units:,} of {one.of_units:,}",
+            "workers": f"{one.workers:,} of {one.of_workers:,}",
         }
-        for check in standing.checks
-    ]
+        for one in standing.checks
+    )
     note = "They count all the same; report --exclude leaves them out."
-    return DataTable(key="checks", title="Checks that fail", columns=columns, rows=tuple(rows), notes=(note,))
+    return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
 
 
 def orders_words(standing: StudyStatus) -> list[str]:
-    """The newest orders and what became of them, newest first."""
     newest = standing.orders[: -SHOWN_ORDERS - 1 : -1]
     return [f"{ago(standing.at - one.at)} ago, {one.kind.replace('_', ' ')}: {one.text}" for one in newest]
 
 
 def cost_of_more(standing: StudyStatus) -> str:
-    """What is to be known before more are ordered."""
     pay = standing.pay
     paid = "" if pay is None else f" A unit of work is paid {_money(pay.reward, pay.currency)}, without fees."
     return f"So many more {standing.counted} of every pair (group) that is not stopped are collected.{paid}"

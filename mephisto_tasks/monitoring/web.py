@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,65 +19,22 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from pydantic import TypeAdapter, ValidationError
 
-from mephisto_tasks.control.orders import Order, Pause, RestoreModel, Resume, ResumeGroup, RetireModel, StopGroup
-from mephisto_tasks.control.snapshot import GroupStatus
+from mephisto_tasks.control.orders import Order
+from mephisto_tasks.monitoring import view
 from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import StudyStatus, kept_blind_names
-from mephisto_tasks.monitoring.view import (
-    COLLECTED,
-    answer_table,
-    checks_table,
-    cost_of_more,
-    decided_figures,
-    decided_table,
-    decided_warnings,
-    inside_table,
-    models_table,
-    orders_words,
-    progress_words,
-    rater_facts,
-)
 from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.thread import RouterThread
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.leaderboard import leaderboard_of, ranked_models
 from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
-from parlai_humaneval.report.render.html import Drawing, Files, TableView, environment
-from parlai_humaneval.report.render.leaderboard import to_fragment, to_served_page
+from parlai_humaneval.report.render.html import Drawing, TableView, environment
+from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_served_page
 from parlai_humaneval.report.summary import figure_of
 from parlai_humaneval.report.views import IntervalFigure
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
-LATE_S = 15.0
-"""Older standings are said to be old: whoever observes may wait for a database."""
-
-
-@dataclass(frozen=True)
-class Button:
-    """``asks``: what is said before it is done; ``order``: what is then given, as JSON."""
-
-    key: str
-    label: str
-    asks: str
-    order: str
-    name: str = ""
-    """For those who only hear the button: the label, and of what."""
-
-
-@dataclass(frozen=True)
-class GroupView:
-    standing: GroupStatus
-    title: str
-    of: str
-    button: Button | None
-    """None: there is nothing to stop."""
-
-
-@dataclass(frozen=True)
-class ModelView:
-    name: str
-    button: Button
+LATE_S = 15.0  # older standings are said to be old: whoever observes may wait for a database
 
 
 class Drawer:
@@ -95,25 +52,27 @@ class Drawer:
         return self._rendered("watch_main.html.j2", standing)
 
     def _rendered(self, template: str, standing: StudyStatus) -> str:
-        draw = Drawing(Files())
-        tables = (inside_table(standing), models_table(standing), checks_table(standing))
-        age = self._clock() - standing.at
+        draw = Drawing()
+        tables = (view.inside_table(standing), view.models_table(standing), view.checks_table(standing))
+        age, models = self._clock() - standing.at, {model for group in standing.groups for model in group.models}
         words: dict[str, Any] = {
             "standing": standing,
             "late": f"What stands here is of {ago(age)} ago: the study takes long to be read." if age > LATE_S else "",
             "answers": list(self._answers(standing, draw)),
-            "decided_warnings": decided_warnings(standing),
-            "decided": draw.plain(decided_table(standing)) if standing.deciding is not None else None,
-            "decided_figures": [self._figure(figure, draw) for figure in decided_figures(standing)],
-            "groups": [_group(standing, group, number) for number, group in enumerate(standing.groups)],
-            "groups_title": COLLECTED,
-            "models": list(_models(standing)),
-            "more_asks": cost_of_more(standing),
-            "pause": _pause_or_resume(standing),
-            "progress": progress_words(standing),
-            "facts": rater_facts(standing),
-            "orders": orders_words(standing),
-            "tables": {table.key: draw.plain(table) for table in tables if table.rows},
+            "decided_warnings": view.decided_warnings(standing),
+            "decided": draw.table(view.decided_table(standing)) if standing.deciding is not None else None,
+            "decided_figures": [self._figure(figure, draw) for figure in view.decided_figures(standing)],
+            "groups_title": view.COLLECTED,
+            "group_words": view.group_words,
+            "models": sorted(models),
+            "retired": models & {one.model for one in standing.models if one.retired},
+            "order": _order,
+            "more_asks": view.cost_of_more(standing),
+            "pause": _pause_button(standing),
+            "progress": view.progress_words(standing),
+            "facts": list(view.rater_facts(standing)),
+            "orders": view.orders_words(standing),
+            "tables": {table.key: draw.table(table) for table in tables if table.rows},
             "rows_named": 0,
         }
         page: str = _templates().get_template(template).render(words)
@@ -121,15 +80,15 @@ class Drawer:
 
     def _answers(self, standing: StudyStatus, draw: Drawing) -> Iterator[tuple[str, TableView | None, Markup | None]]:
         for number, answer in enumerate(standing.answers):
-            table = answer_table(answer)
+            table = view.answer_table(answer)
             figure = figure_of([answer.summary.model_copy(update={"models": []})])
             svg = None if figure is None else self._figure(figure.model_copy(update={"key": f"pairs_{number}"}), draw)
-            yield answer.name, draw.plain(table) if table.rows else None, svg
+            yield answer.name, draw.table(table) if table.rows else None, svg
 
     def _figure(self, figure: IntervalFigure, draw: Drawing) -> Markup:
         known = self._figures.get(figure.key)
         if known is None or known[0] != figure:
-            known = self._figures[figure.key] = (figure, draw.figure(figure).svg)
+            known = self._figures[figure.key] = (figure, draw.figure(figure))
         return known[1]
 
 
@@ -140,67 +99,19 @@ def _templates() -> Environment:
     return ours
 
 
-def _json(order: Order) -> str:
+def _order(kind: str, **words: object) -> str:
+    """An order as a button gives it, in JSON."""
+    order = _ORDER.validate_python({"kind": kind, **words})
     return order.model_dump_json(exclude={"order_id", "at", "by", "base"})
 
 
-def _pause_or_resume(standing: StudyStatus) -> Button | None:
-    """None where nobody new comes in anyway: nothing runs, all is there, or the answer is reached.
-
-    Whoever paused the study before its launch ended can still take that back: it holds for the next launch.
-    """
-    if standing.state == "paused" or (not standing.is_alive and _was_paused(standing)):
-        return Button("resume", "Resume", "New workers may come in again.", _json(Resume()))
+def _pause_button(standing: StudyStatus) -> str:
+    """“pause”, “resume”, or none where nobody new comes in anyway. A pause can be taken back after its launch has ended."""
+    was_paused = [order.kind for order in standing.orders if order.kind in ("pause", "resume")][-1:] == ["pause"]
+    if standing.state == "paused" or (not standing.is_alive and was_paused):
+        return "resume"
     is_over = standing.deciding is not None and standing.deciding.standing.ended is not None
-    is_needed = standing.is_alive and standing.state != "ending" and standing.remaining != 0 and not is_over
-    return _pause() if is_needed else None
-
-
-def _was_paused(standing: StudyStatus) -> bool:
-    kinds = [order.kind for order in standing.orders if order.kind in ("pause", "resume")]
-    return kinds[-1:] == ["pause"]
-
-
-def _pause() -> Button:
-    asks = (
-        "Nobody new may come in until you resume. Who is inside goes on and finishes. It holds for later launches, too."
-    )
-    return Button("pause", "Pause", asks, _json(Pause()))
-
-
-def _group(standing: StudyStatus, group: GroupStatus, number: int) -> GroupView:
-    """A group can be stopped while a launch gives it out; what was stopped can go on, from the next launch on at least."""
-    title, of = " vs ".join(group.models), ", ".join(filter(None, (group.metric, group.setting)))
-    named = f"{title} ({of})"
-    is_given_out = standing.is_alive and (group.wanted is None or group.completed < group.wanted)
-    button: Button | None = None
-    if group.stopped is None and is_given_out:
-        asks = f"No new ones of {named} are given out; those under way finish. What is there stays and counts."
-        order: Order = StopGroup(models=group.models, setting=group.setting)
-        button = Button(f"group-{number}", "Stop", asks, _json(order), f"Stop {named}")
-    elif group.stopped is not None:
-        asks = f"New ones of {named} are given out again."
-        order = ResumeGroup(models=group.models, setting=group.setting)
-        button = Button(f"group-{number}", "Go on", asks, _json(order), f"Go on with {named}")
-    return GroupView(group, title, of, button)
-
-
-def _models(standing: StudyStatus) -> Iterator[ModelView]:
-    retired: Mapping[str, bool] = {one.model: one.retired for one in standing.models}
-    for number, name in enumerate(sorted({model for group in standing.groups for model in group.models})):
-        if standing.is_alive or retired.get(name, False):
-            yield _model(name, number, is_retired=retired.get(name, False))
-
-
-def _model(name: str, number: int, *, is_retired: bool) -> ModelView:
-    if is_retired:
-        button = Button(
-            f"model-{number}", "Bring back", f"Groups with {name} are given out again.", _json(RestoreModel(model=name))
-        )
-    else:
-        asks = f"Every pair (group) with {name} is stopped; those under way finish. What is there stays and counts."
-        button = Button(f"model-{number}", "Retire", asks, _json(RetireModel(model=name)))
-    return ModelView(name, Button(**{**button.__dict__, "name": f"{button.label} {name}"}))
+    return "" if not standing.is_alive or standing.state == "ending" or standing.remaining == 0 or is_over else "pause"
 
 
 ORDER_HEADER = "X-Parlai-Humaneval"
@@ -208,8 +119,7 @@ ORDER_HEADER = "X-Parlai-Humaneval"
 MAX_ORDER = 16 * 1024
 ORDER_KEYS = {"kind", "models", "setting", "number", "model"}
 """What the page may say of an order; who gave it, and when, it may not."""
-AGREED = "agreed"
-"""Beside them: the words that were agreed to."""
+AGREED = "agreed"  # beside them: the words that were agreed to
 _ORDER: TypeAdapter[Order] = TypeAdapter(Order)
 
 HEADERS = {
@@ -222,8 +132,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     hdrs.CACHE_CONTROL: "no-store",
-}
-"""Figures have their colours in attributes of style; nothing else may be inline, and nothing may come from elsewhere."""
+}  # figures have their colours in attributes of style; nothing else may be inline, and nothing may come from elsewhere
 FILES: Mapping[str, tuple[Path, str]] = {
     "report.css": (OF_REPORT / "report.css", "text/css"),
     "watch.css": (STATIC / "watch.css", "text/css"),
@@ -276,14 +185,8 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Applicatio
     app = web.Application(client_max_size=MAX_ORDER, middlewares=[_this_machine_only])
     app.on_response_prepare.append(_add_headers)
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
-    app.add_routes(
-        [
-            web.get("/{secret}/", guarded(_html(page))),
-            web.get("/{secret}/part", guarded(_html(part))),
-            web.post("/{secret}/order", guarded(order)),
-            web.get("/{rest:.*}", _wrong_link),
-        ]
-    )
+    pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
+    app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", _wrong_link)])
     return app
 
 
@@ -296,20 +199,16 @@ def public_app(page: Draw, part: Draw) -> web.Application:
     return app
 
 
-def _html(draw: Draw) -> Handler:
+def _html(draw: Draw, kind: str = "text/html") -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(text=await asyncio.to_thread(draw), content_type="text/html", charset="utf-8")
+        return web.Response(text=await asyncio.to_thread(draw), content_type=kind, charset="utf-8")
 
     return handle
 
 
 def _file(name: str) -> Handler:
     path, kind = FILES[name]
-
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(text=path.read_text(encoding="utf-8"), content_type=kind, charset="utf-8")
-
-    return handle
+    return _html(partial(path.read_text, encoding="utf-8"), kind)
 
 
 async def _wrong_link(_: web.Request) -> web.StreamResponse:
@@ -386,25 +285,19 @@ class WatchPage:
         self._standing = standing
 
     def app(self) -> web.Application:
-        return watch_app(self._secret, self._page, self._part, self._give)
+        page, part = (partial(self._drawn, draw) for draw in (self._drawer.page, self._drawer.fragment))
+        return watch_app(self._secret, page, part, self._give)
 
     def path(self) -> str:
         return f"/{self._secret}/"
 
-    def _page(self) -> str:
+    def _drawn(self, draw: Callable[[StudyStatus], str]) -> str:
         with self._lock:
-            return self._drawer.page(self._standing)
-
-    def _part(self) -> str:
-        with self._lock:
-            return self._drawer.fragment(self._standing)
+            return draw(self._standing)
 
 
 class LeaderboardPage:
-    """The leaderboard that everybody may see; drawn once for each document, however many look.
-
-    ``blind_in``: the folder in which blind names of models are kept; None: they are shown by their own.
-    """
+    """The leaderboard for everybody; drawn once for each document. ``blind_in``: folder of models' blind names, if any."""
 
     def __init__(self, first: Document, *, title: str = "", blind_in: Path | None = None) -> None:
         self._document, self._title, self._blind_in = first, title, blind_in
@@ -428,11 +321,7 @@ class LeaderboardPage:
 
 
 def serve(app: web.Application, port: int, host: str = LOCAL) -> tuple[str, Callable[[], None]]:
-    """Serve from a thread: the address, and what ends it.
-
-    Raises:
-        PortInUse, CannotListen: the message says what to do.
-    """
+    """Serve from a thread: the address, and what ends it. Raises PortInUse, CannotListen."""
     server = RouterThread(app, host, port)
     server.start()
     shown = f"[{host}]" if ":" in host else host

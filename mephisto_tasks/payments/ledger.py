@@ -1,31 +1,32 @@
 """Every payment, written down before anything is sent: ``ledger.db`` in the study's folder.
 
-A payment is ``intended`` (nothing may have been sent yet), ``paying`` (it is being sent to a site that cannot tell a second
-sending from the first, or was when the run ended: it is not sent again unless a person says that it was not paid), ``sent``
-(the crowd's site took it), ``confirmed`` (the site says that it is paid), ``written`` (into a file for a person or a panel:
-whether they paid it is not known), ``by_hand`` (a person said that it is paid) or ``failed`` (the site refused, or a person
-said that it is unpaid). Its token is made from what is paid, so that the same payment has the same token whoever works it
-out, and when.
+A payment is ``intended`` (nothing may have been sent yet), ``paying`` (it is being sent to a site that cannot tell a
+second sending from the first, or was when the run ended: it is not sent again unless a person says that it was not paid),
+``sent`` (the crowd's site took it), ``confirmed`` (the site says that it is paid), ``written`` (into a file for a person
+or a panel: whether they paid it is not known), ``by_hand`` (a person said that it is paid) or ``failed`` (the site
+refused, or a person said that it is unpaid). Its token is made from what is paid, so that the same payment has the same
+token whoever works it out, and when.
 
-Version 2 of the file added ``currency`` and ``batch``, version 3 ``before``. A file of an earlier version is changed in one
-transaction when it is opened for writing. The way back to a program that knows version 1 or 2 only is
-``PRAGMA user_version = 1`` (or 2): it reads no new column.
-"""
+Version 2 of the file added ``currency`` and ``batch``, version 3 ``before``. A file of an earlier version is changed in
+one transaction when it is opened for writing. The way back to a program that knows version 1 or 2 only is ``PRAGMA
+user_version = 1`` (or 2): it reads no new column."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.payments.policy import PayError
+from mephisto_tasks.payments.policy import Due, PayError
 from mephisto_tasks.payments.quote import DOLLARS, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
@@ -35,17 +36,14 @@ LEDGER = "ledger.db"
 LOCK = "ledger.lock"
 
 State = Literal["intended", "paying", "sent", "confirmed", "written", "by_hand", "failed"]
-OPEN: tuple[State, ...] = ("intended", "sent")
-"""Not known to have ended."""
-SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")
-"""Not to be paid again."""
+OPEN: tuple[State, ...] = ("intended", "sent")  # not known to have ended
+SETTLED: tuple[State, ...] = ("sent", "confirmed", "written", "by_hand")  # not to be paid again
 PAID: tuple[State, ...] = ("sent", "confirmed", "by_hand")
 """Not only claimed: what is ``written`` may never have been handed on."""
 
 Kind = Literal["approval", "bonus"]
 
-LISTED_LATE_S = 30 * 60.0
-"""So long it may take until a site lists what it paid."""
+LISTED_LATE_S = 30 * 60.0  # so long it may take until a site lists what it paid
 
 _TABLE = """CREATE TABLE IF NOT EXISTS payments (
     token TEXT PRIMARY KEY,
@@ -68,8 +66,7 @@ _ADDED = {
     "currency": f"TEXT NOT NULL DEFAULT '{DOLLARS}'",
     "batch": "TEXT NOT NULL DEFAULT ''",
     "before": "INTEGER NOT NULL DEFAULT 0",
-}
-"""Column that version 1 lacks → what it is; rows from before it have the defaults."""
+}  # column that version 1 lacks → what it is; rows from before it have the defaults
 _COLUMNS = (
     "token, account, kind, worker, worker_id, session, agent_id, assignment, cents, why, state, words, file, "
     "intended_at, changed_at, currency, batch, before"
@@ -88,38 +85,31 @@ VERSION = len(_MIGRATIONS)
 
 
 class Payment(BaseModel):
-    """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit.
-
-    ``account``: who pays (“provider:my_lab”). ``assignment``: the crowd's own id of the work that is approved, or by which a
-    bonus is sent. ``words``: what the crowd's site said last. ``file``: the name of the file that it stands in.
-    ``batch``: the site's id of the payments that are sent together; empty where each is sent by itself. ``before``: equal
-    bonuses that the site listed for this work before this payment was sent, where it tells them apart by nothing else.
-    """
+    """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     token: str
-    account: str
+    account: str  # who pays: “provider:my_lab”
     kind: Kind
     worker: str
     worker_id: str
     session: str
     agent_id: str
-    assignment: str
+    assignment: str  # the crowd's id of the work that is approved, or by which a bonus is sent
     amount: Decimal
     why: str
     state: State = "intended"
-    words: str = ""
-    file: str = ""
+    words: str = ""  # what the crowd's site said last
+    file: str = ""  # the name of the file that it stands in
     intended_at: float = 0.0
     changed_at: float = 0.0
     currency: str = DOLLARS
-    batch: str = ""
-    before: int = 0
+    batch: str = ""  # the site's id of the payments that are sent together; empty: each is sent by itself
+    before: int = 0  # equal bonuses that the site listed before, where it tells them apart by nothing else
 
     @property
     def money(self) -> str:
-        """The amount for people."""
         return money(self.amount, self.currency)
 
     @property
@@ -152,17 +142,11 @@ def token_of(kind: Kind, account: str, assignment: str, worker_id: str, session:
 
 @contextmanager
 def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
-    """Nobody else pays for the task meanwhile; the lock ends with the process, however that ends.
-
-    Raises:
-        PayError: somebody else does already.
-    """
+    """Nobody else pays for the task meanwhile; the lock ends with the process, however that ends. Raises PayError."""
 
     def refusal(holder: str) -> PayError:
-        return PayError(
-            f"task {task_name!r} is being paid already (process {holder})",
-            try_="wait until that has ended, and look again",
-        )
+        what = f"task {task_name!r} is being paid already (process {holder})"
+        return PayError(what, try_="wait until that has ended, and look again")
 
     with exclusive_lock(study_folder(data_dir, task_name) / LOCK, refusal):
         yield
@@ -183,19 +167,13 @@ class Ledger:
         )
 
     def payments(self) -> list[Payment]:
-        """All, oldest first; none where nothing was ever paid.
-
-        Raises:
-            PayError: the file is of a newer version, or no ledger.
-        """
+        """All, oldest first; none where nothing was ever paid. Raises PayError."""
         rows = self._database.rows(f"SELECT {_COLUMNS} FROM payments ORDER BY rowid")
-        return [_payment(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows]
+        found = (dict(zip(_COLUMNS.split(", "), row, strict=True)) for row in rows)
+        return [Payment.model_validate({"amount": int(str(one.pop("cents"))) * CENT, **one}) for one in found]
 
     def intend(self, payments: Iterable[Payment], state: State = "intended", words: str = "") -> None:
-        """Write down what will be sent, or what is found to be paid: at once in its state, as what is intended is sent.
-
-        One that failed before is intended anew; any other stays as it is.
-        """
+        """Write down what will be sent (anew where it failed), or was paid: that at once in its state."""
         now = {"now": time.time(), "state": state, "words": words}
         rows = [{**payment.model_dump(), "cents": int(payment.amount / CENT), **now} for payment in payments]
         with self._database.writing() as connection:
@@ -212,20 +190,154 @@ class Ledger:
     def note(self, token: str, state: State, words: str = "", batch: str | None = None) -> None:
         """How a payment stands now, and what the crowd's site said; ``batch`` None: as it was."""
         with self._database.writing() as connection:
-            connection.execute(
-                "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?",
-                (state, words[:2000], time.time(), batch, token),
-            )
+            sql = "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = COALESCE(?, batch) WHERE token = ?"
+            connection.execute(sql, (state, words[:2000], time.time(), batch, token))
 
     def note_batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
         """How payments that are sent together stand, all of them or none, with their ``batch`` and ``before``."""
         with self._database.writing() as connection:
-            connection.executemany(
-                "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = ?, before = ? WHERE token = ?",
-                [(state, words[:2000], time.time(), one.batch, one.before, one.token) for one in payments],
-            )
+            sql = "UPDATE payments SET state = ?, words = ?, changed_at = ?, batch = ?, before = ? WHERE token = ?"
+            now = time.time()
+            values = [(state, words[:2000], now, one.batch, one.before, one.token) for one in payments]
+            connection.executemany(sql, values)
 
 
-def _payment(row: dict[str, object]) -> Payment:
-    amount = int(str(row.pop("cents"))) * CENT
-    return Payment.model_validate({**row, "amount": amount})
+@dataclass(frozen=True)
+class Note:
+    """Writes into the ledger how a payment stands, and what the crowd's site said; ``done`` is told of it."""
+
+    ledger: Ledger
+    done: Callable[[Payment, State], None]
+
+    def __call__(self, payment: Payment, state: State, words: str, batch: str | None = None) -> None:
+        """``batch``: the site's id of the payments that are sent together; None: as it was."""
+        self.ledger.note(payment.token, state, words, batch)
+        self.done(payment, state)
+
+    def batch(self, payments: Sequence[Payment], state: State, words: str = "") -> None:
+        """The same of payments that are sent together, all of them or none, with their ``batch`` and ``before``."""
+        self.ledger.note_batch(payments, state, words)
+        for payment in payments:
+            self.done(payment, state)
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What is left to pay of a due. ``paid``: how many payments of each kind there were for it."""
+
+    due: Due
+    left: Decimal
+    paid: dict[Kind, int]
+
+    def payment(self, account: str, kind: Kind, assignment: str, amount: Decimal, file: str = "") -> Payment:
+        work = self.due.work
+        round_ = self.paid.get(kind, 0)
+        return Payment(
+            token=token_of(kind, account, assignment, work.worker_id, work.session, round_),
+            account=account,
+            kind=kind,
+            worker=work.worker,
+            worker_id=work.worker_id,
+            session=work.session,
+            agent_id=work.agent_id,
+            assignment=assignment,
+            amount=amount,
+            why=self.due.why,
+            file=file,
+            currency=self.due.currency,
+        )
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is owed and cannot be sent, and why; ``refused`` by the site; ``written``: whose file did not pay it."""
+
+    owed: Owed
+    amount: Decimal
+    why: str
+    refused: bool = False
+    written: Payment | None = None
+
+    @property
+    def worker(self) -> str:
+        return self.owed.due.work.worker
+
+    @property
+    def money(self) -> str:
+        return money(self.amount, self.owed.due.currency)
+
+
+@dataclass
+class Proposal:
+    """``payments`` to send, those ``found`` made elsewhere or ``confirmed`` by now, and what remains."""
+
+    payments: list[Payment] = field(default_factory=list)
+    found: list[Payment] = field(default_factory=list)
+    confirmed: list[Payment] = field(default_factory=list)
+    remaining: list[Remaining] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Payer(Protocol):
+    """A way of paying; what it cannot do raises PayError or a CrowdError. A site that cannot tell a second sending from
+    the first is asked in one order: payments are noted as ``paying``, it is asked, they are noted as ``sent``. Left in
+    the middle, they are never proposed again: the site or a person settles them."""
+
+    account: str
+    title: str  # for people: the site and the account
+    witness: str  # what :meth:`audit` compares the ledger with, for people
+
+    def propose(self, owed: Sequence[Owed]) -> Proposal:
+        """What can be sent now. Asks the crowd's site, and changes nothing."""
+
+    def cost(self, payments: Sequence[Payment]) -> Decimal:
+        """What the crowd's site takes beside the payments themselves, which are in one currency."""
+
+    def check(self, payments: Sequence[Payment]) -> None:
+        """Raises where the payments cannot all be sent (not enough money, say); nothing was sent then."""
+
+    def send(self, payments: Sequence[Payment], note: Note) -> None:
+        """Send what the ledger holds already. Raises when the rest has to wait; what was sent is noted."""
+
+    def audit(self, payments: Sequence[Payment]) -> list[str]:
+        """Differences between the ledger's payments and what the crowd's site says, as sentences."""
+
+
+class Rejection(BaseModel):
+    """One line of ``pay --reject FILE``: the site's id of the work, its category there, and what the worker reads."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    category: str
+    message: str
+
+
+def read_rejections(path: Path) -> list[Rejection]:
+    """The lines of a CSV file with the columns id, category and message. Raises PayError."""
+    columns = list(Rejection.model_fields)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            if lacking := [name for name in columns if name not in (rows.fieldnames or [])]:
+                raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
+            lines = list(rows)
+            if any(None in line for line in lines):  # a comma in a message would cut it there
+                raise PayError("a line has more cells than the first one", where=path, try_="put messages in quotes")
+            return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
+    except OSError as error:
+        advice = "name a CSV file with the columns " + ", ".join(columns)
+        raise PayError(f"it cannot be read: {error.strerror}", where=path, try_=advice) from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise PayError(f"it is no CSV file: {error}", where=path) from error
+
+
+@runtime_checkable
+class Rejects(Protocol):
+    """A payer whose site can reject work that a person judged to be poor. Nothing is ever rejected by itself."""
+
+    def problems(self, rejections: Sequence[Rejection]) -> list[str]:
+        """Why these cannot all be rejected, as sentences; none where they can."""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Raises CrowdError where the site refuses."""

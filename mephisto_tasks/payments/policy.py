@@ -1,9 +1,8 @@
 """What is owed for work: complete work and work that we stopped as a whole, work that its worker left by a policy.
 
-Amounts are whole cents, and a part of a cent is a cent in the worker's favour. A check on quality withholds nothing unless
-somebody asks for it by the check's name: “the quality control method … is not the criteria for deciding worker payment.
-A worker whose data is filtered out can still get paid” (Ji et al. 2022, App. A.2).
-"""
+Amounts are whole cents, and a part of a cent is a cent in the worker's favour. A check on quality withholds nothing
+unless somebody asks for it by the check's name: “the quality control method … is not the criteria for deciding worker
+payment. A worker whose data is filtered out can still get paid” (Ji et al. 2022, App. A.2)."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ from parlai_humaneval.quality import check_dialogue, check_workers, known_checks
 from parlai_humaneval.schema.records import Rated
 
 Policy = Literal["pro_rata", "full", "none"]
-MOST = Decimal("1000.00")
-"""For one piece of work, in any currency; more is a slip of the pen."""
+MOST = Decimal("1000.00")  # for one piece of work, in any currency; more is a slip of the pen
 
 
 class PayError(HumanevalError, RuntimeError):
@@ -29,11 +27,7 @@ class PayError(HumanevalError, RuntimeError):
 
 
 class Terms(BaseModel):
-    """How work is paid; amounts are in the currency of whoever pays.
-
-    ``practice``: pay for raters who did nothing but practise. ``minimum``: what an hour should come to, without a warning.
-    ``earlier``: Mephisto's id of an earlier launch → the terms under which its raters came.
-    """
+    """How work is paid; amounts are in the currency of whoever pays."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -65,7 +59,6 @@ class Due(BaseModel):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The worker and the unit, whichever visits it took."""
         return self.work.worker_id, self.work.session
 
 
@@ -78,11 +71,7 @@ def pro_rata(reward: Decimal, done: int, whole: int) -> Decimal:
 
 
 def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], currency: str = DOLLARS) -> Due:
-    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed.
-
-    Raises:
-        PayError: a reward that cannot be meant.
-    """
+    """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
     if not 0 <= work.reward <= MOST:
         reward = money(work.reward, currency)
         raise PayError(f"the reward of unit {work.unit_id} is {reward}: nothing is paid by such a figure")
@@ -122,11 +111,7 @@ def _owed(work: Work, terms: Terms, failed: str | None) -> tuple[Decimal, str]:
 
 
 def failed_checks(records: Sequence[Rated], checks: Collection[str]) -> dict[tuple[str, str], str]:
-    """(Pseudonym, unit) → the first of ``checks`` that the worker, or what they rated in that unit, has failed.
-
-    Raises:
-        CheckError: an unknown check; the message lists the known ones.
-    """
+    """(Pseudonym, unit) → the first of ``checks`` that the worker or their work in it failed. Raises CheckError."""
     if not checks:
         return {}
     names = known_checks(checks)

@@ -1,4 +1,4 @@
-"""What a launch, or more of one, can cost: one object that terminal, JSON and checks share, in any crowd's currency."""
+"""What a launch can cost at most, line by line, and amounts for people."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ def money(amount: Decimal, currency: str = DOLLARS) -> str:
 
 
 class QuoteLine(BaseModel):
-    """One part of the sum, in words and as an amount."""
-
     model_config = ConfigDict(frozen=True)
 
     kind: Literal["reward", "screen_out", "bonus", "fee", "bonus_fee", "vat"]
@@ -37,40 +35,24 @@ class Quote(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     provider: str
-    requester: str
-    """The account that pays."""
-    endpoint: str = ""
-    """The address that was asked."""
-    units: int
-    """Units of work still to be done."""
-    reward: Decimal
-    """For one of them."""
-    fee_share: Decimal = Decimal(0)
-    """The site's, of a reward."""
-    bonus_budget: Decimal = Decimal(0)
-    """Set aside for bonuses, without their fee."""
-    most_open: int = 0
-    """Units offered at once, at most."""
-    balance: Decimal | None = None
-    """Of the account; None: nobody can say."""
-    remark: str | None = None
-    """What one should know before one agrees."""
+    requester: str  # the account that pays
+    endpoint: str = ""  # the address that was asked
+    units: int  # units of work still to be done
+    reward: Decimal  # for one of them
+    fee_share: Decimal = Decimal(0)  # the site's, of a reward
+    bonus_budget: Decimal = Decimal(0)  # set aside for bonuses, without their fee
+    most_open: int = 0  # units offered at once, at most
+    balance: Decimal | None = None  # of the account; None: nobody can say
+    remark: str | None = None  # what one should know before one agrees
     currency: str = DOLLARS
-    hourly: Decimal | None = None
-    """What the reward comes to for an hour, by the time that the study says it takes."""
+    hourly: Decimal | None = None  # what the reward comes to for an hour, by the time that the study says it takes
     lines: list[QuoteLine]
-    facts: list[tuple[str, str]] = []
-    """What else stands below the sum."""
-    heading: str
-    """A clause that says whether money is spent, and where."""
-    is_real: bool = True
-    """Whether this money is spent; else it is what the same would cost."""
-    shown_only: bool = False
-    """It is shown, though nothing is spent yet and nobody is asked to agree."""
-    refusal: str | None = None
-    """Why nothing is launched, such as too low a balance; None: nothing stands against it."""
-    advice: str = ""
-    """What to do about the refusal."""
+    facts: list[tuple[str, str]] = []  # what else stands below the sum
+    heading: str  # a clause that says whether money is spent, and where
+    is_real: bool = True  # whether this money is spent; else it is what the same would cost
+    shown_only: bool = False  # it is shown, though nothing is spent yet and nobody is asked to agree
+    refusal: str | None = None  # why nothing is launched, such as too low a balance; None: nothing stands against it
+    advice: str = ""  # what to do about the refusal
 
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no decorated properties
     @property
@@ -80,13 +62,11 @@ class Quote(BaseModel):
     @computed_field  # type: ignore[prop-decorator]  # see rewards
     @property
     def fees(self) -> Decimal:
-        """The site's, of rewards, with its tax."""
         return self._sum("fee", "vat")
 
     @computed_field  # type: ignore[prop-decorator]  # see rewards
     @property
     def bonus_fees(self) -> Decimal:
-        """The site's, of the bonus budget."""
         return self._sum("bonus_fee")
 
     @computed_field  # type: ignore[prop-decorator]  # see rewards
@@ -101,7 +81,6 @@ class Quote(BaseModel):
         return money(amount, self.currency)
 
     def table(self) -> list[tuple[str, str]]:
-        """The sum in words and amounts, for people."""
         rows = [(line.words, self.money(line.amount)) for line in self.lines]
         rows.append(("together, at most", self.money(self.total)))
         rows += self.facts

@@ -1,7 +1,4 @@
-"""The books of a task: what everybody did, what they are owed, what was paid, and what is proposed.
-
-Reading them changes nothing. :class:`Books` is the one object that terminal, JSON and CSV draw.
-"""
+"""The books of a task, which reading does not change: what everybody did, is owed, was paid, and what is proposed."""
 
 from __future__ import annotations
 
@@ -13,23 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Payment
-from mephisto_tasks.payments.payer import Owed, Payer, Proposal, Remaining
+from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
 from mephisto_tasks.payments.quote import DOLLARS, money
-from mephisto_tasks.storage.crowd_errors import CrowdError
+from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import query, read_records
 from mephisto_tasks.storage.run_settings import blueprints, currencies_of
-from mephisto_tasks.storage.work import CENT, Work, work_done
+from mephisto_tasks.storage.work import CENT, Work, completed_work
 from parlai_humaneval.statistics.core.formatting import counted
 
 NOTHING = Decimal("0.00")
-LEAST_S = 30.0
-"""Fewer seconds at work (a trial, or a click through) tell nothing of what an hour pays."""
-NAMED = 5
-"""Workers in a note; of others only how many they are."""
+LEAST_S = 30.0  # fewer seconds at work (a trial, or a click through) tell nothing of what an hour pays
+NAMED = 5  # workers in a note; of others only how many they are
 
 Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
 """Makes the payer of a data directory, a task, a provider, a requester and the runs that they launched."""
@@ -49,8 +43,7 @@ class WorkerPay(BaseModel):
     seconds: float
     due: Decimal
     paid: Decimal
-    written: Decimal = NOTHING
-    """Into files, and not known to be paid."""
+    written: Decimal = NOTHING  # into files, and not known to be paid
     currency: str = DOLLARS
 
     @property
@@ -84,14 +77,10 @@ def in_words(amounts: Mapping[str, Decimal]) -> str:
 
 @dataclass(frozen=True)
 class Account:
-    """Who pays for some of the work, and what they would do."""
-
     payer: Payer
     proposal: Proposal
-    resumed: list[Payment]
-    """Begun by an earlier run, and not known to have ended; none where the site cannot be asked."""
-    not_asked: str = ""
-    """Why the crowd's site could not be asked."""
+    resumed: list[Payment]  # begun by an earlier run, and not known to have ended; none where the site cannot be asked
+    not_asked: str = ""  # why the crowd's site could not be asked
 
     @property
     def to_send(self) -> list[Payment]:
@@ -100,8 +89,6 @@ class Account:
 
 @dataclass(frozen=True)
 class Books:
-    """All of it."""
-
     task_name: str
     terms: Terms
     dues: list[Due]
@@ -117,13 +104,8 @@ class Books:
             if not one.work.simulated:
                 lines[one.work.worker, one.currency].append(one)
         found = [payment for account in self.accounts for payment in account.proposal.found]
-        paid: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-        for payment in [*(one for one in self.payments if one.state in PAID), *found]:
-            paid[payment.worker, payment.currency] += payment.amount
-        written: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-        for payment in self.payments:
-            if payment.state == "written":
-                written[payment.worker, payment.currency] += payment.amount
+        paid = _by_worker([*(one for one in self.payments if one.state in PAID), *found])
+        written = _by_worker(one for one in self.payments if one.state == "written")
         return [_line(*key, dues, paid[key], written[key]) for key, dues in lines.items()]
 
     @property
@@ -135,9 +117,8 @@ class Books:
     def totals(self, currency: str) -> tuple[Decimal, Decimal, Decimal]:
         """Of all workers in this currency: what is due, paid, and written into files."""
         lines = [line for line in self.workers if line.currency == currency]
-        due, paid, written = (
-            sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written")
-        )
+        amounts = (sum((getattr(line, name) for line in lines), NOTHING) for name in ("due", "paid", "written"))
+        due, paid, written = amounts
         return due, paid, written
 
     def at_sites(self, providers: Collection[str]) -> tuple[Decimal, Decimal]:
@@ -153,9 +134,7 @@ class Books:
         for line in self.workers:
             if line.hourly is not None and line.due:
                 rates[line.currency].append(line.hourly)
-        return {
-            currency: median(of_workers).quantize(CENT, rounding="ROUND_DOWN") for currency, of_workers in rates.items()
-        }
+        return {currency: median(some).quantize(CENT, rounding="ROUND_DOWN") for currency, some in rates.items()}
 
     @property
     def remaining(self) -> list[Remaining]:
@@ -199,24 +178,19 @@ class Books:
 
     @property
     def notes(self) -> list[str]:
-        """What whoever pays should know, in sentences."""
-        return [
-            *self._underpaid(),
-            *(note for account in self.accounts for note in account.proposal.notes),
-            *self._overpaid(),
-            *self._unpaid(),
-        ]
+        of_payers = (note for account in self.accounts for note in account.proposal.notes)
+        return [*self._underpaid(), *of_payers, *self._overpaid(), *self._unpaid()]
 
     def _underpaid(self) -> Iterator[str]:
         for currency in self.currencies:
             lines = [line for line in self.workers if line.currency == currency]
-            low = [line.hourly for line in lines if line.hourly is not None and line.due]
-            low = [rate for rate in low if rate < self.terms.minimum]
+            rates = (line.hourly for line in lines if line.hourly is not None and line.due)
+            low = [rate for rate in rates if rate < self.terms.minimum]
             if low:
+                least, minimum = money(min(low), currency), money(self.terms.minimum, currency)
                 yield (
-                    f"{len(low)} of {counted(len(lines), 'worker')} earn less than "
-                    f"{money(self.terms.minimum, currency)}/hour by the time that they took, practice included (the "
-                    f"least: {money(min(low), currency)}). Raise the reward, or shorten the task"
+                    f"{len(low)} of {counted(len(lines), 'worker')} earn less than {minimum}/hour by the time that they "
+                    f"took, practice included (the least: {least}). Raise the reward, or shorten the task"
                 )
 
     def _overpaid(self) -> Iterator[str]:
@@ -256,23 +230,18 @@ class Books:
             yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
-        proposed = [
-            payment for account in self.accounts for payment in (*account.proposal.found, *account.proposal.payments)
-        ]
+        proposals = [account.proposal for account in self.accounts]
+        proposed = [payment for one in proposals for payment in (*one.found, *one.payments)]
         payments = [payment for payment in self.payments if payment.state != "failed"]
         return {payment.token: payment for payment in [*proposed, *payments]}.values()
 
     def after_sending(self, payments: list[Payment]) -> Books:
         """The same books with the ledger as it is now: what was proposed is in it, and what could not be sent remains."""
-        accounts = [
-            Account(
-                account.payer,
-                Proposal(remaining=account.proposal.remaining, notes=account.proposal.notes),
-                [p for p in payments if p.account == account.payer.account and p.is_resumed],
-                account.not_asked,
-            )
-            for account in self.accounts
-        ]
+        accounts = []
+        for one in self.accounts:
+            left = Proposal(remaining=one.proposal.remaining, notes=one.proposal.notes)
+            resumed = [payment for payment in payments if payment.account == one.payer.account and payment.is_resumed]
+            accounts.append(replace(one, proposal=left, resumed=resumed))
         return replace(self, payments=payments, accounts=accounts)
 
 
@@ -285,30 +254,15 @@ def open_books(
     *,
     without_sites: bool = False,
 ) -> Books:
-    """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed.
-
-    Args:
-        data_dir: of Mephisto.
-        task_name: whose work is paid.
-        terms: how.
-        payers: who.
-        withhold: checks whose failure withholds pay. Nothing is withheld unless somebody asks for it.
-        without_sites: open them, too, where no crowd's site can be asked, to note what was paid otherwise. Where only some
-            cannot be asked (one that has closed), what they owe remains, and the others pay.
-
-    Raises:
-        CrowdError: no crowd's site can be asked.
-        ResultsError: no such task.
-        CheckError: an unknown check.
-        PayError: a ledger or an amount that cannot be used.
-    """
-    works = work_done(data_dir, task_name)
+    """The books as they stand, with what is proposed. Crowds' sites are asked; nothing is changed. ``withhold``: checks
+    whose failure withholds pay. ``without_sites``: open them where no site can be asked, to note what was paid
+    otherwise; where only some cannot be asked, what they owe remains. Raises CrowdError (no site can be asked),
+    ResultsError, CheckError, PayError."""
+    works = completed_work(data_dir, task_name)
     withheld = failed_checks(read_records(data_dir, task_name), withhold) if withhold else {}
     payments = Ledger(data_dir, task_name).payments()
-    paying = [
-        (payers(data_dir, task_name, provider, requester, runs), runs)
-        for (provider, requester), runs in _launches(data_dir, task_name).items()
-    ]
+    launches = _launches(data_dir, task_name).items()
+    paying = [(payers(data_dir, task_name, *by_whom, runs), runs) for by_whom, runs in launches]
     currencies = currencies_of(data_dir, task_name)
     dues = [due(work, terms, withheld, currencies.get(work.task_run_id, DOLLARS)) for work in works]
     accounts, refusals = [], []
@@ -332,47 +286,29 @@ def open_books(
 
 
 def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
-    """The terms that each launch of a task was set to; those ``given`` that are not None go before them.
-
-    Raises:
-        PayError: amounts that cannot be meant.
-    """
+    """The terms of each launch of a task, under those ``given`` that are not None. Raises PayError."""
     said = {name: value for name, value in given.items() if value is not None}
     try:
-        terms = {
-            run: Terms.model_validate(
-                {name: str(value) for name, value in {**(of.get("payment") or {}), **said}.items()}
-            )
-            for run, of in (blueprints(data_dir, task_name) or {"": {}}).items()
-        }
+        launches = blueprints(data_dir, task_name) or {"": {}}
+        given_of = {run: {**(of.get("payment") or {}), **said} for run, of in launches.items()}
+        terms = {run: Terms.model_validate({k: str(v) for k, v in of.items()}) for run, of in given_of.items()}
         newest = next(iter(terms.values()))
         return newest.model_copy(update={"earlier": terms})
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
+        raise PayError(f"these terms of pay cannot be used: {problem}") from error
     except ValueError as error:
-        raise PayError(f"these terms of pay cannot be used: {_first_problem(error)}") from error
-
-
-def _first_problem(error: ValueError) -> str:
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return str(error)
-    problem = error.errors()[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']} (got {problem['input']!r})"
+        raise PayError(f"these terms of pay cannot be used: {error}") from error
 
 
 def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
     """Provider and requester → the runs of the task that they launched, oldest first."""
-    rows = query(
-        data_dir,
-        """SELECT task_runs.provider_type, requesters.requester_name, task_runs.task_run_id
-             FROM task_runs
-             JOIN tasks ON tasks.task_id = task_runs.task_id
-             JOIN requesters ON requesters.requester_id = task_runs.requester_id
-            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER)""",
-        [task_name],
-    )
+    sql = """SELECT task_runs.provider_type, requester_name, task_run_id
+               FROM task_runs JOIN tasks USING (task_id) JOIN requesters USING (requester_id)
+              WHERE task_name = ? ORDER BY CAST(task_run_id AS INTEGER)"""
     runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for provider, requester, run in rows:
+    for provider, requester, run in query(data_dir, sql, [task_name]):
         runs[str(provider), str(requester)].append(str(run))
     return runs
 
@@ -386,12 +322,19 @@ def _owed(dues: Sequence[Due], payments: Sequence[Payment]) -> list[Owed]:
     owed = []
     for one in dues:
         before = of_unit[one.key]
-        counts: dict[Kind, int] = {"approval": 0, "bonus": 0}
-        for payment in before:
-            counts[payment.kind] += 1
+        bonuses = sum(payment.kind == "bonus" for payment in before)
+        counts: dict[Kind, int] = {"approval": len(before) - bonuses, "bonus": bonuses}
         left = one.amount - sum((payment.amount for payment in before), NOTHING)
         owed.append(Owed(one, max(left, NOTHING), counts))
     return owed
+
+
+def _by_worker(payments: Iterable[Payment]) -> dict[tuple[str, str], Decimal]:
+    """Pseudonym and currency → what the payments come to; nothing for all others."""
+    total: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
+    for payment in payments:
+        total[payment.worker, payment.currency] += payment.amount
+    return total
 
 
 def _line(worker: str, currency: str, dues: Sequence[Due], paid: Decimal, written: Decimal) -> WorkerPay:

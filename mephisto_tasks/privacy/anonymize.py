@@ -2,17 +2,16 @@
 
 The lots are kept in memory alone: when the command has ended, nobody can tell which name stands for whom.
 
-In texts, what tells who somebody is gets a mark in its place: telephone numbers by Google's library, the rest by patterns.
-Names of people who are not known here cannot be found so: that would need a model of language, which finds some, misses
-some, and takes others for names. Somebody has to read the texts.
-"""
+In texts, what tells who somebody is gets a mark in its place: telephone numbers by Google's library, the rest by
+patterns. Names of people who are not known here cannot be found so: that would need a model of language, which finds
+some, misses some, and takes others for names. Somebody has to read the texts."""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,19 +23,10 @@ from mephisto_tasks.crowds.registry import crowds
 from parlai_humaneval.tables.columns import Tables, typed
 from parlai_humaneval.tables.schema import TableName
 
-EMAIL, PHONE, ACCOUNT, CROWD_ID, NAME, WORKER, PATH = (
-    "[e-mail]",
-    "[telephone]",
-    "[account]",
-    "[worker id]",
-    "[name]",
-    "[worker]",
-    "[path]",
-)
-AROUND = 40
-"""Letters before and after what was found, for who reviews it."""
-LEAST_NAME = 3
-"""A part of a name that is shorter may be any word."""
+EMAIL, PHONE, ACCOUNT, CROWD_ID = "[e-mail]", "[telephone]", "[account]", "[worker id]"
+NAME, WORKER, PATH = "[name]", "[worker]", "[path]"
+AROUND = 40  # letters before and after what was found, for who reviews it
+LEAST_NAME = 3  # a part of a name that is shorter may be any word
 
 
 @dataclass(frozen=True)
@@ -59,8 +49,7 @@ _SPOKEN_EMAIL = re.compile(
     rf"(?:(?:{_MAIL_HOSTS})\b(?:\.\w+)*(?:\s(?:dot|punkt|punto|ponto|point|точка)\s\w+)*"
     rf"|[\w-]+(?:\s(?:dot|punkt|punto|ponto|точка)\s[\w-]+)*\s(?:dot|punkt|punto|ponto|точка)\s(?:{_DOMAINS})\b)",
     re.IGNORECASE,
-)
-"""As people spell it out, so that no program sees it."""
+)  # as people spell it out, so that no program sees it
 _SITES = (
     "facebook|fb|instagram|twitter|x|linkedin|tiktok|youtube|reddit|github|gitlab|medium|threads|mastodon|telegram|t|discord"
     "|snapchat|pinterest|twitch|patreon|onlyfans|vk|weibo|tumblr|flickr|soundcloud|venmo|cash|paypal"
@@ -79,8 +68,7 @@ _NAMED_ACCOUNT = re.compile(
     rf"(?<![A-Za-z])(?:{_NETWORKS})(?:\s(?:id|name|handle|account|user(?:name)?))?"
     r"(?:\s?[:=：]\s?[\w.#-]{3,32}|\s(?:(?:is|ist|es|est)\s)?(?=[\w.-]*[\d_.#][\w#-])[\w.#-]{4,32})",
     re.IGNORECASE,
-)
-"""After a network's name: whatever follows a colon, and else what looks like no word."""
+)  # after a network's name: whatever follows a colon, and else what looks like no word
 _NATIONAL_PHONE = re.compile(
     r"(?<![\d.,+-])(?:[0０٠۰०]\d(?:[ ./()-]{0,2}\d){7,11}|1[3-9]\d{9}|[2-9]\d\d[ .-]\d{3}[ .-]\d{3,4})(?![\d.,-]*\d)"
 )
@@ -94,10 +82,7 @@ _PATH = re.compile(
 
 
 class Cleaner:
-    """Cleans texts. ``names``: of workers and of people who were invited; ``regions``: whose national numbers are known.
-
-    ``regions`` are ISO codes of countries; a number with + and its country is found whatever they are.
-    """
+    """Cleans texts of ``names`` (workers', invited people's) and numbers, national ones of ``regions`` (ISO codes)."""
 
     def __init__(self, names: Iterable[str], workers: Iterable[str], regions: Sequence[str] = ("US", "GB")) -> None:
         self._regions = regions
@@ -120,7 +105,6 @@ class Cleaner:
         ]
 
     def clean(self, text: str) -> tuple[str, list[Found]]:
-        """The text with marks, and what was found."""
         found: list[Found] = []
         for mark, pattern in self._patterns:
             text = _replaced(text, mark, [match.span() for match in pattern.finditer(text)], found)
@@ -167,13 +151,11 @@ def _replaced(text: str, mark: str, spans: Sequence[tuple[int, int]], found: lis
     return "".join([*pieces, text[at:]])
 
 
-Cleaning = Callable[[str], str]
-"""Gives a text without what tells who somebody is."""
+Cleaning = Callable[[str], str]  # gives a text without what tells who somebody is
 
 
 Coarse = Literal["day", "week"]
-FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")
-"""Stands for the day on which a study began."""
+FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")  # stands for the day on which a study began
 
 Kind = Literal["worker", "dialogue", "judgement", "item", "session", "candidate", "run"]
 IDS: Mapping[str, Kind] = {
@@ -188,38 +170,18 @@ IDS: Mapping[str, Kind] = {
     "candidate_id": "candidate",
     "same_as": "candidate",
     "task_run_id": "run",
-}
-"""Columns of ids → what they name."""
+}  # columns of ids → what they name
 DROPPED = ("seed", "unit_id", "assignment_id")
 """Columns that lead back to the data directory, and that nothing is worked out from."""
 WHOLE_SECONDS = ("seconds", "final_seconds")
 TENTHS = ("latency_s", "outage_s")
 PUBLIC = frozenset(
-    {"technique", "setting", "metric", "model", "model_a", "model_b", "winner", "own_winner", "verdict_model", "models"}
-    | {"group", "kind", "status", "dialogue_status", "criterion", "scale", "label", "opponent", "task_name", "currency"}
-    | {
-        "language",
-        "question",
-        "statement",
-        "finish_reason",
-        "served_model",
-        "tick_choices",
-        "tick_problems",
-        "checks_failed",
-        "k",
-    }
-    | {
-        "own_technique",
-        "own_setting",
-        "quality_control_model",
-        "verdict",
-        "opinion",
-        "topic_source",
-        "ticks",
-        "own_ticks",
-    }
-)
-"""Columns of words of the study itself, which nobody typed into a page."""
+    {"technique", "setting", "metric", "model", "model_a", "model_b", "winner", "own_winner", "verdict_model"}
+    | {"models", "group", "kind", "status", "dialogue_status", "criterion", "scale", "label", "opponent"}
+    | {"task_name", "currency", "language", "question", "statement", "finish_reason", "served_model"}
+    | {"tick_choices", "tick_problems", "checks_failed", "k", "own_technique", "own_setting"}
+    | {"quality_control_model", "verdict", "opinion", "topic_source", "ticks", "own_ticks"}
+)  # columns of words of the study itself, which nobody typed into a page
 _ID_KEYS: Mapping[str, Kind] = {
     "dialogue_id": "dialogue",
     "worker": "worker",
@@ -229,11 +191,11 @@ _ID_KEYS: Mapping[str, Kind] = {
     "same_as": "candidate",
     "item_id": "item",
     "judgement_id": "judgement",
-}
-"""Keys of ids in columns that hold JSON."""
+}  # keys of ids in columns that hold JSON
 _KEYS_DROPPED = ("at", "unit_id", "assignment_id")
-_SETTINGS_DROPPED = ("seed", "study_seed")
-"""By them, and the order of candidates and materials, it could be worked out who came first."""
+_SETTINGS_DROPPED = ("seed", "study_seed", "prereg")
+"""By them, and the order of candidates and materials, it could be worked out who came first; what was registered names the
+seed, too."""
 _CANDIDATES_AS_KEYS = frozenset({"ranks"})
 _OUR_CANDIDATE = re.compile(r"[0-9a-f]{12,32}")
 
@@ -267,12 +229,11 @@ class Names:
         return f"{self._drawn(kind, base)}{colon}{rest}" if kind == "dialogue" else self._drawn(kind, name)
 
     def _drawn(self, kind: Kind, name: str) -> str:
-        if (kind, name) not in self.given:
+        while (kind, name) not in self.given:
             drawn = f"{kind[0]}{secrets.token_hex(6)}"
-            while drawn in self.taken:
-                drawn = f"{kind[0]}{secrets.token_hex(6)}"
-            self.taken.add(drawn)
-            self.given[kind, name] = drawn
+            if drawn not in self.taken:
+                self.taken.add(drawn)
+                self.given[kind, name] = drawn
         return self.given[kind, name]
 
 
@@ -286,7 +247,6 @@ class Anonymizer:
         self.reviews: list[Review] = []
 
     def tables(self, tables: Tables) -> Tables:
-        """The tables as they may be published."""
         times = pd.concat([tables.dialogues["started"], tables.judgements["started"]]).dropna()
         read = pd.to_datetime(times, utc=True, errors="coerce", format="ISO8601").dropna()
         began = None if read.empty else read.min().floor("D")
@@ -295,25 +255,19 @@ class Anonymizer:
             for column in ("dialogue_id", "dialogue_a", "dialogue_b"):
                 for value in frame[column].dropna() if column in frame else ():
                     self._names.of("dialogue", str(value))
-        changed: dict[str, Any] = {
-            name: self._table(name, getattr(tables, name), began) for name in get_args(TableName)
-        }
+        names = get_args(TableName)
+        changed: dict[str, Any] = {name: self._table(name, getattr(tables, name), began) for name in names}
         return replace(tables, **changed)
 
     def _table(self, table: TableName, frame: pd.DataFrame, began: pd.Timestamp | None) -> pd.DataFrame:
         if frame.empty:
             return frame
         rows = frame.astype(object).where(frame.notna(), None)
-        new = pd.DataFrame(
-            {
-                column: rows[column] if column in IDS else self._column(table, column, rows, began)
-                for column in map(str, rows.columns)
-            },
-            index=rows.index,
-        )
-        for column, kind in IDS.items():
-            if column in new:
-                new[column] = [_mapped(value, partial(self._names.of, kind)) for value in new[column]]
+        columns = list(map(str, rows.columns))
+        cells = {column: self._column(table, column, rows, began) for column in columns if column not in IDS}
+        ids = {column: partial(self._names.of, kind) for column, kind in IDS.items() if column in rows}
+        cells |= {column: [_mapped(value, rename) for value in rows[column]] for column, rename in ids.items()}
+        new = pd.DataFrame(cells, index=rows.index, columns=columns)
         # Names are drawn by lot, so that in their order nothing is left of the order of time. Rows of one stay together.
         by = [column for column in ("dialogue_id", "judgement_id", "item_id") if column in new]
         ordered = new.sort_values(by, kind="stable", na_position="last").reset_index(drop=True)
@@ -330,24 +284,19 @@ class Anonymizer:
         if column in TENTHS:
             return [None if value is None else round(float(value), 1) for value in values]
         if column == "dialogues" and table == "judgements":
-            return [_mapped(value, self._listed_dialogues) for value in values]
+            listed = partial(self._names.of, "dialogue")
+            return [_mapped(value, lambda text: ";".join(map(listed, text.split(";")))) for value in values]
         if column in PUBLIC:
             return values
-        named = [self._row_name(rows, place) for place in range(len(rows))]
+        names = map(self._row_name, rows.to_dict("records"))
         return [
             self._cell(table, column, value, name) if isinstance(value, str) else value
-            for value, name in zip(values, named, strict=True)
+            for value, name in zip(values, names, strict=True)
         ]
 
-    def _row_name(self, rows: pd.DataFrame, place: int) -> str:
-        for column in ("judgement_id", "dialogue_id", "item_id"):
-            value = rows[column].iloc[place] if column in rows else None
-            if isinstance(value, str):
-                return self._names.of(IDS[column], value)
-        return ""
-
-    def _listed_dialogues(self, text: str) -> str:
-        return ";".join(self._names.of("dialogue", name) for name in text.split(";"))
+    def _row_name(self, row: Mapping[Any, Any]) -> str:
+        named = (column for column in ("judgement_id", "dialogue_id", "item_id") if isinstance(row.get(column), str))
+        return next((self._names.of(IDS[column], row[column]) for column in named), "")
 
     def _day(self, text: str, began: pd.Timestamp | None) -> str:
         """Days since the study began, as a date: no time of day, and no real day."""
@@ -397,10 +346,7 @@ class Anonymizer:
 
     def counts(self) -> dict[str, int]:
         """Mark → how often it stands in the release."""
-        counts: dict[str, int] = defaultdict(int)
-        for review in self.reviews:
-            counts[review.found.mark] += 1
-        return dict(sorted(counts.items()))
+        return dict(sorted(Counter(review.found.mark for review in self.reviews).items()))
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

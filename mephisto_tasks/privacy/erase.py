@@ -1,8 +1,5 @@
-"""Forgetting workers: a plan that changes nothing, and doing it, in an order that can be begun anew wherever it was cut off.
-
-Before anything is deleted, who goes is written down; that file goes last. Whoever finds it (:func:`unfinished`) does all of
-it once more: every step ends the same however often it is done.
-"""
+"""Forgetting workers: a plan that changes nothing, and doing it, in an order that can be begun anew wherever it was cut off:
+who goes is written down first, in a file that goes last. Whoever finds it (:func:`unfinished`) does all of it once more."""
 
 from __future__ import annotations
 
@@ -20,18 +17,17 @@ from mephisto_tasks.payments.quote import DOLLARS
 from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import Outside, outside
-from mephisto_tasks.privacy.erasure_plan import Going, as_they_are_now
+from mephisto_tasks.privacy.erasure_plan import ErasurePlan, as_they_are_now
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, query, task_names
 from mephisto_tasks.storage.run_settings import blueprint_of_newest, currencies_of
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval._util.files import write_private
 
-BEGUN_FILE = "forgetting.json"
-"""In the data directory while somebody is being forgotten."""
+BEGUN_FILE = "forgetting.json"  # in the data directory while somebody is being forgotten
 
-_PEOPLE = TypeAdapter(list[Going])
+_PEOPLE = TypeAdapter(list[ErasurePlan])
 
 
 class ForgetError(ResultsError):
@@ -39,13 +35,7 @@ class ForgetError(ResultsError):
 
 
 class Planned(BaseModel):
-    """What goes with one worker.
-
-    ``worker``: their pseudonym. ``unpaid_in``: currency → what the ledger does not have as paid; ``unpaid``: that of the
-    only currency, 0 where there are several.
-    ``kept_paid``: payments that stay in the ledger, without the pseudonym. ``judged_by_others``: units of others in which
-    dialogues of the worker lose their words.
-    """
+    """What goes with one worker."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,20 +44,17 @@ class Planned(BaseModel):
     tasks: list[str]
     units: int
     practices: int
-    judged_by_others: int
-    kept_paid: int
-    unpaid: Decimal
-    unpaid_in: dict[str, Decimal]
+    judged_by_others: int  # units of others in which dialogues of theirs lose their words
+    kept_paid: int  # payments that stay in the ledger, without the pseudonym
+    unpaid: Decimal  # in the only currency; 0 where there are several
+    unpaid_in: dict[str, Decimal]  # currency → what the ledger does not have as paid
     blocks: list[str]
     last_seen: float
     files: list[Outside]
 
 
 class Forgotten(BaseModel):
-    """What was done for one worker. ``left_over``: files of the data directory that name them still.
-
-    ``problems``: what crowds' sites did not do, in sentences.
-    """
+    """What was done for one worker; ``left_over``: files that name them still; ``problems``: what sites did not do."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -77,12 +64,8 @@ class Forgotten(BaseModel):
     problems: list[str] = []
 
 
-def planned(data_dir: Path, person: Going) -> Planned:
-    """What would go; nothing is changed.
-
-    Raises:
-        ForgetError: a payment to the worker is under way.
-    """
+def planned(data_dir: Path, person: ErasurePlan) -> Planned:
+    """What would go; nothing is changed. Raises ForgetError."""
     theirs = _check_not_being_paid(data_dir, person)
     unpaid = _unpaid(data_dir, person, sums(one for one in theirs if one.state in PAID))
     return Planned(
@@ -101,25 +84,22 @@ def planned(data_dir: Path, person: Going) -> Planned:
     )
 
 
-def _check_not_being_paid(data_dir: Path, person: Going) -> list[Payment]:
+def _check_not_being_paid(data_dir: Path, person: ErasurePlan) -> list[Payment]:
     payments = [one for task in person.tasks for one in Ledger(data_dir, task).payments()]
     theirs = [one for one in payments if one.worker == person.pseudonym]
     if any(one.state in OPEN for one in theirs):
-        raise ForgetError(
-            "a payment to them is under way",
-            where=person.pseudonym,
-            try_="end it first (`parlai-humaneval pay --send`), then forget",
-        )
+        advice = "end it first (`parlai-humaneval pay --send`), then forget"
+        raise ForgetError("a payment to them is under way", where=person.pseudonym, try_=advice)
     return theirs
 
 
-def _unpaid(data_dir: Path, person: Going, paid: Mapping[str, Decimal]) -> dict[str, Decimal]:
+def _unpaid(data_dir: Path, person: ErasurePlan, paid: Mapping[str, Decimal]) -> dict[str, Decimal]:
     """What the rewards of work that was begun come to, over what was paid: what they are owed, or more than that."""
     rewards: dict[str, dict[str, Decimal]] = defaultdict(dict)
     try:
         for task in sorted({part.task_name for part in person.units}):
             currencies = currencies_of(data_dir, task)
-            for work in work_done(data_dir, task, person.worker_id):
+            for work in completed_work(data_dir, task, person.worker_id):
                 if work.done and not work.simulated:
                     rewards[currencies.get(work.task_run_id, DOLLARS)][work.session] = work.reward
     except ResultsError:  # a damaged file must not keep anybody from being forgotten
@@ -131,35 +111,27 @@ def _unpaid(data_dir: Path, person: Going, paid: Mapping[str, Decimal]) -> dict[
     return {currency: amount for currency, amount in left.items() if amount > 0}
 
 
-def unfinished(data_dir: Path) -> list[Going]:
-    """Who was being forgotten when that was cut off."""
+def unfinished(data_dir: Path) -> list[ErasurePlan]:
     path = data_dir / BEGUN_FILE
     try:
         return _PEOPLE.validate_json(path.read_bytes())
     except FileNotFoundError:
         return []
     except ValidationError as error:
-        raise ForgetError(
-            f"{path} is damaged", try_="name the workers once more, after moving that file away"
-        ) from error
+        advice = "name the workers once more, after moving that file away"
+        raise ForgetError(f"{path} is damaged", try_=advice) from error
 
 
 Ticking = Callable[[str], None]
 
 
 def forget(
-    data_dir: Path, people: Sequence[Going], *, lift_blocks: bool = False, ticking: Ticking = lambda _: None
+    data_dir: Path, people: Sequence[ErasurePlan], *, lift_blocks: bool = False, ticking: Ticking = lambda _: None
 ) -> list[Forgotten]:
-    """Delete all that is known of these workers, and of those whose forgetting was cut off before.
-
-    ``lift_blocks``: who is blocked may come again; otherwise a pseudonym keeps them out. ``ticking`` is called with each
-    pseudonym.
-
-    Raises:
-        ForgetError: a launch of a task that they took part in, or that has their dialogues judged, is alive; a payment to
-            them is under way; or they took part since they were looked at. Nothing was deleted.
-        ResultsError: another program holds a file; what was begun is done to its end when this is called again.
-    """
+    """Delete all that is known of these workers, and of those whose forgetting was cut off before. ``lift_blocks``: who
+    is blocked may come again; else a pseudonym keeps them out. ``ticking`` is called with each pseudonym. Raises
+    ForgetError: a launch of theirs is alive, a payment is under way, or they took part since; nothing was deleted.
+    ResultsError: another program holds a file; calling this again ends what was begun."""
     again = as_they_are_now(data_dir, unfinished(data_dir))
     known = {(person.worker_id, person.asked) for person in again}
     people = [person for person in people if (person.worker_id, person.asked) not in known]
@@ -168,23 +140,17 @@ def forget(
         # Somebody may have taken long to agree, and what was cut off may be long ago.
         for before, after in zip(people, as_they_are_now(data_dir, people), strict=True):
             if (before.tasks, before.parts) != (after.tasks, after.parts):
-                raise ForgetError(
-                    f"{before.pseudonym} took part meanwhile: nothing was deleted",
-                    try_="run it once more, and see what would go now",
-                )
+                what = f"{before.pseudonym} took part meanwhile: nothing was deleted"
+                raise ForgetError(what, try_="run it once more, and see what would go now")
         everybody = [*as_they_are_now(data_dir, again), *people]
         for person in everybody:
             _check_not_being_paid(data_dir, person)
             # Nobody looked whether a launch is alive of a task that they have just begun.
-            others = sorted({*person.tasks} - {*tasks})
-            if others:
-                raise ForgetError(
-                    f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted",
-                    try_="run it once more",
-                )
+            if others := sorted({*person.tasks} - tasks):
+                what = f"{person.pseudonym} has just begun task {others[0]!r}: nothing was deleted"
+                raise ForgetError(what, try_="run it once more")
         everybody = [person.model_copy(update={"blocks": [] if lift_blocks else person.blocks}) for person in everybody]
-        content = _PEOPLE.dump_json(everybody)
-        write_private(data_dir / BEGUN_FILE, content, outlasts_power=True)
+        write_private(data_dir / BEGUN_FILE, _PEOPLE.dump_json(everybody), outlasts_power=True)
         forgotten = []
         for person in everybody:
             ticking(person.pseudonym)
@@ -195,16 +161,16 @@ def forget(
 
 def _judging(data_dir: Path, tasks: Collection[str]) -> set[str]:
     """Tasks whose newest launch has others judge dialogues of these tasks: it holds their words, and writes them down."""
-    settings = {task: blueprint_of_newest(data_dir, task) for task in task_names(data_dir)}
     return {
         task
-        for task, blueprint in settings.items()
+        for task in task_names(data_dir)
+        for blueprint in [blueprint_of_newest(data_dir, task)]
         for entry in (*(blueprint.get("dialogues") or ()), *(blueprint.get("human_dialogues") or ()))
         if isinstance(entry, dict) and entry.get("task") in tasks
     }
 
 
-def _forget(data_dir: Path, person: Going) -> Forgotten:
+def _forget(data_dir: Path, person: ErasurePlan) -> Forgotten:
     called = traces.invited_as(data_dir, person)
     if person.blocks:
         keep_blocked(data_dir, person.pseudonym, person.blocks)
@@ -222,9 +188,9 @@ def _forget(data_dir: Path, person: Going) -> Forgotten:
     traces.lines(data_dir, person)
     traces.database(data_dir, person)
     others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
-    left = traces.left_over(data_dir, person, called, others) if person.everywhere else []
     kept = [BEGUN_FILE, *([ERASED_BUT_BLOCKED.name] if person.blocks else [])]
-    left = [name for name in left if name not in kept]
+    found = traces.left_over(data_dir, person, called, others) if person.everywhere else []
+    left = [name for name in found if name not in kept]
     return Forgotten(worker=person.pseudonym, left_over=left, files=files, problems=problems)
 
 
@@ -235,11 +201,9 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
             try:
                 stack.enter_context(task_lock(data_dir, task))
             except AlreadyRunning as error:
-                raise ForgetError(
-                    f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues: "
-                    "nothing was deleted",
-                    try_="stop it (Ctrl-C where it runs), forget, and launch again: it goes on",
-                ) from error
+                what = f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues"
+                advice = "stop it (Ctrl-C where it runs), forget, and launch again: it goes on"
+                raise ForgetError(f"{what}: nothing was deleted", try_=advice) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))
             if JUDGE_ANSWERS.exists(data_dir, task):

@@ -1,8 +1,7 @@
 """Where a worker leaves traces, a function for each place. Each may be run again after it was cut off, and ends the same.
 
-Rows go from SQLite files so that nothing of them is left in the files' bytes; files that commands wrote outside of the data
-directory are rewritten without the worker, or deleted.
-"""
+Rows go from SQLite files so that nothing of them is left in the files' bytes; files that commands wrote outside of the
+data directory are rewritten without the worker, or deleted."""
 
 from __future__ import annotations
 
@@ -22,26 +21,23 @@ from mephisto_tasks.admission.browsers import FILE as BROWSERS
 from mephisto_tasks.admission.browsers import names_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
-from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, Going
+from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, ErasurePlan
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import WrittenFile, erase_lines, note_deleted, note_written, written_files
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import names_of as names_of_worker
-from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval._util.text import unguarded, write_rows
 from parlai_humaneval.statistics.core.formatting import counted
 
 Statement = tuple[str, Sequence[object]]
 
 
-def erase(path: Path, statements: Sequence[Statement]) -> int:
-    """Do all statements, or none, and write the file anew without what they took out. Returns how many rows changed.
-
-    A file that is not there has no rows, and neither has a table of a version before it.
-    """
+def erase(path: Path, statements: Sequence[Statement]) -> None:
+    """Do all statements, or none, and rewrite the file without what they took out, where there are file and table."""
     if not path.is_file():
-        return 0
+        return
     database = Database(
         path,
         error=ResultsError,
@@ -51,47 +47,34 @@ def erase(path: Path, statements: Sequence[Statement]) -> int:
     )
     with closing(database.connect()) as connection, database.checked():
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        before = connection.total_changes
         connection.execute("BEGIN IMMEDIATE")
         with connection:
             for sql, values in statements:
-                if _table_of(sql) in tables:
+                first, second, third, *_ = sql.split()  # UPDATE table …, or DELETE FROM table …
+                if (second if first == "UPDATE" else third) in tables:
                     connection.execute(sql, values)
-        changed = connection.total_changes - before
         # Also where nothing changed: somebody may have been stopped between the rows and this.
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if held:  # what was taken out stands in the file still, or in its log
             raise sqlite3.OperationalError("the file is locked by a reader")
-    return changed
 
 
-def _table_of(sql: str) -> str:
-    words = sql.split()
-    return words[1] if words[0] == "UPDATE" else words[2]
+DELETED = "[deleted]"  # stands where somebody's words stood in what others did
 
 
-DELETED = "[deleted]"
-"""Stands where somebody's words stood in what others did."""
-
-
-def database(data_dir: Path, person: Going) -> int:
+def database(data_dir: Path, person: ErasurePlan) -> None:
     """Mephisto's own: the worker's parts, what they were granted, and their name last."""
-    units, practices = _ids(person.units), _ids(person.practices)
+    units, practices = (
+        (person.worker_id, json.dumps([int(part.agent_id) for part in parts]))
+        for parts in (person.units, person.practices)
+    )
+    theirs = "agents WHERE worker_id = ? AND agent_id IN (SELECT value FROM json_each(?))"
+    freed = "UPDATE units SET agent_id = NULL, worker_id = NULL, status = 'expired' WHERE agent_id IN"
     statements: list[Statement] = [
-        (
-            "UPDATE units SET agent_id = NULL, worker_id = NULL, status = 'expired' WHERE agent_id IN "
-            "(SELECT agent_id FROM agents WHERE worker_id = ? AND agent_id IN (SELECT value FROM json_each(?)))",
-            (person.worker_id, units),
-        ),
-        (
-            "DELETE FROM agents WHERE worker_id = ? AND agent_id IN (SELECT value FROM json_each(?))",
-            (person.worker_id, units),
-        ),
-        (
-            "DELETE FROM onboarding_agents WHERE worker_id = ? AND onboarding_agent_id IN (SELECT value FROM json_each(?))",
-            (person.worker_id, practices),
-        ),
+        (f"{freed} (SELECT agent_id FROM {theirs})", units),
+        (f"DELETE FROM {theirs}", units),
+        (f"DELETE FROM onboarding_{theirs.replace('agent_id', 'onboarding_agent_id')}", practices),
     ]
     if person.everywhere:
         mine = (person.worker_id,)
@@ -101,41 +84,31 @@ def database(data_dir: Path, person: Going) -> int:
             # Ids count up for ever: this one is never anybody else's.
             ("DELETE FROM workers WHERE worker_id = ? AND worker_name = ?", (person.worker_id, person.name)),
         ]
-    return erase(data_dir / "database.db", statements)
+    erase(data_dir / "database.db", statements)
 
 
-def providers(data_dir: Path, person: Going) -> int:
-    """What the crowds keep in stores of their own."""
-    changed = 0
+def providers(data_dir: Path, person: ErasurePlan) -> None:
     if person.everywhere:
-        changed += erase(data_dir / BROWSERS, [("DELETE FROM held WHERE worker IN (?, ?)", names_of(person.name))])
+        erase(data_dir / BROWSERS, [("DELETE FROM held WHERE worker IN (?, ?)", names_of(person.name))])
     for crowd in crowds():
         for trace in crowd.traces(data_dir, person.forgotten):
-            changed += erase(trace.store, trace.statements)
-    return changed
+            erase(trace.store, trace.statements)
 
 
-def _ids(parts: Sequence[Any]) -> str:
-    return json.dumps([int(part.agent_id) for part in parts])
-
-
-def files(data_dir: Path, person: Going) -> int:
+def files(data_dir: Path, person: ErasurePlan) -> None:
     """Dialogues, judgements and practices, with all that lies beside them."""
-    there = [folder for part in person.parts if (folder := data_dir / part.folder).is_dir()]
-    for folder in there:
-        shutil.rmtree(folder)
-    return len(there)
+    for part in person.parts:
+        if (folder := data_dir / part.folder).is_dir():
+            shutil.rmtree(folder)
 
 
-def judged_by_others(data_dir: Path, person: Going) -> int:
+def judged_by_others(data_dir: Path, person: ErasurePlan) -> None:
     """The worker's dialogues in what others were given to judge: their judgements stay, the words go."""
-    changed = list(judging_files(data_dir, person))
-    for path, clean in changed:
+    for path, clean in list(judging_files(data_dir, person)):
         write_private(path, json.dumps(clean, ensure_ascii=False).encode(), outlasts_power=True)
-    return len(changed)
 
 
-def judging_files(data_dir: Path, person: Going) -> Iterator[tuple[Path, Any]]:
+def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, Any]]:
     """State files of others that hold words of the worker's dialogues, and what is to stand in them."""
     mine = {data_dir / part.folder for part in person.parts}
     for path in sorted((data_dir / RUNS).rglob("state.json")) if person.dialogues else ():
@@ -151,7 +124,7 @@ _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdra
 """Keys of what people and models say, beside those that end with “text”."""
 
 
-def _blanked(data: Any, person: Going, inside: bool = False) -> Any:
+def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:
     if isinstance(data, list):
         return [_blanked(item, person, inside) for item in data]
     if not isinstance(data, dict):
@@ -159,68 +132,49 @@ def _blanked(data: Any, person: Going, inside: bool = False) -> Any:
     # Of several models that were talked to side by side, the dialogue with each has the id, a colon, and more.
     own_id = str(data.get("dialogue_id", "")).partition(":")[0]
     inside = inside or (own_id in person.dialogues and data.get("source", "") in ("", *person.tasks))
-    return {key: _without_words(key, item, person, inside) for key, item in data.items()}
+    blank = {key: _blanked(item, person, inside) for key, item in data.items()}
+    said = {key for key, item in data.items() if inside and isinstance(item, str) and item}
+    said = {key for key in said if key.endswith("text") or key in _WORDS}
+    return {**blank, **dict.fromkeys(said, DELETED), **({"worker": ""} if inside and "worker" in data else {})}
 
 
-def _without_words(key: str, item: Any, person: Going, inside: bool) -> Any:
-    if inside and key == "worker":
-        return ""
-    is_said = inside and (key.endswith("text") or key in _WORDS)
-    return DELETED if is_said and isinstance(item, str) and item else _blanked(item, person, inside)
-
-
-def lines(data_dir: Path, person: Going) -> int:
+def lines(data_dir: Path, person: ErasurePlan) -> None:
     """The worker's lines in all logs, with what judges read and said of their dialogues."""
-    return erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
+    erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
 
 
-def snapshots(data_dir: Path, person: Going) -> int:
-    """What the last launch said of who was inside."""
-    changed = 0
+def snapshots(data_dir: Path, person: ErasurePlan) -> None:
     for task in person.tasks:
         path = study_folder(data_dir, task) / "snapshot.json"
         if path.is_file() and person.pseudonym.encode() in path.read_bytes():
             path.unlink()
-            changed += 1
-    return changed
 
 
-def invited_as(data_dir: Path, person: Going) -> list[str]:
+def invited_as(data_dir: Path, person: ErasurePlan) -> list[str]:
     """Names and addresses by which crowds know a worker, which the list of who is owed what may hold."""
     return [name for crowd in crowds() for name in crowd.people(data_dir, person.tasks, person.name)]
 
 
-def payments(data_dir: Path, person: Going, called: Sequence[str]) -> int:
-    """The ledger, and the files by which was paid: amounts and dates stay, and nothing by which anybody finds the person.
-
-    ``called``: names and addresses under which the worker was invited.
-    """
-    changed = 0
+def payments(data_dir: Path, person: ErasurePlan, called: Sequence[str]) -> None:
+    """The ledger and files of payments keep amounts and dates alone; ``called``: names of the worker's invitations."""
     names = {person.pseudonym, *names_of_worker(person.name), *called, *person.outside_ids}
     for task in person.tasks:
         folder = study_folder(data_dir, task)
         # The files first: only the ledger, and what was noted as this began, knows the ids that are in them.
-        found = rows_of(
-            folder / LEDGER, "payments", "SELECT session FROM payments WHERE worker = ?", [person.pseudonym]
-        )
+        sql = "SELECT session FROM payments WHERE worker = ?"
+        found = rows_of(folder / LEDGER, "payments", sql, [person.pseudonym])
         units = {str(session) for (session,) in found}
         for path in sorted([*(folder / "payments").glob("*.csv"), *(folder / "payments").glob("*.txt")]):
-            _renamed(path, names, units, person.stands_for)
+            _rename(path, names, units, person.stands_for)
         # What a site said of a payment may name its submission; where the file is may stay.
-        changed += erase(
-            folder / LEDGER,
-            [
-                (
-                    "UPDATE payments SET worker = ?, worker_id = '', agent_id = '', session = '', assignment = '', "
-                    "words = CASE state WHEN 'written' THEN words ELSE '' END WHERE worker = ?",
-                    (person.stands_for, person.pseudonym),
-                )
-            ],
+        sql = (
+            "UPDATE payments SET worker = ?, worker_id = '', agent_id = '', session = '', assignment = '', "
+            "words = CASE state WHEN 'written' THEN words ELSE '' END WHERE worker = ?"
         )
-    return changed
+        erase(folder / LEDGER, [(sql, (person.stands_for, person.pseudonym))])
 
 
-def _renamed(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> bool:
+def _rename(path: Path, names: Collection[str], units: Collection[str], stands_for: str) -> None:
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     clean = []
     for row in rows:
@@ -230,24 +184,19 @@ def _renamed(path: Path, names: Collection[str], units: Collection[str], stands_
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows(clean)
         write_private(path, text.getvalue().encode(), outlasts_power=True)
-    return clean != rows
 
 
-def left_over(data_dir: Path, person: Going, called: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Files of the data directory in which the worker's name, pseudonym or one of their participations stands still.
-
-    ``others``: names of other workers, of which the name may be a part.
-    """
+def left_over(data_dir: Path, person: ErasurePlan, called: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Files that name the worker still; ``others``: names of other workers, of which theirs may be a part."""
     marks = [form.encode() for form in (*person.forms, *called, *person.outside_ids) if len(form) >= SHORTEST]
     longer = [other.encode() for other in others if any(mark.decode() in other for mark in marks)]
     found = []
     for path in sorted(data_dir.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            content = path.read_bytes()
-            for other in longer:
-                content = content.replace(other, b"")
-            if any(mark in content for mark in marks):
-                found.append(str(path.relative_to(data_dir)))
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        for other in longer:
+            content = content.replace(other, b"")
+        if any(mark in content for mark in marks):
+            found.append(str(path.relative_to(data_dir)))
     return found
 
 
@@ -269,11 +218,8 @@ class Outside(BaseModel):
 
     @property
     def words(self) -> str:
-        """For people."""
         return {
-            "rewritten": f"rewritten without {counted(self.rows, 'row')}"
-            if self.rows
-            else "rewritten without their words",
+            "rewritten": f"rewritten without {counted(self.rows, 'row') if self.rows else 'their words'}",
             "deleted": "deleted (the command that wrote it makes a new one)",
             "nothing of theirs": "holds nothing of theirs",
             "changed since": "somebody changed it since it was written: LOOK YOURSELF",
@@ -282,30 +228,22 @@ class Outside(BaseModel):
         }[self.done]
 
 
-def outside(data_dir: Path, person: Going, called: Sequence[str], *, dry: bool) -> list[Outside]:
+def outside(data_dir: Path, person: ErasurePlan, called: Sequence[str], *, dry: bool) -> list[Outside]:
     """Every file that was written of the worker's tasks, and what became of it; ``dry``: what would."""
     concerned = [file for file in written_files(data_dir) if set(file.tasks) & set(person.tasks)]
-    return [_one(data_dir, file, person, called, dry) for file in concerned]
+    return [_outside(data_dir, file, person, called, dry) for file in concerned]
 
 
-def _one(data_dir: Path, file: WrittenFile, person: Going, called: Sequence[str], dry: bool) -> Outside:
-    path = Path(file.path)
-    if file.kind in ("release", "aggregate"):
-        return Outside(path=file.path, done="stays")
-    if not path.is_file():
-        return Outside(path=file.path, done="not there")
-    if not file.is_unchanged:
-        return Outside(path=file.path, done="changed since")
-    if file.kind == "report":
+def _outside(data_dir: Path, file: WrittenFile, person: ErasurePlan, called: Sequence[str], dry: bool) -> Outside:
+    path, stays = Path(file.path), file.kind in ("release", "aggregate")
+    if stays or not path.is_file() or not file.is_unchanged:
+        return Outside(path=file.path, done="stays" if stays else "changed since" if path.is_file() else "not there")
+    is_code, plain = file.kind == "links" and path.suffix != ".csv", _plain(path.stem)
+    if file.kind == "report" or (is_code and any(_plain(name) in plain for name in called)):
         if not dry:
             path.unlink()
-            if not any(path.parent.iterdir()):
+            if file.kind == "report" and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-            note_deleted(data_dir, file)
-        return Outside(path=file.path, done="deleted")
-    if file.kind == "links" and path.suffix != ".csv" and any(_plain(name) in _plain(path.stem) for name in called):
-        if not dry:
-            path.unlink()
             note_deleted(data_dir, file)
         return Outside(path=file.path, done="deleted")
     new, rows = _without(path, person, called)
@@ -318,11 +256,10 @@ def _one(data_dir: Path, file: WrittenFile, person: Going, called: Sequence[str]
 
 
 def _plain(text: str) -> str:
-    """As files are named after people."""
     return "".join(filter(str.isalnum, text.lower()))
 
 
-def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | None, int]:
+def _without(path: Path, person: ErasurePlan, called: Sequence[str]) -> tuple[str | None, int]:
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     elif path.suffix == ".csv":
@@ -331,13 +268,8 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
     else:
         return None, 0
     mine = {person.pseudonym, person.name, *called}
-    staying = [
-        row
-        for row in rows
-        if not any(
-            isinstance(cell, str) and cell in mine for cell in map(row.get, ("worker_id", "worker", "name", "email"))
-        )
-    ]
+    naming = ("worker_id", "worker", "name", "email")
+    staying = [row for row in rows if not mine & {row[name] for name in naming if isinstance(row.get(name), str)}]
     clean = [_cleaned(row, person) for row in staying]
     if clean == rows:
         return None, 0
@@ -349,12 +281,10 @@ def _without(path: Path, person: Going, called: Sequence[str]) -> tuple[str | No
     return text.getvalue(), len(rows) - len(staying)
 
 
-def _cleaned(row: Mapping[str, Any], person: Going) -> dict[str, Any]:
+def _cleaned(row: Mapping[str, Any], person: ErasurePlan) -> dict[str, Any]:
     ids = {name for name in person.dialogues if name}
     told = " ".join(str(row.get(column) or "") for column in ("dialogue_id", "dialogues", "dialogue_a", "dialogue_b"))
     judged = any(name in told for name in ids)
-    return {name: "" if judged and name in WORDS else _unnamed(cell, person.pseudonym) for name, cell in row.items()}
-
-
-def _unnamed(cell: Any, pseudonym: str) -> Any:
-    return cell.replace(pseudonym, FORGOTTEN) if isinstance(cell, str) else cell
+    named = {name: cell for name, cell in row.items() if isinstance(cell, str)}
+    clean = {name: cell.replace(person.pseudonym, FORGOTTEN) for name, cell in named.items()}
+    return {**row, **clean, **{name: "" for name in row if judged and name in WORDS}}

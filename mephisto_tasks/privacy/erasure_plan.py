@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mephisto_tasks.crowds.base import Forgotten
+from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage.locks import study_folder
@@ -19,13 +19,11 @@ from mephisto_tasks.storage.results import check_task, query, rows_of, task_name
 from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, names_of, seconds
 
-RUNS = Path("data") / "runs" / "NO_PROJECT"
-"""Of a data directory."""
-SHORTEST = 4
-"""Letters of a name that is looked for in files: a shorter one, such as “w1”, may mean anything."""
+RUNS = Path("data") / "runs" / "NO_PROJECT"  # of a data directory
+SHORTEST = 4  # letters of a name that is looked for in files: a shorter one, such as “w1”, may mean anything
 
 
-class Part(BaseModel):
+class WorkerPart(BaseModel):
     """A worker's part in a unit, or (``unit_id`` empty) in a practice; ``folder``: of its files, in the data directory."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,14 +34,8 @@ class Part(BaseModel):
     folder: str
 
 
-class Going(BaseModel):
-    """A worker who is forgotten: altogether, or (``everywhere`` False) what they did in ``tasks``.
-
-    ``stands_for``: what stands in the ledger in place of the pseudonym; drawn by lot, so that no key leads back from it.
-    ``dialogues``: ids of those that the worker held, which others may have judged. ``blocks``: qualifications that keep
-    the worker out. ``outside_ids``: of their participations at the crowd's site (submissions, assignments), by which it
-    finds the person. ``last_seen``: seconds since the epoch. ``asked``: the one task that was asked for; None: all.
-    """
+class ErasurePlan(BaseModel):
+    """A worker who is forgotten: altogether, or (``everywhere`` False) what they did in ``tasks``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,40 +45,32 @@ class Going(BaseModel):
     provider: str
     everywhere: bool
     tasks: list[str]
-    parts: list[Part]
-    dialogues: list[str]
-    blocks: list[str]
-    outside_ids: list[str] = []
-    last_seen: float
-    asked: str | None = None
+    parts: list[WorkerPart]
+    dialogues: list[str]  # ids of those that the worker held, which others may have judged
+    blocks: list[str]  # qualifications that keep the worker out
+    outside_ids: list[str] = []  # of their participations at the crowd's site, by which it finds the person
+    last_seen: float  # seconds since the epoch
+    asked: str | None = None  # the one task that was asked for; None: all
     stands_for: str = Field(default_factory=lambda: f"forgotten-{secrets.token_hex(6)}")
 
     @property
-    def units(self) -> list[Part]:
+    def units(self) -> list[WorkerPart]:
         return [part for part in self.parts if part.unit_id]
 
     @property
     def forgotten(self) -> Forgotten:
-        """For crowds' own stores."""
         agents = [part.agent_id for part in self.units]
         return Forgotten(self.worker_id, self.name, self.tasks, agents, self.everywhere)
 
     @property
-    def practices(self) -> list[Part]:
+    def practices(self) -> list[WorkerPart]:
         return [part for part in self.parts if not part.unit_id]
 
-    def and_since(self, newer: Going) -> Going:
+    def and_since(self, newer: ErasurePlan) -> ErasurePlan:
         """This, and what is found now: of what was deleted already only this knows."""
-        return newer.model_copy(
-            update={
-                "tasks": list(dict.fromkeys([*self.tasks, *newer.tasks])),
-                "parts": list(dict.fromkeys([*self.parts, *newer.parts])),
-                "dialogues": list(dict.fromkeys([*self.dialogues, *newer.dialogues])),
-                "outside_ids": list(dict.fromkeys([*self.outside_ids, *newer.outside_ids])),
-                "blocks": self.blocks,
-                "stands_for": self.stands_for,
-            }
-        )
+        lists = ("tasks", "parts", "dialogues", "outside_ids")
+        both = {name: list(dict.fromkeys([*getattr(self, name), *getattr(newer, name)])) for name in lists}
+        return newer.model_copy(update={**both, "blocks": self.blocks, "stands_for": self.stands_for})
 
     @property
     def forms(self) -> list[str]:
@@ -115,27 +99,37 @@ class Places:
     """What a data directory holds of workers, read once for all of them."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir
-        self.tasks = task_names(data_dir)
+        self.data_dir, tasks = data_dir, task_names(data_dir)
         self._files = {
             task: [file.read_bytes() for file in study_folder(data_dir, task).rglob("*") if file.is_file()]
-            for task in self.tasks
+            for task in tasks
         }
-        named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in self.tasks}
+        named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in tasks}
         self._blocking = {str(name) for name in named if name}
 
-    def going(self, known: KnownWorker, task_name: str | None) -> Going | None:
+    def going(self, known: KnownWorker, task_name: str | None) -> ErasurePlan | None:
         """What a worker did, as it would be forgotten; None: nothing in this task."""
         parts = list(self._parts(known))
-        tasks = list(dict.fromkeys([*(part.task_name for part, _ in parts), *self._naming(known)]))
+        marks = [form.encode() for form in (known.pseudonym, known.name) if len(form) >= SHORTEST]
+        naming = [task for task, held in self._files.items() if any(mark in file for file in held for mark in marks)]
+        tasks = list(dict.fromkeys([*(part.task_name for part, _ in parts), *naming]))
         if task_name is not None and task_name not in tasks:
             return None
         everywhere = task_name is None or tasks == [task_name]
         wanted = tasks if task_name is None else [task_name]
         here = [(part, at) for part, at in parts if part.task_name in wanted]
-        events = {part: _events(self.data_dir / part.folder) for part, _ in here}
-        times = [float(event["at"]) for of_part in events.values() for event in of_part if "at" in event]
-        return Going(
+        events = [event for part, _ in here for event in _events(self.data_dir / part.folder)]
+        times = [float(event["at"]) for event in events if "at" in event]
+        agents = [part.agent_id for part, _ in here if part.unit_id]
+        person = Forgotten(known.worker_id, known.name, wanted, agents)
+        of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
+        sql = "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id"
+        ledgers = [study_folder(self.data_dir, task) / LEDGER for task in wanted]
+        paid = [row for ledger in ledgers for row in rows_of(ledger, "payments", sql, [known.pseudonym])]
+        granted = query(self.data_dir, _GRANTED, [known.worker_id]) if everywhere else []
+        held = {str(row[0]) for row in granted}
+        ids = [*of_crowds, *(str(value) for row in paid for value in row)]
+        return ErasurePlan(
             worker_id=known.worker_id,
             name=known.name,
             pseudonym=known.pseudonym,
@@ -143,51 +137,24 @@ class Places:
             everywhere=everywhere,
             tasks=wanted,
             parts=[part for part, _ in here],
-            dialogues=[
-                str(event.get("dialogue_id"))
-                for part in events.values()
-                for event in part
-                if event["event"] == "started"
-            ],
-            blocks=self._blocks(known) if everywhere else [],
-            outside_ids=self._outside_ids(known, wanted, [part.agent_id for part, _ in here if part.unit_id]),
+            dialogues=[str(event.get("dialogue_id")) for event in events if event["event"] == "started"],
+            blocks=sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE)),
+            outside_ids=list(dict.fromkeys(one for one in ids if one)),
             # The database may be younger than what it holds, where it was imported.
             last_seen=max(times or [at for _, at in here] or [known.since]),
             asked=task_name,
         )
 
-    def _parts(self, known: KnownWorker) -> Iterator[tuple[Part, float]]:
+    def _parts(self, known: KnownWorker) -> Iterator[tuple[WorkerPart, float]]:
         for agent, unit, task, run, assignment, at in query(self.data_dir, _UNITS, [known.worker_id]):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
-            yield Part(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder), seconds(str(at))
+            yield (
+                WorkerPart(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder),
+                seconds(str(at)),
+            )
         for agent, task, run, at in query(self.data_dir, _PRACTICES, [known.worker_id]):
             folder = str(RUNS / str(run) / "onboarding" / f"onboarding_{agent}")
-            yield Part(agent_id=str(agent), unit_id="", task_name=str(task), folder=folder), seconds(str(at))
-
-    def _naming(self, known: KnownWorker) -> list[str]:
-        """Tasks whose own files name a worker who may never have begun: who agreed, was turned away, or invited."""
-        marks = [form.encode() for form in (known.pseudonym, known.name) if len(form) >= SHORTEST]
-        return [task for task, files in self._files.items() if any(mark in file for file in files for mark in marks)]
-
-    def _outside_ids(self, known: KnownWorker, tasks: Collection[str], agents: Collection[str]) -> list[str]:
-        person = Forgotten(known.worker_id, known.name, list(tasks), list(agents))
-        of_crowds = [name for crowd in crowds() for name in crowd.outside_ids(self.data_dir, person)]
-        paid = [
-            row
-            for task in tasks
-            for row in rows_of(
-                study_folder(self.data_dir, task) / LEDGER,
-                "payments",
-                "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id",
-                [known.pseudonym],
-            )
-        ]
-        ids = [*of_crowds, *(str(value) for row in paid for value in row)]
-        return list(dict.fromkeys(one for one in ids if one))
-
-    def _blocks(self, known: KnownWorker) -> list[str]:
-        held = {str(row[0]) for row in query(self.data_dir, _GRANTED, [known.worker_id])}
-        return sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE))
+            yield WorkerPart(agent_id=str(agent), unit_id="", task_name=str(task), folder=folder), seconds(str(at))
 
 
 def _events(folder: Path) -> list[dict[str, Any]]:
@@ -199,12 +166,8 @@ def _events(folder: Path) -> list[dict[str, Any]]:
         return []
 
 
-def all_going(data_dir: Path, workers: Collection[KnownWorker], task_name: str | None) -> list[Going]:
-    """Those of ``workers`` of whom there is something to forget.
-
-    Raises:
-        ResultsError: there is no database, or no such task.
-    """
+def all_going(data_dir: Path, workers: Collection[KnownWorker], task_name: str | None) -> list[ErasurePlan]:
+    """Those of ``workers`` of whom there is something to forget. Raises ResultsError."""
     if task_name is not None:
         check_task(data_dir, task_name)
     places = Places(data_dir)
@@ -212,7 +175,7 @@ def all_going(data_dir: Path, workers: Collection[KnownWorker], task_name: str |
     return [person for person in everybody if person is not None]
 
 
-def as_they_are_now(data_dir: Path, people: Collection[Going]) -> list[Going]:
+def as_they_are_now(data_dir: Path, people: Collection[ErasurePlan]) -> list[ErasurePlan]:
     """The same people, with what they did since they were looked at: a launch may have come, and gone, meanwhile."""
     if not people:
         return []

@@ -1,33 +1,207 @@
-"""Stored answers → a folder that may be published, and a list of what was found in texts, which may not.
-
-Whether everybody whose answers are released agreed to that, by the consent texts of the studies.
-"""
+"""Stored answers → a folder that may be published (if everybody agreed), with its data card; and what was in texts."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader
+from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.crowds.registry import crowds
-from mephisto_tasks.privacy.anonymize import Anonymizer, Cleaner, Coarse, Review
-from mephisto_tasks.privacy.data_card import JSON_FILE, PAGE, SUMS, Card, card_of, write_card
+from mephisto_tasks.privacy.anonymize import Anonymizer, Cleaner, Coarse
 from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
-from parlai_humaneval._util.csv_cells import write_rows
+from parlai_humaneval import __version__
 from parlai_humaneval._util.files import write_private
+from parlai_humaneval._util.text import write_rows
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.files import check_free, write_tables
+from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TABLES, TableName
+from parlai_humaneval.techniques.registry import UnknownTechnique, technique
+
+JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
+TEMPLATES = str(Path(__file__).parent / "templates")
+LICENCE = "none was named (--license), so that nobody may use these data"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TechniqueCard(_Part):
+    name: str
+    title: str
+    source: str
+
+
+class ModelCard(_Part):
+    """``settings``: of its replies, as stored with the answers; empty where they are not."""
+
+    name: str
+    settings: dict[str, Any]
+
+
+class ConsentCard(_Part):
+    """``people``: so many of the release agreed to this text."""
+
+    people: int
+    text: Consent
+
+
+class Column(_Part):
+    name: str
+    data_type: str
+    description: str
+
+
+class File(_Part):
+    """``rows``: of a table, with its columns."""
+
+    name: str
+    sha256: str
+    rows: int | None = None
+    description: str = ""
+    columns: list[Column] = []
+
+
+class Card(_Part):
+    name: str
+    license: str
+    made_with: str = f"parlai-humaneval {__version__}"
+    techniques: list[TechniqueCard]
+    questions: list[str]
+    statements: list[str]
+    models: list[ModelCard]
+    settings: list[dict[str, Any]]
+    counts: dict[str, int]
+    left_out: list[str]
+    consent: list[ConsentCard]
+    consent_elsewhere: str
+    anonymised: list[str]
+    marks: dict[str, int]
+    files: list[File] = []
+
+
+def anonymised(coarse: Coarse) -> list[str]:
+    to_the = "to the day" if coarse == "day" else "to the week"
+    return [
+        "Names of workers, dialogues, judgements, items, units and replies were drawn by lot for this release, the same in "
+        "all its tables; which stands for whom was never written down.",
+        f"Dates count from the first day of the study, which is called 2000-01-01, {to_the}; there is no time of day.",
+        "Times that raters took are whole seconds, and at least one; times that models took are tenths of a second.",
+        "Seeds, and numbers of units and assignments, were left out. Rows stand in an order that tells nothing.",
+        "In all texts e-mail addresses, telephone numbers, accounts, worker ids, and names of workers and of who was "
+        "invited were replaced by marks such as [e-mail]. Other names cannot be found by a program: somebody has to have "
+        "read the texts.",
+    ]
+
+
+def card_of(
+    tables: Tables,
+    *,
+    tasks: Sequence[str],
+    people: int,
+    coarse: Coarse,
+    marks: Mapping[str, int],
+    left_out: Sequence[str],
+    consent: Sequence[tuple[Consent, int]],
+    consent_elsewhere: str,
+    licence: str,
+) -> Card:
+    """The card of tables that were made anonymous. ``people``: who rated, and whose dialogues were judged."""
+    frames = {name: getattr(tables, name) for name in get_args(TableName)}
+    return Card(
+        name=", ".join(tasks),
+        license=licence.strip() or LICENCE,
+        techniques=[_technique(name) for name in _distinct(frames, "technique")],
+        questions=_distinct(frames, "question"),
+        statements=_distinct(frames, "statement"),
+        models=_models(frames),
+        settings=[json.loads(text) for text in _distinct(frames, "settings")],
+        counts={
+            "people": people,
+            "dialogues": len(frames["dialogues"]),
+            "judgements": len(frames["judgements"]),
+            "comparisons": len(frames["comparisons"]),
+            "ratings": len(frames["ratings"]),
+        },
+        left_out=list(left_out),
+        consent=[ConsentCard(people=number, text=text) for text, number in consent],
+        consent_elsewhere=consent_elsewhere,
+        anonymised=anonymised(coarse),
+        marks=dict(marks),
+    )
+
+
+def _distinct(frames: Mapping[str, pd.DataFrame], column: str) -> list[str]:
+    values = [frame[column].dropna() for frame in frames.values() if column in frame and len(frame)]
+    return [str(value) for value in pd.concat(values).drop_duplicates().sort_values()] if values else []
+
+
+def _technique(name: str) -> TechniqueCard:
+    try:
+        entry = technique(name)
+    except UnknownTechnique:
+        return TechniqueCard(name=name, title=name, source="")
+    return TechniqueCard(name=name, title=entry.title, source=entry.source)
+
+
+def _models(frames: Mapping[str, pd.DataFrame]) -> list[ModelCard]:
+    """The models with their settings; of those of finished dialogues that were judged only the names are known."""
+    known: dict[str, ModelCard] = {}
+    for text in _distinct(frames, "model_settings"):
+        for settings in json.loads(text):
+            known.setdefault(json.dumps(settings, sort_keys=True), ModelCard(name=settings["name"], settings=settings))
+    with_settings = {model.name for model in known.values()}
+    names = {name for column in ("model", "model_a", "model_b") for name in _distinct(frames, column)}
+    others = [ModelCard(name=name, settings={}) for name in names - with_settings]
+    return sorted([*known.values(), *others], key=lambda model: model.name)
+
+
+def _file(path: Path, tables: Tables) -> File:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    name = next((name for name in get_args(TableName) if name == path.stem), None)
+    if name is None:
+        return File(name=path.name, sha256=digest)
+    columns = [Column(name=one.name, data_type=one.kind, description=one.description) for one in TABLES[name]]
+    rows = len(getattr(tables, name))
+    return File(name=path.name, sha256=digest, rows=rows, description=TABLE_DESCRIPTIONS[name], columns=columns)
+
+
+def in_markdown(card: Card) -> str:
+    templates = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True)
+    template, to_json = templates.get_template("data_card.md.j2"), partial(json.dumps, ensure_ascii=False)
+    text: str = template.render(card=card, json=to_json)
+    return text
+
+
+def write_card(card: Card, folder: Path, tables: Tables) -> list[Path]:
+    """The card as JSON and as a page, and the checksums of all files as ``sha256sum --check`` reads them."""
+    about_files = [_file(path, tables) for path in sorted(folder.iterdir()) if path.is_file()]
+    full = card.model_copy(update={"files": about_files})
+    as_json, page, sums = folder / JSON_FILE, folder / PAGE, folder / SUMS
+    as_json.write_text(full.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    page.write_text(in_markdown(full), encoding="utf-8")
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != SUMS]
+    digests = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files]
+    sums.write_text("\n".join(digests) + "\n", encoding="utf-8")
+    return [as_json, page, sums]
 
 
 class ReleaseError(ResultsError):
@@ -35,7 +209,7 @@ class ReleaseError(ResultsError):
 
 
 @dataclass(frozen=True)
-class Agreed:
+class ReleaseConsent:
     """``texts``: those that people agreed to, and how many did. ``uncovered``: pseudonyms of who agreed to no release."""
 
     texts: list[tuple[Consent, int]]
@@ -54,7 +228,7 @@ def people_of(records: Sequence[Rated]) -> set[str]:
     return {record.worker for record in records if not record.simulated} | judged
 
 
-def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> Agreed:
+def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> ReleaseConsent:
     """What each of these people agreed to: in one of the tasks, or, whose dialogues were judged there, in another."""
     agreed_to: dict[str, set[str]] = defaultdict(set)
     texts: dict[str, Consent] = {}
@@ -70,20 +244,13 @@ def agreed(data_dir: Path, tasks: Collection[str], people: Collection[str]) -> A
                 texts[digest] = text
             if text.covers_release:
                 covered.add(worker)
-    return Agreed([(text, len(agreed_to[digest])) for digest, text in texts.items()], sorted(set(people) - covered))
+    return ReleaseConsent(
+        [(text, len(agreed_to[digest])) for digest, text in texts.items()], sorted(set(people) - covered)
+    )
 
 
-def check_covered(found: Agreed, people: Collection[str], without_text: str) -> None:
-    """Nothing is released that somebody did not agree to.
-
-    Args:
-        found: what they agreed to.
-        people: all of them.
-        without_text: why it may be released although no text is stored here; empty: nobody says so.
-
-    Raises:
-        ReleaseError: the message says what to do.
-    """
+def check_covered(found: ReleaseConsent, people: Collection[str], without_text: str) -> None:
+    """Nothing is released that somebody did not agree to, unless ``without_text`` says why. Raises ReleaseError."""
     if not found.uncovered or (not found.texts and without_text.strip()):
         return
     if not found.texts:
@@ -112,10 +279,7 @@ LOG_LEFT_OUT = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """``only_who_agreed``: whoever did not agree to a release is left out. ``without_text``: why no consent text is here.
-
-    ``regions``: countries whose telephone numbers are found without +, by ISO codes.
-    """
+    """``without_text``: why no consent text is here; ``regions``: ISO codes whose telephone numbers are found without +."""
 
     tasks: Sequence[str]
     folder: Path
@@ -139,14 +303,13 @@ class Released:
 
 
 def release(data_dir: Path, wanted: Wanted) -> Released:
-    """Write a release; all of it, or nothing.
-
-    Raises:
-        ReleaseError: somebody did not agree to it.
-        ResultsError: no such task, or answers that cannot be read.
-        TableError: the folder is not free.
-    """
-    _check_free(wanted)
+    """Write a release; all of it, or nothing. Raises ReleaseError, ResultsError, TableError."""
+    check_free(wanted.folder, force=wanted.force)
+    if wanted.folder in wanted.review.resolve().parents:
+        what = f"{wanted.review} would be part of the release: it holds what must not be published"
+        raise TableError(what, try_="name another")
+    if wanted.review.exists() and not wanted.force:
+        raise TableError(f"{wanted.review} is there already", try_="--force replaces it, --review names another file")
     for task in wanted.tasks:
         check_task(data_dir, task)
     records = [record for task in wanted.tasks for record in read_records(data_dir, task)]
@@ -156,9 +319,8 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     if wanted.only_who_agreed:
         kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
         if gone := len(records) - len(kept):
-            left_out.append(
-                f"{counted(gone, 'record')} with words or answers of people who did not agree to a release."
-            )
+            many = counted(gone, "record")
+            left_out.append(f"{many} with words or answers of people who did not agree to a release.")
         records = kept
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
@@ -184,41 +346,20 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".writing-") as draft:
         written = [*write_tables(clean, Path(draft), wanted.file_format), *write_card(card, Path(draft), clean)]
         wanted.folder.mkdir(exist_ok=True)
-        for path in _ours(wanted.folder):
-            path.unlink()
+        ours = {JSON_FILE, PAGE, SUMS, "README.md"}
+        for path in list(wanted.folder.iterdir()):
+            if path.is_file() and (path.name in ours or path.suffix in (".csv", ".jsonl")):
+                path.unlink()
         for path in written:
             os.replace(path, wanted.folder / path.name)
     if anonymizer.reviews:
-        write_private(wanted.review, _listed(anonymizer.reviews).encode())
+        text = io.StringIO(newline="")
+        rows = (
+            (found.mark, found.text, review.table, review.column, review.row, found.before, found.after)
+            for review in anonymizer.reviews
+            for found in [review.found]
+        )
+        write_rows(text, ("mark", "found", "table", "column", "row", "before", "after"), rows)
+        write_private(wanted.review, text.getvalue().encode())
     files = [wanted.folder / path.name for path in written]
     return Released(card, files, wanted.review if anonymizer.reviews else None)
-
-
-def _check_free(wanted: Wanted) -> None:
-    check_free(wanted.folder, force=wanted.force)
-    if wanted.folder in wanted.review.resolve().parents:
-        raise TableError(
-            f"{wanted.review} would be part of the release: it holds what must not be published", try_="name another"
-        )
-    if wanted.review.exists() and not wanted.force:
-        raise TableError(f"{wanted.review} is there already", try_="--force replaces it, --review names another file")
-
-
-def _ours(folder: Path) -> list[Path]:
-    names = {JSON_FILE, PAGE, SUMS, "README.md"}
-    return [
-        path
-        for path in folder.iterdir()
-        if path.is_file() and (path.name in names or path.suffix in (".csv", ".jsonl"))
-    ]
-
-
-def _listed(reviews: Sequence[Review]) -> str:
-    text = io.StringIO(newline="")
-    rows = (
-        (found.mark, found.text, review.table, review.column, review.row, found.before, found.after)
-        for review in reviews
-        for found in [review.found]
-    )
-    write_rows(text, ("mark", "found", "table", "column", "row", "before", "after"), rows)
-    return text.getvalue()

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.agents import Agent, Connection
-from mephisto_tasks.server.hosts import Hosts
-from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
+from mephisto_tasks.server.hosts import ONLY_HERE, Hosts, PagePolicy
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
@@ -34,8 +33,7 @@ from mephisto_tasks.server.security import (
     new_token,
     security_headers,
 )
-from mephisto_tasks.server.side_door import SideDoor
-from mephisto_tasks.server.static import StaticFiles, plain_page
+from mephisto_tasks.server.static import SideDoor, StaticFiles, plain_page
 from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.i18n.translate import phrase, speaking, t
 
@@ -43,10 +41,8 @@ logger = logging.getLogger(__name__)
 
 _PING_S = 25.0
 _LONGEST_PAUSE_S = 5.0
-_ALIVE_S = 20.0
-"""How long a websocket may be open before it says for whom it speaks."""
-_FLOOD_S = 0.5
-"""How long a connection on which too much came is read until it is closed."""
+_ALIVE_S = 20.0  # How long a websocket may be open before it says for whom it speaks
+_FLOOD_S = 0.5  # How long a connection on which too much came is read until it is closed
 _HARD_LIMIT = 4 * p.MAX_BODY
 """aiohttp cuts the line here without a word; between ``MAX_BODY`` and this a page is told why."""
 
@@ -63,12 +59,10 @@ NEVER_ALIVE = "This connection does not say for whom it speaks; it is closed."
 NOT_TEXT = "Only text messages are taken here; files are not."
 
 
+@dataclass(eq=False, repr=False)
 class PageSockets:
-    """The websocket endpoint: what a page says there is checked and handed to the router."""
-
-    def __init__(self, router: Router) -> None:
-        self._router = router
-        self._all = RateLimit(ALL_ANSWERS_PER_SECOND, ALL_ANSWERS_BURST)
+    _router: Router
+    _all: RateLimit = field(default_factory=lambda: RateLimit(ALL_ANSWERS_PER_SECOND, ALL_ANSWERS_BURST))
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=_PING_S, max_msg_size=_HARD_LIMIT)
@@ -102,7 +96,7 @@ class PageSockets:
     def _take(self, connection: Connection, text: str) -> float:
         if len(text) > p.MAX_BODY or len(text.encode("utf-8", "surrogatepass")) > p.MAX_BODY:
             self._refuse(connection, TOO_LONG, WSCloseCode.MESSAGE_TOO_BIG)
-        elif not self._limit(connection).allows():
+        elif not (self._agent_of(connection) or connection).limit.allows():
             connection.error(TOO_FAST)
             connection.close(WSCloseCode.POLICY_VIOLATION, within_s=_FLOOD_S)
         else:
@@ -124,10 +118,6 @@ class PageSockets:
         own, of_all = agent.answer_limit.wait_s(cost), self._all.wait_s(cost)
         return min(_LONGEST_PAUSE_S, max(own, of_all if agent.answer_limit.is_low else 0.0))
 
-    def _limit(self, connection: Connection) -> RateLimit:
-        agent = self._agent_of(connection)
-        return connection.limit if agent is None else agent.limit
-
     def _agent_of(self, connection: Connection) -> Agent | None:
         return None if connection.agent_id is None else self._router.agents.find(connection.agent_id)
 
@@ -147,7 +137,11 @@ class PageSockets:
         elif packet.packet_type == p.ACK:
             agent.outbox.confirm(packet.last_seq())
         elif packet.packet_type == p.MEPHISTO_BOUND:
-            self._answer(agent, packet)
+            p.validated(p.AnswerEnvelope, packet.data)
+            if agent.over:
+                raise p.BadPacket("This task has been handed in; nothing can be changed any more.")
+            agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
+            self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
         elif packet.packet_type == p.LOG_ERROR:
             if not self._router.log_error(agent, packet.data):
                 raise p.BadPacket(TOO_MANY_ERRORS)
@@ -164,13 +158,6 @@ class PageSockets:
             connection.page_id = packet.page_id()
             self._router.attach(connection, agent, packet.last_seq())
 
-    def _answer(self, agent: Agent, packet: p.PagePacket) -> None:
-        p.check_answer(packet.data)
-        if agent.over:
-            raise p.BadPacket("This task has been handed in; nothing can be changed any more.")
-        agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
-        self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
-
     @staticmethod
     def _refuse(
         connection: Connection, sentence: str, code: WSCloseCode, *, fatal: bool = False, reason: str | None = None
@@ -180,8 +167,7 @@ class PageSockets:
 
 
 _COMPRESS_FROM = 1024
-_BODY_S = 20.0
-"""How long the body of one request may take."""
+_BODY_S = 20.0  # How long the body of one request may take
 
 SENTENCES = {
     405: phrase("This address does not take that kind of request."),
@@ -200,43 +186,33 @@ SILENT = phrase("The study's server did not answer in time. Please try again in 
 NOT_OPEN = phrase("This task is not open here any more. Please reload the page.")
 NOT_OF_PAGE = phrase("This page may not speak for that task. Please reload the page.")
 
-Guard = Callable[[Handler], Handler]
-"""What lets some requests through to a handler, and answers the others itself."""
-FreshIds = Callable[[], dict[str, str]]
-"""Makes the parameters of an address for a rater whom nobody else names."""
+Guard = Callable[[Handler], Handler]  # What lets some requests through to a handler, and answers the others itself
+FreshIds = Callable[[], dict[str, str]]  # Makes the parameters of an address for a rater whom nobody else names
 
 
-def create_app(
-    router: Router,
-    static_dir: Path,
-    page: PagePolicy = ONLY_HERE,
-    side_door: SideDoor | None = None,
-    visitors: Visitors | None = None,
-    frame_sites: Sequence[str] = (),
-    guard: Guard | None = None,
-    site_calls: Mapping[str, Handler] | None = None,
-    hosts: Hosts | None = None,
-    fresh_ids: FreshIds | None = None,
-    secure: bool = False,
-    languages: Offered | None = None,
-) -> web.Application:
-    """The application that serves ``static_dir`` and routes for ``router``.
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """How the pages of a launch are served: what its crowd and its settings say."""
 
-    ``page`` and ``frame_sites`` say who may show the page in a frame (see :func:`security_headers`).
-    ``side_door``: the same page for other people, with a router of its own, at a secret address. ``visitors``: who may
-    send how much; by default no proxy is trusted. ``guard``: of the raters' pages. ``site_calls``: path → what answers a
-    crowd's own calls (POST). ``hosts``: the names that it is asked
-    for under; by default this machine's own. ``fresh_ids``: for those who press Start without any. ``secure``: the study
-    is reached by https only. ``languages``: in which sentences are answered; by default English.
-    """
-    visitors = visitors or Visitors()
-    middlewares = [_speaking(languages or Offered()), _errors_as_json, _known_only(hosts or Hosts())]
-    app = web.Application(
-        client_max_size=p.MAX_REQUEST,
-        middlewares=middlewares,
-    )
+    page: PagePolicy = ONLY_HERE
+    frame_sites: Sequence[str] = ()  # other sites that may show the page
+    side_door: SideDoor | None = None  # the page for other people, at a secret address
+    visitors: Visitors = field(default_factory=Visitors)  # who may send how much
+    guard: Guard | None = None
+    site_calls: Mapping[str, Handler] = field(default_factory=dict)  # path → what answers a crowd's own calls (POST)
+    hosts: Hosts = field(default_factory=Hosts)
+    fresh_ids: FreshIds | None = None  # for those who press Start without any
+    secure: bool = False  # it is reached by https only
+    languages: Offered = field(default_factory=Offered)  # of answers
 
-    headers = security_headers(page, frame_sites)
+
+def create_app(router: Router, static_dir: Path, serving: Serving | None = None) -> web.Application:
+    serving = serving or Serving()
+    visitors, side_door = serving.visitors, serving.side_door
+    middlewares = [_speaking(serving.languages), _errors_as_json, _known_only(serving.hosts)]
+    app = web.Application(client_max_size=p.MAX_REQUEST, middlewares=middlewares)
+
+    headers = security_headers(serving.page, serving.frame_sites)
 
     async def add(_: web.Request, response: web.StreamResponse) -> None:
         for name, value in headers.items():
@@ -247,13 +223,12 @@ def create_app(
     routers = [router]
     if side_door is not None:
         routers.append(side_door.router)
-        _Routes(side_door.router, StaticFiles(static_dir, side_door.files), visitors, side_door.guarded).add_to(
-            app, side_door.path
-        )
+        files = StaticFiles(static_dir, side_door.files)
+        _Routes(side_door.router, files, visitors, side_door.guarded).add_to(app, side_door.path)
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
-    browsers = Browsers(framed=bool(page.frame_ancestors or frame_sites), secure=secure)
-    app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in (site_calls or {}).items()])
-    _Routes(router, StaticFiles(static_dir), visitors, guard, browsers, fresh_ids).add_to(app)
+    browsers = Browsers(framed=bool(serving.page.frame_ancestors or serving.frame_sites), secure=serving.secure)
+    app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in serving.site_calls.items()])
+    _Routes(router, StaticFiles(static_dir), visitors, serving.guard, browsers, serving.fresh_ids).add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -345,10 +320,7 @@ async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
 
 @dataclass
 class _Routes:
-    """The handlers, each a few lines: check, hand to the router, answer.
-
-    ``browsers``: knows them again; None: the page alone says who it is.
-    """
+    """The handlers: check, hand to the router, answer. ``browsers`` None: the page alone says who it is."""
 
     router: Router
     files: StaticFiles
@@ -361,7 +333,6 @@ class _Routes:
         self._sockets = PageSockets(self.router)
 
     def add_to(self, app: web.Application, below: str = "") -> None:
-        """Each route, below a path; behind the guard, where there is one."""
         posts: dict[str, Handler] = {
             "/request_agent": self.request_agent,
             "/submit_onboarding": self.submit_onboarding,

@@ -1,45 +1,36 @@
-"""Under which names a launch answers, and which sites' pages may speak to it.
-
-A name of somebody else that leads to this machine (DNS rebinding) would make a stranger's page one of ours; a page of
-another site could open our websocket from a rater's browser. An address in figures is nobody's name: it is always answered.
-
-Where a launch can be reached, and from where.
-"""
+"""Under which names a launch answers, which sites' pages may speak to it, and where it can be reached. A stranger's
+name that leads here (DNS rebinding), or a page in a rater's browser, could pose as ours; one in figures is no name."""
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from aiohttp import hdrs, web
-
 from parlai_humaneval._util.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 logger = logging.getLogger(__name__)
 
 SETTING = "public_names"
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*", re.ASCII)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-MOST_TOLD = 20
-"""So many names are written to the log, each once."""
+MOST_TOLD = 20  # So many names are written to the log, each once
 
-_NO_SITE = "null"
-"""The Origin of a page that is of no site: a file, or a frame that its site has locked in."""
+_NO_SITE = "null"  # The Origin of a page that is of no site: a file, or a frame that its site has locked in
 FORWARDED_HOST = "X-Forwarded-Host"
 
 
 def public_names(configured: Iterable[object]) -> list[str]:
-    """Names under which a launch is to answer, as ``study.example.org``; or addresses, where a proxy changes the Host.
-
-    Raises:
-        ValueError: naming the one that is none.
-    """
+    """Names (or addresses, where a proxy changes the Host) under which a launch is to answer. Raises ValueError."""
     names = []
     for given in configured:
         name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
@@ -54,11 +45,7 @@ def public_names(configured: Iterable[object]) -> list[str]:
 
 
 class Hosts:
-    """Knows the names of one launch.
-
-    ``names``: besides this machine's own; addresses among them are such as raters ask a proxy for. ``is_proxy``: whether a
-    request comes from a proxy that is trusted, which says in ``X-Forwarded-Host`` under which name it was asked.
-    """
+    """Knows the names of one launch besides this machine's; ``is_proxy``: who may say the name in ``X-Forwarded-Host``."""
 
     def __init__(
         self, names: Iterable[str] = (), is_proxy: Callable[[web.BaseRequest], bool] = lambda request: False
@@ -74,15 +61,14 @@ class Hosts:
         threading.Thread(target=lambda: self._own.add(socket.getfqdn().lower()), name="full-name", daemon=True).start()
 
     def refusal(self, request: web.BaseRequest) -> str | None:
-        """Why a request is not answered, a sentence; None: it is."""
-        hosts = [_split(host) for host in request.headers.getall(hdrs.HOST, [])]
+        hosts = [_split(host) for host in request.headers.getall("Host", [])]
         for name, _ in hosts:
             if not self._knows(name):
                 return self._tell(name, _WRONG_NAME)
         if self._is_proxy(request):
             forwarded = ",".join(request.headers.getall(FORWARDED_HOST, [])).split(",")
             hosts += [each for each in map(_split, forwarded) if self._knows(each[0])]
-        for origin in request.headers.getall(hdrs.ORIGIN, []):
+        for origin in request.headers.getall("Origin", []):
             if not self._is_ours(origin, hosts):
                 return self._tell(_host_of(origin), _WRONG_SITE)
         return None
@@ -136,14 +122,13 @@ def _host_of(origin: str) -> str:
 
 def _is_address(name: str) -> bool:
     try:
-        ipaddress.ip_address(name)
+        ip_address(name)
     except ValueError:
         return False
     return True
 
 
-_ELSEWHERE = ("192.0.2.1", 9)
-"""Of a net that exists in documents only: to ask for the way there sends nothing."""
+_ELSEWHERE = ("192.0.2.1", 9)  # Of a net that exists in documents only: to ask for the way there sends nothing
 
 
 def is_web_address(url: str) -> bool:
@@ -186,3 +171,15 @@ def _address_in_network() -> str:
         except OSError:
             return "127.0.0.1"
         return str(probe.getsockname()[0])
+
+
+@dataclass(frozen=True)
+class PagePolicy:
+    """How the page may stand on a crowd's site: who may frame it, get its forms, and see where raters come from."""
+
+    frame_ancestors: tuple[str, ...] = ()
+    form_targets: tuple[str, ...] = ()
+    referrer: str = "no-referrer"
+
+
+ONLY_HERE = PagePolicy()  # No other site may show the page

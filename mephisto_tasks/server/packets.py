@@ -8,8 +8,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-Packet = dict[str, Any]
-"""``{packet_type, subject_id, data, …timestamps, router_seq?}``; JSON values only."""
+Packet = dict[str, Any]  # ``{packet_type, subject_id, data, …timestamps, router_seq?}``; JSON values only.
 
 ALIVE = "alive"
 HEARTBEAT = "heartbeat"
@@ -27,16 +26,12 @@ UPDATE_STATUS = "update_status"
 REQUEST_STATUSES = "request_statuses"
 RETURN_STATUSES = "return_statuses"
 
-OPERATOR = "mephisto"
-"""``subject_id`` of what concerns no single agent."""
+OPERATOR = "mephisto"  # ``subject_id`` of what concerns no single agent
 
-MAX_BODY = 256 * 1024
-"""Most bytes of one websocket message."""
-MAX_REQUEST = 64 * 1024
-"""Most bytes of one HTTP body: a page sends who it is, and what it wants."""
+MAX_BODY = 256 * 1024  # Most bytes of one websocket message
+MAX_REQUEST = 64 * 1024  # Most bytes of one HTTP body: a page sends who it is, and what it wants
 
-MAX_SEQ = 2**53 - 1
-"""Greatest integer that a browser's number holds exactly."""
+MAX_SEQ = 2**53 - 1  # Greatest integer that a browser's number holds exactly
 
 
 class BadPacket(ValueError):
@@ -48,11 +43,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """One JSON object, in UTF-8. Refuses NaN, Infinity and halves of characters, which Python would read.
-
-    Raises:
-        BadPacket: not JSON, nested too deeply, not an object, or text that no file could hold.
-    """
+    """One JSON object, in UTF-8, without NaN, Infinity and halves of characters. Raises BadPacket."""
     try:
         text = text if isinstance(text, str) else text.decode()
         value = json.loads(text, parse_constant=_refuse_constant)
@@ -177,18 +168,14 @@ class PagePacket(_Body):
         return validated(_PageData, self.data)
 
 
-class _AnswerEnvelope(_Open):
+class AnswerEnvelope(_Open):
+    """All that is checked here of an answer; the world checks the rest."""
+
     # Mephisto keeps update ids in a set to drop repeats: anything but a string would break it.
     update_id: Annotated[str, Field(min_length=1, max_length=100)]
 
 
-def check_answer(data: dict[str, Any]) -> None:
-    """Raises :class:`BadPacket` unless ``data`` carries an ``update_id``; the world checks the rest."""
-    validated(_AnswerEnvelope, data)
-
-
 def validated(model: type[Model], data: object) -> Model:
-    """``data`` as ``model``, or :class:`BadPacket` naming the first field that is wrong."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -198,7 +185,6 @@ def validated(model: type[Model], data: object) -> Model:
 
 
 def page_packet(text: str) -> PagePacket:
-    """A websocket message as a checked packet; raises :class:`BadPacket`."""
     raw = parse_object(text)
     if raw.get("data") is None:  # Mephisto's own page leaves it out where there is nothing to say
         raw = {**raw, "data": {}}
@@ -206,10 +192,7 @@ def page_packet(text: str) -> PagePacket:
 
 
 def error_packet(subject_id: str, sentence: str, *, fatal: bool, reason: str | None = None) -> Packet:
-    """What the router tells a page when something is wrong.
-
-    ``fatal``: trying again is of no use. ``reason``: a word for a page that treats this error in its own way.
-    """
+    """An error for a page; ``fatal``: trying again is of no use; ``reason``: a word for pages that need one."""
     data: dict[str, Any] = {"error": sentence, "fatal": fatal}
     if reason is not None:
         data["reason"] = reason
@@ -224,12 +207,3 @@ def encode(packet: Packet) -> str:
     except UnicodeEncodeError:  # half a surrogate pair, as byte-level models write: escaped, it passes
         return json.dumps(packet, separators=(",", ":"))
     return text
-
-
-def wire_copy(packet: Packet) -> Packet:
-    """What the other side would read: a deep copy that later changes of ``packet`` cannot reach.
-
-    Raises TypeError or ValueError when ``packet`` holds what JSON cannot, in the thread that erred.
-    """
-    copy: Packet = json.loads(json.dumps(packet, allow_nan=False))
-    return copy

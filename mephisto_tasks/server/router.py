@@ -1,8 +1,4 @@
-"""The router itself: packets between pages and the operator, in order, with nothing lost.
-
-It knows nothing of HTTP: :mod:`server` brings it what pages say, an
-:class:`OperatorLink` takes what the operator shall hear.
-"""
+"""The router: packets between pages and an :class:`OperatorLink`, in order, with nothing lost. It knows no HTTP."""
 
 from __future__ import annotations
 
@@ -29,8 +25,6 @@ OTHER_WINDOW = phrase("This task was opened in another window. Please go on ther
 
 
 class OperatorLink(Protocol):
-    """The operator, as the router sees it."""
-
     def to_operator(self, packet: Packet) -> None:
         """Takes one packet. Called in the router's thread, one at a time, in order; must not block."""
 
@@ -39,8 +33,7 @@ class OperatorSilent(Exception):
     """The operator did not answer a request in time, could not answer it now, or has left; the text is for the page."""
 
 
-SOON_S = 4.0
-"""How long a page waits for an answer before it is told that there is none yet; it asks again by itself."""
+SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
 BUSY = phrase(
     "The study is busy for a moment. This page asks again by itself: please keep it open, you need not do anything. "
     "Nothing that you did is lost."
@@ -48,14 +41,8 @@ BUSY = phrase(
 
 
 class Router:
-    """Routes between pages and one operator, in an event loop of its own.
-
-    Other threads may call only :meth:`from_operator`, :meth:`connect_operator`, :meth:`disconnect_operator` and
-    :meth:`is_here`.
-
-    ``operator_timeout_s``: after how long a request of a page counts as lost, so that the page's next one is a new one.
-    ``disconnect_after_s``: after how long a silence of its page an agent is reported as disconnected.
-    """
+    """Routes between pages and one operator, in an event loop of its own. After ``operator_timeout_s`` a request of a
+    page is lost; after ``disconnect_after_s`` a silent page's agent is. Not thread-safe, but where it says so."""
 
     def __init__(self, *, operator_timeout_s: float = 300.0, disconnect_after_s: float = 120.0) -> None:
         self.agents = AgentBook(disconnect_after_s)
@@ -75,12 +62,10 @@ class Router:
     # -- life -----------------------------------------------------------------------------------
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The loop in which everything happens from now on."""
         self._loop = loop
         self._looking = loop.create_task(self.awake.keep_looking())
 
     def stop(self) -> None:
-        """Says good-bye to every page; what was sent before leaves first."""
         for connection in list(self._connections):
             connection.close(WSCloseCode.GOING_AWAY)
         self._disconnect()
@@ -107,11 +92,8 @@ class Router:
         return self._in_loop(self._disconnect)
 
     def from_operator(self, packet: Packet) -> bool:
-        """Takes one packet of the operator; packets of one thread keep their order. Thread-safe.
-
-        Returns False when the router has stopped. Raises TypeError or ValueError when ``packet`` is not JSON.
-        """
-        return self._in_loop(self._take, p.wire_copy(packet))
+        """Takes a packet, in order for each thread; False: it has stopped. Raises TypeError, ValueError. Thread-safe."""
+        return self._in_loop(self._take, json.loads(json.dumps(packet, allow_nan=False)))  # a copy as pages read it
 
     def is_here(self, agent_id: str) -> bool:
         """Whether a page speaks for the agent at this moment. Thread-safe."""
@@ -190,11 +172,7 @@ class Router:
     # -- requests of pages ----------------------------------------------------------------------
 
     async def register(self, provider_data: dict[str, Any], client_timestamp: object) -> Packet:
-        """The operator's ``agent_details`` for a page that registers.
-
-        A page that asks again while its first request is still open gets the answer to that one: two would
-        make two agents. Raises :class:`OperatorSilent`; asking again then waits for the same answer.
-        """
+        """The operator's ``agent_details``; a page that asks again gets one answer. Raises :class:`OperatorSilent`."""
         # All that a page sends may stand in it: what is kept of a request, and for how long, must not be up to a stranger.
         key = hashlib.sha256(json.dumps(provider_data, sort_keys=True).encode()).digest()
         answer = self._registrations.get(key)
@@ -213,10 +191,7 @@ class Router:
             del self._registrations[key]
 
     async def submit_onboarding(self, agent: Agent, provider_data: dict[str, Any], client_timestamp: object) -> Packet:
-        """Hands the practice in, once however often asked, and returns the ``agent_details`` that follow.
-
-        Raises :class:`OperatorSilent`; asking again then waits for the same answer, or hands in again what failed.
-        """
+        """Hands the practice in once; the ``agent_details`` that follow. Raises :class:`OperatorSilent`: ask again."""
         answer = agent.onboarding_answer
         if answer is None or (answer.done() and answer.exception() is not None):
             request_id, agent.onboarding_answer = self._open_request()
@@ -227,17 +202,13 @@ class Router:
         return await self._wait_for(agent.onboarding_answer)
 
     def submit_task(self, agent: Agent, final_data: dict[str, Any], client_timestamp: object) -> None:
-        """Hands the unit in, once however often asked. Raises :class:`OperatorSilent` if it has left.
-
-        The operator decides whether it was complete: an answer of the page after this one means that it was not.
-        """
+        """Hands the unit in once; a later answer of the page means incomplete. Raises :class:`OperatorSilent`."""
         if not agent.submitted:
             self._need_operator()
             self._tell_operator(self._packet(p.SUBMIT_UNIT, agent.agent_id, final_data, client_timestamp))
             agent.submitted = True
 
     def forward(self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> None:
-        """Passes on what needs no answer: live updates, metadata."""
         self._tell_operator(self._packet(packet_type, subject_id, data, client_timestamp))
 
     def log_error(self, agent: Agent, report: dict[str, Any]) -> bool:
@@ -303,7 +274,6 @@ class Router:
         older.close(WSCloseCode.POLICY_VIOLATION)
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:
-        """Echoes, with the status and when the operator was last heard (milliseconds since the epoch)."""
         data = {"status": agent.status, "last_mephisto_ping": int(self._last_operator_ping * 1000)}
         connection.send({"packet_type": p.HEARTBEAT, "subject_id": agent.agent_id, "data": data})
 

@@ -1,12 +1,5 @@
-"""What strangers may do: tokens, headers, rate limits by where a request comes from, cookies, and reports of pages.
-
-A browser shows that it is the one of before by a secret in a cookie, or by one that its page keeps itself; either is enough.
-A page in the frame of another site may be allowed no cookie, and a cookie outlives a change of the port. The operator gets
-what was shown beside the registration, and decides what it is worth.
-
-Reports of pages on their own faults are cut, few, and written where nobody waits for it: Mephisto would write them in the
-loop in which every rater's answer is taken up, and a flood of them would stop the study.
-"""
+"""What strangers may do: tokens, headers, rate limits, cookies, and reports of pages, which are cut, few, and written
+where nobody waits for it. A browser is known by a cookie, or a secret that its page keeps: frames may lack both."""
 
 from __future__ import annotations
 
@@ -27,7 +20,7 @@ from typing import Any
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
+from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.i18n.translate import phrase
@@ -44,10 +37,8 @@ ANSWERS_PER_SECOND = 50.0
 ANSWER_BURST = 100.0
 """Of one page: each is checked and stored, which takes some milliseconds. Those beyond wait for their turn."""
 ALL_ANSWERS_PER_SECOND = 300.0
-ALL_ANSWERS_BURST = 300.0
-"""Of all pages: beyond, those wait that send the most."""
-LONG = 8192
-"""Letters that cost as much as one more answer."""
+ALL_ANSWERS_BURST = 300.0  # Of all pages: beyond, those wait that send the most
+LONG = 8192  # Letters that cost as much as one more answer
 
 
 def new_token() -> str:
@@ -56,16 +47,11 @@ def new_token() -> str:
 
 
 def same_token(given: str, expected: str) -> bool:
-    """Compares in a time that tells nothing of where the two differ."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("utf-8"))
 
 
 def origin(site: object) -> str:
-    """A site that may show the page, as ``https://host`` or ``https://host:port``; http only on this machine.
-
-    Raises:
-        ValueError: it is none; what stands there goes into a header, so that nothing else may.
-    """
+    """A site that may show the page, ``https://host[:port]``; http only here. Raises ValueError: it goes into a header."""
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
@@ -78,12 +64,7 @@ def origin(site: object) -> str:
 
 
 def security_headers(page: PagePolicy = ONLY_HERE, sites: Sequence[str] = ()) -> dict[str, str]:
-    """Headers for every response: the page may load only what this server serves.
-
-    Args:
-        page: of the crowd, whose site may show it in a frame and take the finished task by a form.
-        sites: others that may do both (:func:`origin`).
-    """
+    """Headers for every response: the page loads only ours; the crowd's site and ``sites`` may frame it."""
     frames = " ".join(("'self'", *page.frame_ancestors, *sites))
     forms = " ".join(("'self'", *page.form_targets, *sites))
     policy = (
@@ -98,20 +79,16 @@ def security_headers(page: PagePolicy = ONLY_HERE, sites: Sequence[str] = ()) ->
     }
 
 
+@dataclass(eq=False, repr=False)
 class RateLimit:
     """A bucket of ``burst`` tokens that refills at ``per_second``; each packet takes one, or what it costs."""
 
-    def __init__(
-        self,
-        per_second: float = PACKETS_PER_SECOND,
-        burst: float = PACKET_BURST,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._per_second = per_second
-        self._burst = burst
-        self._clock = clock
-        self._tokens = burst
-        self._at = clock()
+    per_second: float = PACKETS_PER_SECOND
+    burst: float = PACKET_BURST
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._tokens, self._at = self.burst, self.clock()
 
     def allows(self, cost: float = 1.0) -> bool:
         """Takes so many tokens; False, and takes none, when the bucket holds fewer."""
@@ -122,23 +99,19 @@ class RateLimit:
         return True
 
     def wait_s(self, cost: float = 1.0) -> float:
-        """Takes so many tokens, also such as are not there yet: for how long the next has to wait for them.
-
-        No more than a burst is ever owed, so that a flood that has ended is soon forgotten.
-        """
+        """Takes so many tokens, future ones too: how long the next waits. Never more than a burst is owed."""
         self._refill()
-        self._tokens = max(self._tokens - cost, -self._burst)
-        return max(0.0, -self._tokens / self._per_second)
+        self._tokens = max(self._tokens - cost, -self.burst)
+        return max(0.0, -self._tokens / self.per_second)
 
     @property
     def is_low(self) -> bool:
-        """Less than half of the burst is left."""
         self._refill()
-        return self._tokens < self._burst / 2
+        return self._tokens < self.burst / 2
 
     def _refill(self) -> None:
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)
+        now = self.clock()
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
         self._at = now
 
 
@@ -150,8 +123,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 REQUESTS_PER_SECOND = 10.0
 REQUEST_BURST = 1000.0
 """Of one address. Behind one may be a whole class that begins at the same minute: each of its pages sends a handful."""
-MOST_ADDRESSES = 20_000
-"""So many are remembered; those unseen for longest are forgotten first."""
+MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are forgotten first.
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
 TOO_MANY = phrase(
@@ -160,11 +132,7 @@ TOO_MANY = phrase(
 
 
 def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
-    """Addresses or networks (“127.0.0.1”, “10.0.0.0/8”) of proxies.
-
-    Raises:
-        ValueError: naming the one that is neither.
-    """
+    """Addresses or networks (“127.0.0.1”, “10.0.0.0/8”) of proxies. Raises ValueError."""
     networks = []
     for text in configured:
         try:
@@ -178,23 +146,16 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
     return tuple(networks)
 
 
+@dataclass(eq=False, repr=False)
 class Visitors:
-    """Knows a request's address, and refuses those of which too many come.
+    """Knows a request's address, and refuses those of which too many come. ``X-Forwarded-For`` is read from its end, as
+    far as trusted proxies wrote it; what a visitor wrote into it stands before that."""
 
-    ``X-Forwarded-For`` is believed only as far as trusted proxies wrote it: read from its end, the first address that is
-    none of theirs is the visitor's. What a visitor wrote into it stands before that, and is ignored.
-    """
-
-    def __init__(
-        self,
-        trusted: Iterable[Network] = (),
-        per_second: float = REQUESTS_PER_SECOND,
-        burst: float = REQUEST_BURST,
-    ) -> None:
-        self._trusted = tuple(trusted)
-        self._per_second, self._burst = per_second, burst
-        self._limits: OrderedDict[str, RateLimit] = OrderedDict()
-        self._warned = False
+    trusted: Sequence[Network] = ()
+    per_second: float = REQUESTS_PER_SECOND
+    burst: float = REQUEST_BURST
+    _limits: OrderedDict[str, RateLimit] = field(default_factory=OrderedDict)
+    _warned: bool = False
 
     def address_of(self, request: web.Request) -> Address | None:
         """The visitor's address; None where there is none that can be read (a socket that is closed already)."""
@@ -212,7 +173,6 @@ class Visitors:
         return address is not None and not address.is_loopback and not self._trusts(address)
 
     def is_proxy(self, request: web.BaseRequest) -> bool:
-        """Whether a trusted proxy passes the request on."""
         address = address_of(request.remote or "")
         return address is not None and self._trusts(address)
 
@@ -222,7 +182,7 @@ class Visitors:
         if address is None or self._is_program_here(request, address):
             return True
         key = household(address)
-        limit = self._limits.setdefault(key, RateLimit(self._per_second, self._burst))
+        limit = self._limits.setdefault(key, RateLimit(self.per_second, self.burst))
         self._limits.move_to_end(key)
         if len(self._limits) > MOST_ADDRESSES:
             self._limits.popitem(last=False)
@@ -239,7 +199,7 @@ class Visitors:
         return within_limit
 
     def _trusts(self, address: Address) -> bool:
-        return any(address in network for network in self._trusted)
+        return any(address in network for network in self.trusted)
 
     def _is_program_here(self, request: web.Request, address: Address) -> bool:
         """Simulated raters and tests share this machine's own address, and so does a proxy that nobody has named."""
@@ -255,7 +215,6 @@ class Visitors:
 
 
 def address_of(text: str) -> Address | None:
-    """The address that is written there; None where there is none."""
     try:
         address = ipaddress.ip_address(text.strip().strip("[]").partition("%")[0])
     except ValueError:
@@ -271,14 +230,11 @@ def household(address: Address) -> str:
     return str(ipaddress.ip_network((address, IPV6_NETWORK), strict=False))
 
 
-SECRETS = "browser_secrets"
-"""Key in a registration's ``provider_data``: a list of what the browser shows."""
+SECRETS = "browser_secrets"  # Key in a registration's ``provider_data``: a list of what the browser shows
 COOKIE = "humaneval_browser"
-COOKIE_S = 400 * 24 * 60 * 60
-"""As long as browsers keep one."""
+COOKIE_S = 400 * 24 * 60 * 60  # As long as browsers keep one
 MOST_SECRETS = 3
-_SECRET = re.compile(r"[A-Za-z0-9_-]{32,128}")
-"""Shorter ones could be guessed."""
+_SECRET = re.compile(r"[A-Za-z0-9_-]{32,128}")  # Shorter ones could be guessed
 
 
 @dataclass
@@ -289,24 +245,18 @@ class Browser:
 
 
 def usable_secrets(shown: object) -> list[str]:
-    """Those of a list that are secrets at all."""
     if not isinstance(shown, list):
         return []
     secrets = (one for one in shown if isinstance(one, str) and _SECRET.fullmatch(one))
     return list(dict.fromkeys(secrets))[:MOST_SECRETS]
 
 
+@dataclass(eq=False, repr=False)
 class Browsers:
-    """Gives each browser its cookie, and reads it again.
-
-    Args:
-        framed: the page stands in frames of other sites, where a cookie has to be marked as theirs.
-        secure: the study is reached by https only.
-    """
-
-    def __init__(self, *, framed: bool = False, secure: bool = False) -> None:
-        self._framed = framed
-        self._secure = secure
+    framed: bool = False
+    """The page stands in frames of other sites, where a cookie has to be marked as theirs."""
+    secure: bool = False
+    """The study is reached by https only."""
 
     def remember(self, request: web.Request, response: web.StreamResponse) -> None:
         """Give a browser its cookie, if it has none; before the page asks for anything."""
@@ -314,7 +264,6 @@ class Browsers:
             self.introduce(request, response, new_token())
 
     def shown(self, request: web.Request, provider_data: Mapping[str, Any]) -> list[str]:
-        """What the browser shows with a registration; empty: nothing at all."""
         cookie = _cookie(request)
         by_page = usable_secrets(provider_data.get(SECRETS))
         return usable_secrets([*([] if cookie is None else [cookie]), *by_page])
@@ -327,10 +276,10 @@ class Browsers:
             max_age=COOKIE_S,
             httponly=True,
             # Browsers take a cookie in another site's frame only so; without https, on the machine itself alone.
-            samesite="None" if self._framed else "Lax",
-            secure=self._framed or self._secure or request.secure,
+            samesite="None" if self.framed else "Lax",
+            secure=self.framed or self.secure or request.secure,
         )
-        if self._framed:  # the word is unknown to Python before 3.14
+        if self.framed:  # the word is unknown to Python before 3.14
             cookie = response.cookies.pop(COOKIE).OutputString()
             response.headers.add(hdrs.SET_COOKIE, f"{cookie}; Partitioned")
 
@@ -340,13 +289,11 @@ def _cookie(request: web.Request) -> str | None:
     return cookie if cookie is not None and _SECRET.fullmatch(cookie) else None
 
 
-LONGEST = 2000
-"""Letters of one report."""
+LONGEST = 2000  # Letters of one report
 OF_ALL_PER_SECOND = 1.0
 OF_ALL_BURST = 30.0
 """Of all pages together: a fault of the page itself shows on each of them, and a few reports tell of it."""
-WAITING = 30
-"""Most reports that wait to be written, where a terminal stands still or a disk is slow."""
+WAITING = 30  # Most reports that wait to be written, where a terminal stands still or a disk is slow
 TOO_MANY_ERRORS = "Too many errors were reported; this one was not written down."
 NOT_OF_A_PAGE = "Only a page that takes part in the study may report an error, with its agent's token."
 

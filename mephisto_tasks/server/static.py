@@ -1,10 +1,4 @@
-"""The built page, held in memory.
-
-A path is looked up in a dictionary made at start, so no request can reach any other file, and the
-folder may be removed while the server runs.
-
-A page of a few words, for those who may not see the study: a wrong link, one that has expired, an address without one.
-"""
+"""The built page in memory, so that no request reaches another file; plain pages; the page at a secret address."""
 
 from __future__ import annotations
 
@@ -15,18 +9,19 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from parlai_humaneval.i18n.translate import spoken, t
+from mephisto_tasks.server.router import Router
+from mephisto_tasks.server.security import same_token
+from parlai_humaneval.i18n.translate import phrase, spoken, t
 
-STATIC = Path(__file__).parent / "static"
-"""Scripts that tell the page who its rater is, one for each way of coming."""
+STATIC = Path(__file__).parent / "static"  # Scripts that tell the page who its rater is, one for each way of coming
 
 _HASHED = re.compile(r"(^|/)[^/]*[-.][A-Za-z0-9_-]{8,}\.(js|css|woff2?|png|svg|jpe?g|webp)$")
 _COMPRESSED_ALREADY = ("image/png", "image/jpeg", "image/webp", "font/woff2", "font/woff")
@@ -47,11 +42,7 @@ class Asset:
     cache_control: str
 
     def respond(self, request: web.Request) -> web.Response:
-        headers = {
-            hdrs.ETAG: self.etag,
-            hdrs.CACHE_CONTROL: self.cache_control,
-            hdrs.VARY: hdrs.ACCEPT_ENCODING,
-        }
+        headers = {hdrs.ETAG: self.etag, hdrs.CACHE_CONTROL: self.cache_control, hdrs.VARY: hdrs.ACCEPT_ENCODING}
         if self.etag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
             return web.Response(status=304, headers=headers)
         headers[hdrs.CONTENT_TYPE] = self.content_type
@@ -62,10 +53,7 @@ class Asset:
 
 
 class StaticFiles:
-    """All files below ``folder``, by their path there; none is index.html.
-
-    ``instead``: what stands in the place of some of them. The route names the path ``path``.
-    """
+    """All files below ``folder``, by their ``path`` there; none is index.html. ``instead``: in place of some of them."""
 
     def __init__(self, folder: Path, instead: Mapping[str, bytes] = MappingProxyType({})) -> None:
         files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
@@ -83,13 +71,12 @@ class StaticFiles:
 
 def _asset(name: str, body: bytes) -> Asset:
     content_type = _content_type(PurePosixPath(name))
-    packed = None
+    packed = body
     if len(body) >= _WORTH_COMPRESSING and content_type not in _COMPRESSED_ALREADY:
         packed = gzip.compress(body, mtime=0)
-    if packed is not None and len(packed) >= len(body):
-        packed = None
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return Asset(body, packed, content_type, etag, _cache_control(name))
+    cached = _NEVER if name.endswith(".json") else _FOREVER if _HASHED.search(name) else _ASK_EACH_TIME
+    return Asset(body, packed if len(packed) < len(body) else None, content_type, etag, cached)
 
 
 def _content_type(path: PurePosixPath) -> str:
@@ -99,34 +86,13 @@ def _content_type(path: PurePosixPath) -> str:
     return f"{guessed}; charset=utf-8" if guessed.startswith("text/") else guessed
 
 
-def _cache_control(name: str) -> str:
-    if name.endswith(".json"):
-        return _NEVER
-    return _FOREVER if _HASHED.search(name) else _ASK_EACH_TIME
-
-
-_STYLE = """
-:root { color-scheme: light dark; --page: #f3f5f8; --surface: #fff; --line: #d5dbe5; --text: #1a2230; }
-@media (prefers-color-scheme: dark) {
-  :root { --page: #12161d; --surface: #1b212b; --line: #36404f; --text: #e8ecf3; }
-}
-body {
-  margin: 0; padding: 2rem 1rem; background: var(--page); color: var(--text); line-height: 1.5;
-  font-family: system-ui, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
-}
-main {
-  max-width: 34rem; margin: 0 auto; padding: 1.5rem; background: var(--surface);
-  border: 1px solid var(--line); border-radius: 1.125rem;
-}
-h1 { margin: 0 0 0.75rem; font-size: 1.5rem; line-height: 1.25; }
-p { margin: 0; }
-"""
+_STYLE = (STATIC / "plain_page.css").read_text(encoding="utf-8")
 """That of the page (webapp/src/ui/tokens.css, base.css), whose files are not for those who stand outside."""
 _HEADERS = {
     hdrs.CACHE_CONTROL: "no-store",
     # The style stands in the page, which the rest of the server allows nowhere: this one text of it is let in.
     "Content-Security-Policy": "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-    f"frame-ancestors 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
+    f"frame-ancestors 'none'; style-src 'sha256-{b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'",
 }
 _PAGE = Environment(loader=FileSystemLoader(STATIC), autoescape=True, undefined=StrictUndefined).get_template(
     "plain_page.html"
@@ -134,6 +100,54 @@ _PAGE = Environment(loader=FileSystemLoader(STATIC), autoescape=True, undefined=
 
 
 def plain_page(status: int, title: str, text: str) -> web.Response:
-    """The page, in the language in force; nothing of the study is on it."""
     page = _PAGE.render(title=t(title), text=t(text), style=Markup(_STYLE), language=spoken())
     return web.Response(status=status, text=page, content_type="text/html", headers=_HEADERS)
+
+
+WRONG_LINK = phrase(
+    "This address is not the right one; a part of the link may be missing. Please copy the whole link once more, or "
+    "ask whoever gave it to you. The right link does not change while the study goes on."
+)
+
+
+@dataclass(frozen=True)
+class SideDoor:
+    """All that a page asks of a server, once more, below ``/NAME/TOKEN/``; ``files``: in place of the page's here."""
+
+    name: str
+    token: str
+    router: Router
+    files: Mapping[str, bytes]
+
+    @property
+    def path(self) -> str:
+        return f"/{self.name}/{{token}}"
+
+    def url(self, base: str) -> str:
+        return f"{base.rstrip('/')}/{self.name}/{self.token}/"
+
+    def guarded(self, handler: Handler) -> Handler:
+        """``handler`` for those who have the token; a sentence and 403 for all others."""
+
+        async def only_with_token(request: web.Request) -> web.StreamResponse:
+            if not same_token(request.match_info["token"], self.token):
+                return _refused()
+            return await handler(request)
+
+        return only_with_token
+
+    async def add_slash(self, request: web.Request) -> web.StreamResponse:
+        """The page looks for its files beside it, so its address ends in a slash; a link that was copied may not."""
+        if not same_token(request.match_info["token"], self.token):
+            return _refused()
+        return web.Response(status=302, headers={hdrs.LOCATION: f"{self.token}/"})
+
+    def refusals(self) -> list[web.RouteDef]:
+        async def refuse(_: web.Request) -> web.StreamResponse:
+            return _refused()
+
+        return [web.route("*", f"/{self.name}{{rest:(/.*)?}}", refuse)]
+
+
+def _refused() -> web.Response:
+    return plain_page(403, "Wrong link", WRONG_LINK)

@@ -23,16 +23,12 @@ from parlai_humaneval._util.files import OWNER_ONLY, mode_within, settle_folders
 
 logger = logging.getLogger(__name__)
 
-PAGE_KEY = "page_key"
-"""Where the plan of a unit keeps what its page keeps drafts under."""
-LANGUAGE_KEY = "language"
-"""Where it keeps the tag of its language."""
-Patience = Callable[[Callable[[], None]], None]
-"""Does what writes something down, until it could be done."""
+PAGE_KEY = "page_key"  # where the plan of a unit keeps what its page keeps drafts under
+LANGUAGE_KEY = "language"  # where it keeps the tag of its language
+Patience = Callable[[Callable[[], None]], None]  # does what writes something down, until it could be done
 
 
 def raise_if_absent(agent: Any) -> None:
-    """Raise Mephisto's AbsentAgentError where the agent was shut down, or its rater has left."""
     if agent.is_shutdown:
         raise AgentShutdownError(agent.db_id)
     if agent.db_status == "disconnect":
@@ -46,15 +42,8 @@ def _once(write: Callable[[], None]) -> None:
 
 
 class LiveAgentState(AgentState):
-    """Stores ``state.json`` in the layout of Mephisto's live tasks: inputs, outputs.messages, outputs.final_submission.
-
-    ``messages`` are the events of :mod:`parlai_humaneval.schema.events`, appended when they happen. The file is
-    replaced as a whole by a rename, so that a crash leaves the one before or the one after, never half of one; what was
-    written outlasts a loss of power, too. ``last_page`` beside them is the page's end, for a rater who loads it again after
-    the world has gone.
-
-    A world's thread writes here, and Mephisto's loop where no world does any more: that loop must not wait for a disk.
-    """
+    """``state.json`` as Mephisto's live tasks have it, replaced by a rename: events as they happen, and the last page.
+    A world's thread writes; Mephisto's loop, which must not wait for a disk, does where no world does any more."""
 
     def __init__(self, agent: Any) -> None:
         self._lock = threading.RLock()
@@ -117,7 +106,6 @@ class LiveAgentState(AgentState):
             self.current_update = stored.get("last_page")
 
     def get_data(self) -> dict[str, Any]:
-        """Plan, events and final submission as stored."""
         return {
             "inputs": self.init_data,
             "outputs": {"messages": self.messages, "final_submission": self.final_submission},
@@ -142,13 +130,7 @@ class LiveAgentState(AgentState):
         return OWNER_ONLY if root is None else mode_within(Path(root))
 
     def append(self, event: BaseModel) -> None:
-        """Write an event down, now; it is on the disk when this returns. Where a page is held, it waits for that.
-
-        Raises:
-            UnicodeEncodeError: a text that UTF-8 cannot hold; nothing has changed.
-            OSError: the file could not be written; nothing has changed.
-            what the page raises when its rater leaves, or the launch ends, meanwhile; nothing has changed.
-        """
+        """Write an event down; a held page waits for it. Raises UnicodeEncodeError, OSError, what the page does."""
         message = event.model_dump(mode="json")
         (self.patience or _once)(lambda: self._add(message))
 
@@ -190,7 +172,6 @@ class LiveAgentState(AgentState):
 
     @property
     def awaits_submit(self) -> bool:
-        """True when the page was told to hand the unit in."""
         return _step(self.current_update).get("next") == "submit"
 
     def update_data(self, live_update: dict[str, Any]) -> None:
@@ -210,11 +191,9 @@ class LiveAgentState(AgentState):
             self._unsaved = True
 
     def get_task_start(self) -> float:
-        """Time of the first event, seconds since the epoch (0 when there is none)."""
         return float(self.messages[0]["at"]) if self.messages else 0.0
 
     def get_task_end(self) -> float:
-        """Time of the last event, seconds since the epoch (0 when there is none)."""
         return float(self.messages[-1]["at"]) if self.messages else 0.0
 
 

@@ -1,58 +1,31 @@
-"""Whether an answer is what its step asks for; if not, a sentence for the rater that says what to do.
-
-A packet of a page → an answer to the step that was asked, or a sentence on why it is none.
-"""
+"""A packet of a page → an answer to the step that was asked, or a sentence for the rater that says what to do."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from parlai_humaneval.i18n.translate import phrase, t, tn
-from parlai_humaneval.quality.text import count_words
-from parlai_humaneval.schema.steps import (
-    MAX_TEXT,
-    ActionAnswer,
-    Answer,
-    ChooseAnswer,
-    ChooseStep,
-    FeedbackAnswer,
-    FeedbackStep,
-    FormAnswer,
-    FormStep,
-    MessageAnswer,
-    MessageStep,
-    RankAnswer,
-    RankStep,
-    RateAnswer,
-    RateStep,
-    ReasonField,
-    TickAnswer,
-    TickStep,
-    TopicAnswer,
-    TopicStep,
-    WriteAnswer,
-    WriteStep,
-)
+from parlai_humaneval.quality.messages import count_words
+from parlai_humaneval.schema import steps
+from parlai_humaneval.schema.wire import WireAnswer
 
 NOT_FINISHED = phrase("This is not finished yet, so it cannot be handed in. Please go on below.")
 
 EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
 """What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
 
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
-A = TypeVar("A", bound=BaseModel)
+_ANSWER: TypeAdapter[steps.Answer] = TypeAdapter(steps.Answer)
+A = TypeVar("A", bound=WireAnswer)
 
 
 def read_answer(
-    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = MAX_TEXT
+    packet: dict[str, Any], step_id: str, kinds: tuple[type[A], ...], max_chars: int = steps.MAX_TEXT
 ) -> tuple[A | None, str | None]:
-    """The answer in a packet, where it is one of ``kinds`` to the step ``step_id``; else None and a sentence.
-
-    ``max_chars``: what the step allows, for the words on a text that is far too long to be read.
-    """
+    """The answer in a packet, where it is one of ``kinds`` to the step; else None and a sentence."""
     if packet is EARLY_SUBMIT:
         return None, t(NOT_FINISHED)
     try:
@@ -91,26 +64,14 @@ EMPTY_WORDS = frozenset(
 """A written reply of these words alone fills the field and says nothing."""
 EMPTY_PHRASES = frozenset(
     {
-        "i dont know",
-        "i do not know",
-        "dont know",
-        "idk",
-        "no idea",
-        "i have no idea",
-        "not sure",
-        "im not sure",
-        "i am not sure",
-        "no comment",
-        "whatever",
-        "does not matter",
-        "doesnt matter",
+        "i dont know", "i do not know", "dont know", "idk", "no idea", "i have no idea", "not sure", "im not sure",
+        "i am not sure", "no comment", "whatever", "does not matter", "doesnt matter",
     }
-)
+)  # fmt: skip
 """So does one of these, whatever the punctuation."""
 
 
-def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
-    """Why a message cannot be sent, or None."""
+def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str | None:
     if not answer.text.strip():
         return t("Please write a message first.")
     if len(answer.text) > step.max_chars:
@@ -124,8 +85,7 @@ def check_message(step: MessageStep, answer: MessageAnswer) -> str | None:
     return None
 
 
-def check_action(step: MessageStep, answer: ActionAnswer) -> str | None:
-    """Why an action is refused, or None: unknown, not open yet, or without the text that it asks for."""
+def check_action(step: steps.MessageStep, answer: steps.ActionAnswer) -> str | None:
     action = next((action for action in step.actions if action.action_id == answer.action_id), None)
     if action is None:
         return t("That cannot be done here. Please go on below.")
@@ -136,8 +96,7 @@ def check_action(step: MessageStep, answer: ActionAnswer) -> str | None:
     return _check_text(answer.text, MAX_TOPIC_CHARS)
 
 
-def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
-    """Why a written reply is refused, or None: too short or long, a copy of a reply shown, or words that say nothing."""
+def check_write(step: steps.WriteStep, answer: steps.WriteAnswer) -> str | None:
     problem = _check_text(answer.text, step.max_chars)
     if problem is not None:
         return problem
@@ -152,14 +111,13 @@ def check_write(step: WriteStep, answer: WriteAnswer) -> str | None:
     return None
 
 
-def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
-    """Why a choice is refused, or None: unknown or repeated cards, a wrong number of them, a missing reason."""
+def check_choice(step: steps.ChooseStep, answer: steps.ChooseAnswer) -> str | None:
     if not set(answer.selected) <= {card.candidate_id for card in step.cards}:
         return t("That reply is not among the ones that you were shown. Please choose one of the replies below.")
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same reply was chosen twice. Please choose again.")
     if answer.selected and answer.none:
-        return t("“{none}” and a chosen reply cannot both be true. Please choose again.", none=_none(step))
+        return t("“{none}” and a chosen reply cannot both be true. Please choose again.", none=_none_words(step))
     if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
         return _check_said(step, answer)
     if step.min_choices == step.max_choices:
@@ -167,14 +125,13 @@ def check_choice(step: ChooseStep, answer: ChooseAnswer) -> str | None:
     return t("Please choose between {fewest} and {most} replies.", fewest=step.min_choices, most=step.max_choices)
 
 
-def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
-    """Why ticks are refused, or None: as for a choice."""
+def check_ticks(step: steps.TickStep, answer: steps.TickAnswer) -> str | None:
     if not set(answer.selected) <= {option.option_id for option in step.options}:
         return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same answer was chosen twice. Please choose again.")
     if answer.selected and answer.none:
-        return t("“{none}” and a chosen answer cannot both be true. Please choose again.", none=_none(step))
+        return t("“{none}” and a chosen answer cannot both be true. Please choose again.", none=_none_words(step))
     if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
         return _check_said(step, answer)
     if step.min_choices == step.max_choices:
@@ -182,20 +139,19 @@ def check_ticks(step: TickStep, answer: TickAnswer) -> str | None:
     return t("Please choose between {fewest} and {most} answers.", fewest=step.min_choices, most=step.max_choices)
 
 
-def _none(step: ChooseStep | TickStep) -> str:
+def _none_words(step: steps.ChooseStep | steps.TickStep) -> str:
     return t(step.none_label) if step.none_label else ""
 
 
-def _check_said(step: ChooseStep | TickStep, answer: ChooseAnswer | TickAnswer) -> str | None:
+def _check_said(step: steps.ChooseStep | steps.TickStep, answer: steps.ChooseAnswer | steps.TickAnswer) -> str | None:
     if not answer.selected and not answer.none:
-        return t("Please choose, or say that none fits: “{none}”.", none=_none(step))
+        return t("Please choose, or say that none fits: “{none}”.", none=_none_words(step))
     if step.reason is not None and step.reason.required:
         return _check_reason(step.reason, answer.reason)
     return None
 
 
-def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
-    """Why ratings are refused, or None: an unknown scale, one that was not touched, or a value outside of its range."""
+def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
     scales = {scale.scale_id: scale for scale in step.scales}
     if not set(answer.values) <= set(scales):
         return t("That is not among the statements that you were shown. Please rate the ones below.")
@@ -219,8 +175,7 @@ def check_ratings(step: RateStep, answer: RateAnswer) -> str | None:
     return None
 
 
-def check_form(step: FormStep, answer: FormAnswer) -> str | None:
-    """Why a form is refused, or None: an unknown question or option, one without an answer, a missing reason."""
+def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     questions = {question.question_id: question for question in step.questions}
     if not {*answer.values, *answer.reasons} <= set(questions):
         return t("That is not among the questions that you were shown. Please answer the ones below.")
@@ -241,8 +196,7 @@ def check_form(step: FormStep, answer: FormAnswer) -> str | None:
     return None
 
 
-def check_ranking(step: RankStep, answer: RankAnswer) -> str | None:
-    """Why a ranking is refused, or None: an unknown reply, one without a place, or a place that is not possible."""
+def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
         return t(
@@ -264,8 +218,7 @@ def check_ranking(step: RankStep, answer: RankAnswer) -> str | None:
     return None
 
 
-def check_topic(step: TopicStep, answer: TopicAnswer) -> str | None:
-    """Why a topic is refused, or None."""
+def check_topic(step: steps.TopicStep, answer: steps.TopicAnswer) -> str | None:
     problem = _check_text(answer.text, step.max_chars)
     if problem is not None:
         return problem
@@ -288,15 +241,14 @@ def _check_text(text: str, max_chars: int) -> str | None:
     return None
 
 
-def _check_reason(field: ReasonField, reason: str) -> str | None:
+def _check_reason(field: steps.ReasonField, reason: str) -> str | None:
     needed = max(1, field.min_words)
     if count_words(reason) >= needed:
         return None
     return tn("Please give your reason in at least one word.", "Please give your reason in at least {n} words.", needed)
 
 
-def check_feedback(step: FeedbackStep, answer: FeedbackAnswer) -> str | None:
-    """Why a comment is refused, or None; an empty one is welcome."""
+def check_feedback(step: steps.FeedbackStep, answer: steps.FeedbackAnswer) -> str | None:
     if len(answer.text) > step.max_chars:
         return t(
             "Please shorten your comment to {most} characters (it has {length}).",
@@ -304,3 +256,18 @@ def check_feedback(step: FeedbackStep, answer: FeedbackAnswer) -> str | None:
             length=len(answer.text),
         )
     return None
+
+
+CHECKS: Mapping[type[WireAnswer], Callable[[Any, Any], str | None]] = {
+    steps.MessageAnswer: check_message,
+    steps.ActionAnswer: check_action,
+    steps.WriteAnswer: check_write,
+    steps.ChooseAnswer: check_choice,
+    steps.TickAnswer: check_ticks,
+    steps.RateAnswer: check_ratings,
+    steps.FormAnswer: check_form,
+    steps.RankAnswer: check_ranking,
+    steps.TopicAnswer: check_topic,
+    steps.FeedbackAnswer: check_feedback,
+}
+"""Kind of answer → why it is refused, by the step that it answers."""

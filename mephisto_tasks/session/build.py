@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import secrets
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mephisto_tasks.config.errors import ConfigError, NothingToDo
+from mephisto_tasks.config.files import task_dir
+from mephisto_tasks.config.names import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig, resolve_file
-from mephisto_tasks.control.steering import Steered
-from mephisto_tasks.payments.quote import money
+from mephisto_tasks.control.orders import ORDERS, Order, Steered
+from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.session.resume import Difference, going_on
+from mephisto_tasks.session.stopping_build import already_over, refuse_to_go_on_without
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.storage.results import failed_tries, past_practices
-from mephisto_tasks.workers.practice import resets_by_id
+from mephisto_tasks.storage.logs import DECISIONS
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, failed_tries, finished_by_worker, past_practices
+from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.run_settings import blueprints
+from mephisto_tasks.storage.work import CutOff, cut_off_units, last_seen
+from mephisto_tasks.workers.qualifications import resets_by_id
 from parlai_humaneval.display.filtering import FilterError
-from parlai_humaneval.display.presenter import SettledPresenter
-from parlai_humaneval.display.settings import ReplyLooks, presenter_of
+from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.vocabulary import VocabularyError, unprotected
 from parlai_humaneval.i18n.translate import phrase, speaking, t, tn
 from parlai_humaneval.materials.instructions import Instructions, load_instructions
 from parlai_humaneval.planning.inputs import ONBOARDING_MINUTES
+from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
+
+if TYPE_CHECKING:
+    from mephisto_tasks.session.stopping import Course
 
 UNPAID = phrase("nothing but our thanks")
 NUMBERS = {
@@ -34,87 +48,228 @@ NUMBERS = {
     7: phrase("seven"),
     8: phrase("eight"),
 }
+EXACTLY_UP_TO = 20  # minutes; what takes longer is told in steps of five
 
-
-def tries_in_words(config: TaskConfig) -> str:
-    """“two tries”."""
-    tries = config.onboarding_tries
-    return tn("one try", "{number} tries", tries, number=number_in_words(tries))
+C = TypeVar("C", bound=TaskConfig)
+S = TypeVar("S", bound=Study)
 
 
 def number_in_words(number: int) -> str:
-    """“two”, in the language in force; “12”."""
     return t(NUMBERS[number]) if number in NUMBERS else str(number)
 
 
-def is_paid(config: TaskConfig, reward: float) -> bool:
-    """Whether raters are promised money; friends who help are promised none."""
-    return bool(config.pay or reward)
+class Setup(Generic[C]):
+    """A launch that is being built: settings, and where answers go. ``reward`` is for a complete unit."""
 
+    def __init__(
+        self, config: C, task: str, data_dir: Path, task_name: str, reward: float, currency: str = DOLLARS
+    ) -> None:
+        self.config, self.data_dir, self.task_name = config, data_dir, task_name
+        self.task_config = task_dir(task) / "task_config"
+        self.registered_judge = ""  # its name and version
+        self._keep_to_registered()
+        self.seed = config.seed if config.seed is not None else secrets.randbelow(2**31)
+        self.closing = threading.Event()
+        self._reward, self._currency = reward, currency
 
-def pay_in_words(config: TaskConfig, reward: float, currency: str, unit: str) -> str:
-    """As configured, or the reward for a complete ``unit``."""
-    if not is_paid(config, reward):
-        return t(UNPAID)
-    if config.pay:
-        return t(config.pay)
-    amount = money(Decimal(f"{reward:.2f}"), currency)
-    if config.onboarding_qualification:
-        return t("{amount} for one complete {unit}, practice included", amount=amount, unit=unit)
-    return t("{amount} for one complete {unit}", amount=amount, unit=unit)
+    def _keep_to_registered(self) -> None:
+        """A study goes as it was registered, in each of its launches; only the cap of one that began may be raised. Raises
+        ConfigError, PreregistrationError."""
+        config, task_name = self.config, self.task_name
+        is_there = (self.data_dir / "database.db").is_file()
+        runs = blueprints(self.data_dir, task_name).values() if is_there else ()
+        before = next((str(run["prereg"]) for run in runs if run.get("prereg")), "")
+        if not (config.prereg or before):
+            return
+        from parlai_humaneval.planning.preregistration import parse_preregistration  # plans take a while to load
 
+        begun = len(finished_by_worker(self.data_dir, task_name))
+        if begun and config.prereg not in ("", before):
+            known = f"as {parse_preregistration(before, 'prereg').name}" if before else "without a preregistration"
+            raise ConfigError(
+                f"task {task_name!r} began {known}, and {counted(begun, 'answer')} came in since then",
+                where="prereg",
+                try_="leave prereg as it was, or begin another study: task_name=…",
+            )
+        config.prereg = config.prereg or before
+        facts = parse_preregistration(config.prereg, "prereg")
+        if config.seed is None and isinstance(
+            seed := facts.settings.get("seed"), int
+        ):  # a later launch need not name it
+            config.seed = seed
+        now = config.model_dump(mode="json")
+        self.registered_judge = facts.judge
+        if begun and (now["max_dialogues"] or 0) > int(str(facts.settings.get("max_dialogues") or 0)):
+            now["max_dialogues"] = facts.settings.get("max_dialogues")  # no error rate rests on it; the report says so
+        if changed := facts.changes(now):
+            raise ConfigError(
+                f"this launch is not what was registered as {facts.name}: {', '.join(map(str, changed))}",
+                where="prereg",
+                try_="leave that as it was registered (prereg=FILE does), or register another one before anybody comes",
+            )
 
-def practice_pay(config: TaskConfig, currency: str) -> str:
-    """What those are paid who do not pass the practice."""
-    return money(Decimal(f"{config.payment.practice:.2f}"), currency)
+    @cached_property
+    def orders(self) -> Sequence[Order]:
+        """As of when they are first asked for: models may talk for hours before that."""
+        return ORDERS.read(self.data_dir, self.task_name)
 
+    @property
+    def is_paid(self) -> bool:
+        return bool(self.config.pay or self._reward)
 
-def seconds_of(config: TaskConfig) -> float | None:
-    """What a turn that is held takes, or a judgement, as plans count; None where they do not count with the technique."""
-    entry = techniques().get(config.technique)
-    return None if entry is None or entry.habits is None else entry.habits.seconds
+    def course(
+        self, asked: Callable[[], tuple[Sequence[str], Collection[Sequence[str]], str]], *, judge: str = ""
+    ) -> Course | None:
+        """The course of a study that ends when it is decided; ``asked``: models, groups, setting. ``judge``: name and
+        version of one whose predictions are taken off what raters say."""
+        if not self.config.is_decided:
+            refuse_to_go_on_without(self.data_dir, self.task_name)
+            return None
+        if self.registered_judge not in ("", judge):
+            raise ConfigError(
+                f"judge {self.registered_judge} was registered, and {self.config.judge} is now {judge}: its model, prompt "
+                "or format was changed",
+                try_="put the judge's file back as it was, or register another study before anybody takes part",
+            )
+        from mephisto_tasks.session import stopping  # its statistics take a while to load
 
+        config, data_dir, task_name = self.config, self.data_dir, self.task_name
+        models, groups, setting = asked()
+        events = DECISIONS.read(data_dir, task_name)
+        finished = finished_by_worker(data_dir, task_name)
+        if finished and not events:
+            raise ConfigError(
+                f"task {task_name!r} has dialogues that were given out without stop=decided: error rates hold "
+                "only where it is so from the first one on",
+                try_="leave stop out, or begin another study: task_name=…",
+            )
+        pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+        course = stopping.course_of(
+            events,
+            config.rule(models, groups, judge),
+            lambda more: DECISIONS.append(data_dir, *more, task=task_name),
+            Saving(self.closing),
+            lambda worker: pseudonyms.worker(f"deciding:{task_name}:{worker}"),
+            self.closing,
+            seed=self.seed,
+            technique=config.technique,
+            setting=setting,
+            metric=config.metric,
+        )
+        if unknown := stopping.unknown_workers(course, finished):
+            raise ConfigError(
+                f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues "
+                f"are finished: it was cut, or {PSEUDONYM_KEY} is another one",
+                try_="put both files back as they were, or begin another study: task_name=…",
+            )
+        stopping.note_missing(course, finished)  # a launch that was killed may not have counted its last ones
+        if course.missing > course.free:
+            course.expect(last_seen(data_dir, task_name), config.answer_timeout_s)
+        course.look()
+        return course
 
-EXACTLY_UP_TO = 20
-"""Minutes; what takes longer is told in steps of five."""
+    def minutes(self, times: int, seconds: float | None = None) -> int | None:
+        """About how many minutes a unit takes: as configured, or by what it holds so many ``times``; or None."""
+        config, entry = self.config, techniques().get(self.config.technique)
+        if entry is not None and entry.habits is not None:
+            seconds = entry.habits.seconds
+        if config.minutes is not None or seconds is None:
+            return config.minutes
+        minutes = times * seconds / 60 + (ONBOARDING_MINUTES if config.onboarding_qualification else 0)
+        return max(1, round(minutes)) if minutes <= EXACTLY_UP_TO else 5 * round(minutes / 5)
 
+    def words(
+        self, values: Callable[[], dict[str, str]], unit: Callable[[], str], flags: Mapping[str, bool]
+    ) -> dict[str, Instructions]:
+        """Language → the words of the page, the main one first; ``unit``: what is paid. Raises DataError."""
+        said = {}
+        for tag, language in self.config.languages().languages.items():
+            with speaking(language):
+                said[tag] = self._instructions({**values(), **self._values(unit())}, flags)
+        return said
 
-def minutes_of(config: TaskConfig, seconds: float | None, times: int) -> int | None:
-    """About how many minutes a unit takes: as configured, or by the ``seconds`` of what it holds so many ``times``, as plans
-    count. None where neither tells it."""
-    if config.minutes is not None or seconds is None:
-        return config.minutes
-    minutes = times * seconds / 60 + (ONBOARDING_MINUTES if config.onboarding_qualification else 0)
-    return max(1, round(minutes)) if minutes <= EXACTLY_UP_TO else 5 * round(minutes / 5)
+    def _values(self, unit: str) -> dict[str, str]:
+        config, tries = self.config, self.config.onboarding_tries
+        if config.pay or not self._reward:
+            pay = t(config.pay or UNPAID)
+        else:
+            amount = money(Decimal(f"{self._reward:.2f}"), self._currency)
+            if config.onboarding_qualification:
+                pay = t("{amount} for one complete {unit}, practice included", amount=amount, unit=unit)
+            else:
+                pay = t("{amount} for one complete {unit}", amount=amount, unit=unit)
+        return {
+            "min_reason_words": str(config.min_reason_words),
+            "tries": tn("one try", "{number} tries", tries, number=number_in_words(tries)),
+            "practice_pay": money(Decimal(f"{config.payment.practice:.2f}"), self._currency),
+            "pay": pay,
+        }
+
+    def _instructions(self, values: dict[str, str], flags: Mapping[str, bool]) -> Instructions:
+        """From a file of one's own, or the task's for the metric, or the task's."""
+        config, partial, unpaid = self.config, self.config.payment.partial, values["pay"] == t(UNPAID)
+        of_metric = self.task_config / f"instructions_{config.metric}.yaml"
+        of_task = of_metric if of_metric.is_file() else self.task_config / "instructions.yaml"
+        all_flags = {
+            **flags,
+            "practice": bool(config.onboarding_qualification),
+            "told_at_once": config.onboarding_feedback == "each_item",
+            "own_consent": bool(config.consent_file),
+            "practice_paid": config.payment.practice > 0,
+            "unpaid": unpaid,
+            "part_paid": partial == "pro_rata" and not unpaid,
+            "left_paid": partial == "full" and not unpaid,
+        }
+        true = {name for name, is_true in all_flags.items() if is_true}
+        words = load_instructions(resolve_file(config.instructions_file, of_task), values, true)
+        if words.guide is None and config.instructions_file and of_task.is_file():
+            return words.model_copy(update={"guide": load_instructions(of_task, values, true).guide})
+        return words
+
+    def finish(
+        self,
+        study: S,
+        can_go_on: Callable[[str, CutOff], bool],
+        differences: Callable[[CutOff], Iterator[Difference]],
+        what: str,
+        more: str,
+    ) -> S:
+        """The study with what orders and earlier launches made of it; of those, ``differences`` forbid to go on.
+        ``what`` is collected, and ``more`` settings ask for more. Raises NothingToDo, ConfigError."""
+        steered = study.steer(self.orders)
+        cut_off = cut_off_units(self.data_dir, self.task_name)
+        units = {worker: left for worker, left in cut_off.items() if can_go_on(worker, left)}
+        for worker, left in going_on(units, differences, anew=self.config.cut_off == "anew").items():
+            study.note_left(worker, left)
+        if study.practice is not None:
+            # Failed tries of earlier launches stay failed, but for those from before a worker's practice was reset.
+            resets = resets_by_id(self.data_dir, study.config.onboarding_qualification)
+            for worker, past in past_practices(self.data_dir, self.task_name, resets).items():
+                study.practice_tries_used[worker] = failed_tries(past, len(study.practice.items))
+        if study.course is not None and study.course.is_over:
+            raise already_over(self.task_name, study.course.standing())
+        if study.allocator.remaining == 0:
+            raise _nothing_to_do(self.task_name, what, more, steered)
+        return study
 
 
 def study_presenter(
-    replies: ReplyLooks,
-    options: Iterable[dict[str, Any]],
-    *,
-    compared: bool,
-    ask_again: int = 0,
-    names: Iterable[str] = (),
-) -> SettledPresenter:
-    """What shows replies by the settings of a study; see :func:`~parlai_humaneval.display.settings.presenter_of`.
-
-    Raises:
-        ConfigError: a words file, a file of disclosures or a classifier cannot be used.
-    """
+    replies: ReplyDisplay, options: Iterable[dict[str, Any]], *, compared: bool, ask_again: int = 0
+) -> Presenter:
+    """What shows replies by the settings. Raises ConfigError: words, disclosures or a classifier cannot be used."""
     try:
-        return presenter_of(replies, options, compared=compared, ask_again=ask_again, names=names)
+        return presenter_of(replies, options, compared=compared, ask_again=ask_again)
     except (FilterError, VocabularyError) as error:
         raise ConfigError(error, where="replies") from error
 
 
-def unprotected_languages(config: TaskConfig, presenter: SettledPresenter) -> list[str]:
+def unprotected_languages(config: TaskConfig, presenter: Presenter) -> list[str]:
     """A remark where raters may read a language in which nothing is known of how programs give themselves away."""
     remark = unprotected(config.languages().languages, presenter.vocabulary)
     return [] if remark is None else [remark]
 
 
 def unfit_practice(path: Path, problem: str) -> ConfigError:
-    """What is said of practice items that do not fit a study."""
     return ConfigError(
         problem,
         where=path,
@@ -122,44 +277,7 @@ def unfit_practice(path: Path, problem: str) -> ConfigError:
     )
 
 
-def in_each_language(config: TaskConfig, make: Callable[[], Instructions]) -> Mapping[str, Instructions]:
-    """Tag → what ``make`` says in this language; the study's main one first."""
-    instructions = {}
-    for tag, language in config.languages().languages.items():
-        with speaking(language):
-            instructions[tag] = make()
-    return instructions
-
-
-def instructions_of(config: TaskConfig, task_config: Path, values: dict[str, str], flags: set[str]) -> Instructions:
-    """The words of the page: a file of one's own, or the task's for the metric, or the task's.
-
-    Raises:
-        DataError: a file that cannot be used.
-    """
-    of_metric = task_config / f"instructions_{config.metric}.yaml"
-    of_task = of_metric if of_metric.is_file() else task_config / "instructions.yaml"
-    of_part = {"pro_rata": {"part_paid"}, "full": {"left_paid"}, "none": set[str]()}
-    of_pay = {"unpaid"} if values["pay"] == t(UNPAID) else of_part[config.payment.partial]
-    all_flags = flags | _of_all_tasks(config) | of_pay
-    words = load_instructions(resolve_file(config.instructions_file, of_task), values, all_flags)
-    if words.guide is None and config.instructions_file and of_task.is_file():
-        return words.model_copy(update={"guide": load_instructions(of_task, values, all_flags).guide})
-    return words
-
-
-def _of_all_tasks(config: TaskConfig) -> set[str]:
-    flags = {
-        "practice": bool(config.onboarding_qualification),
-        "told_at_once": config.onboarding_feedback == "each_item",
-        "own_consent": bool(config.consent_file),
-        "practice_paid": config.payment.practice > 0,
-    }
-    return {name for name, true in flags.items() if true}
-
-
-def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
-    """``what`` (all judgements) is there, or by order not given out; ``more``: the settings that ask for more."""
+def _nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
     see = f"see them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
     if not steered.stopped:
         return NothingToDo(f"{what} of task {task_name!r} are there already", try_=see)
@@ -172,12 +290,3 @@ def nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> Not
             f"`parlai-humaneval steer restore MODEL --task-name {task_name}` takes a retired model in again",
         ),
     )
-
-
-def restore_practice(study: Study, data_dir: Path, task_name: str) -> None:
-    """Failed tries of earlier launches stay failed, but for those from before a worker's practice was reset."""
-    if study.practice is None:
-        return
-    resets = resets_by_id(data_dir, study.config.onboarding_qualification)
-    for worker_id, past in past_practices(data_dir, task_name, resets).items():
-        study.practice_tries_used[worker_id] = failed_tries(past, len(study.practice.items))

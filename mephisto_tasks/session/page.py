@@ -1,8 +1,5 @@
-"""The server's side of one rater's page: what it shows, and answers that have been checked.
-
-The page is never trusted: an answer must name the step that it answers, be of its kind, and pass the world's check.
-A refused one comes back with a sentence that says what to do, and changes nothing.
-"""
+"""The server's side of one rater's page, which is never trusted: an answer must name its step, be of its kind, and pass
+the check; a refused one changes nothing, and comes back with what to do."""
 
 from __future__ import annotations
 
@@ -10,61 +7,106 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from pydantic import BaseModel
-
-from mephisto_tasks.control.presence import Visit
-from mephisto_tasks.session import answers as checks
+from mephisto_tasks.control.snapshot import Visit
 from mephisto_tasks.session.agent_state import LiveAgentState, raise_if_absent
-from mephisto_tasks.session.answers import read_answer
-from mephisto_tasks.session.display import marked_up
+from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.session.resume import Recorded
+from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.retry import Saving
+from parlai_humaneval.display.markdown import markup_of
+from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking
 from parlai_humaneval.models.agent.isolation import isolate_model_code
-from parlai_humaneval.schema.events import REFUSED_EXCERPT, Refused
-from parlai_humaneval.schema.steps import (
-    MAX_TEXT,
-    ActionAnswer,
-    ChooseAnswer,
-    ChooseStep,
-    Context,
-    EndStep,
-    Entry,
-    FeedbackAnswer,
-    FeedbackStep,
-    FormAnswer,
-    FormStep,
-    MessageAnswer,
-    MessageStep,
-    Notice,
-    PageState,
-    Panel,
-    Progress,
-    RankAnswer,
-    RankStep,
-    RateAnswer,
-    RateStep,
-    Redirect,
-    Step,
-    TickAnswer,
-    TickStep,
-    TopicAnswer,
-    TopicStep,
-    WaitStep,
-    WriteAnswer,
-    WriteStep,
-)
+from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm
+from parlai_humaneval.schema import steps
+from parlai_humaneval.schema.events import REFUSED_EXCERPT, JudgingStarted, Refused, Started
+from parlai_humaneval.schema.steps import PageState
+from parlai_humaneval.schema.wire import Said, WireAnswer
 
-POLL_S = 0.25
-"""How often a world that waits for models looks whether its rater is still there."""
-LOOK_S = 2.0
-"""How often a world that waits for an answer looks by itself. What happens to its rater wakes it at once."""
+Looks = TypeVar("Looks", bound=ReplyDisplay)
+
+
+def settled(replies: Looks, specs: Iterable[ModelSpec], data_dir: Path, task_name: str) -> Looks:
+    """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one with a chat LLM draws markdown."""
+    if replies.appearance != "auto":
+        return replies
+    appearance = recorded_appearance(data_dir, task_name)
+    if appearance in (None, "auto"):
+        appearance = "markdown" if any(map(is_chat_llm, specs)) else "as_said"
+    return replies.model_copy(update={"appearance": appearance})
+
+
+def recorded_appearance(data_dir: Path, task_name: str) -> str | None:
+    """How replies looked in the newest unit of a task; None: nobody has begun one."""
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return None
+    for _, state in newest_states(data_dir, task_name):
+        for event in reversed(state.outputs.messages):
+            if isinstance(event, (Started, JudgingStarted)):
+                replies = event.settings.get("replies") or {}
+                return str(replies.get("appearance", "as_said"))
+    return None
+
+
+S = TypeVar("S", bound=Said)
+
+
+def marked_up(state: PageState) -> PageState:
+    """The state with the markup of every reply. In finished dialogues everybody's lines are drawn alike, for the look
+    must not tell a person from a program; what the rater writes stands as it was typed."""
+    transcript = [entry if entry.speaker == "you" else _drawn(entry) for entry in state.transcript]
+    panels = [panel.model_copy(update={"lines": _all_drawn(panel.lines)}) for panel in state.panels]
+    step: Any = state.step
+    replies: dict[str, Any] = {}
+    if getattr(step, "cards", None):
+        replies["cards"] = _all_drawn(step.cards)
+    if getattr(step, "reply", None) is not None:
+        replies["reply"] = _drawn(step.reply)
+    if replies:
+        step = step.model_copy(update=replies)
+    return state.model_copy(update={"transcript": transcript, "panels": panels, "step": step})
+
+
+def _all_drawn(said: Sequence[S]) -> list[S]:
+    return [_drawn(one) for one in said]
+
+
+def _drawn(said: S) -> S:
+    markup = markup_of(said.text)
+    return said if markup is None else said.model_copy(update={"markup": markup})
+
+
+@dataclass
+class ShownModels:
+    """Remembers the model of every reply or line while it is on a page. Thread-safe."""
+
+    models: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, shown: Iterable[tuple[str, str]]) -> None:
+        with self._lock:
+            self.models.update(shown)
+
+    def model_of(self, shown_id: str) -> str | None:
+        with self._lock:
+            return self.models.get(shown_id)
+
+    def forget(self, shown_ids: Iterable[str]) -> None:
+        with self._lock:
+            for shown_id in shown_ids:
+                self.models.pop(shown_id, None)
+
+
+POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
+LOOK_S = 2.0  # how often a world that waits for an answer looks by itself. What happens to its rater wakes it at once.
 CANNOT_SAVE = phrase(
     "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. It goes on by "
     "itself as soon as we can: please stay on this page."
@@ -75,10 +117,19 @@ MAX_REFUSED_STORED = 200
 _GONE = ("disconnect", "returned", "timeout", "expired")
 
 T = TypeVar("T")
-A = TypeVar("A", bound=BaseModel)
-S = TypeVar("S", WriteStep, ChooseStep, TickStep, RateStep, FormStep, RankStep, TopicStep, FeedbackStep)
+A = TypeVar("A", bound=WireAnswer)
 
-Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | FormStep | RankStep | TopicStep | FeedbackStep
+Asked = (
+    steps.MessageStep
+    | steps.WriteStep
+    | steps.ChooseStep
+    | steps.TickStep
+    | steps.RateStep
+    | steps.FormStep
+    | steps.RankStep
+    | steps.TopicStep
+    | steps.FeedbackStep
+)
 """Steps that wait for an answer."""
 
 
@@ -87,21 +138,8 @@ class SubmittedEarly(Exception):
 
 
 class PageSession:
-    """Shows steps to one rater and returns their checked answers.
-
-    Args:
-        agent: Mephisto's agent (or onboarding agent) of the rater, in a live run.
-        answer_timeout_s: silence after which the rater is taken to have left.
-        closing: set when the launch ends; whoever waits here then stops.
-        visit: is told what the page shows and when it answers; says which part this is, and whether the rater is a program.
-        saving: who waits in the launch until something can be written down.
-        draws_markdown: whether replies are drawn by their markdown.
-        language: in which the rater reads.
-
-    Raises (from the ``ask`` methods):
-        mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the run is shutting down.
-        SubmittedEarly: see there.
-    """
+    """Shows steps to one rater and returns their checked answers; ``visit`` is told of both. Raises AbsentAgentError
+    (the rater left or was silent for ``answer_timeout_s``, or the launch is ``closing``), SubmittedEarly."""
 
     def __init__(
         self,
@@ -129,25 +167,20 @@ class PageSession:
         """Update ids of answers that are not confirmed before what comes of them is written down."""
         self._told_of_trouble = False
         self._refused_stored = 0
-        self.transcript: list[Entry] = []
-        self.context: Context | None = None
-        self.progress: Progress | None = None
-        self.within: Progress | None = None
+        self.transcript: list[steps.Entry] = []
+        self.context: steps.Context | None = None
+        self.progress: steps.Progress | None = None
+        self.within: steps.Progress | None = None
         self.topic: str | None = None
         self.columns: list[str] = []
-        self.panels: list[Panel] = []
-        self.guided = False
-        """Whether sentences lead through what the rater does for the first time."""
-        self.recorded = Recorded()
-        """What happened in earlier visits of a unit that goes on."""
-        self.notice: Notice | None = None
-        """Said above the next question, once."""
-        self.shown_at = 0.0
-        """When the current step was first shown, seconds since the epoch."""
+        self.panels: list[steps.Panel] = []
+        self.guided = False  # whether sentences lead through what the rater does for the first time
+        self.recorded = Recorded()  # what happened in earlier visits of a unit that goes on
+        self.notice: steps.Notice | None = None  # said above the next question, once
+        self.shown_at = 0.0  # when the current step was first shown, seconds since the epoch
 
     @property
     def worker_id(self) -> str:
-        """Mephisto's, of the rater."""
         return str(self._agent.worker_id)
 
     @property
@@ -158,12 +191,7 @@ class PageSession:
         return state
 
     def patiently(self, work: Callable[[], T]) -> T:
-        """Do what writes something down, as often as it takes; the rater is told, and waits.
-
-        Raises:
-            mephisto.data_model.exceptions.AbsentAgentError: the launch ended meanwhile, or the rater left.
-            what ``work`` raises for good, and at the end of a launch.
-        """
+        """Write something down, as often as it takes; the rater is told. Raises AbsentAgentError, what it does."""
         try:
             return self._saving.until_done(work, self._raise_if_absent)
         except BaseException:
@@ -174,7 +202,7 @@ class PageSession:
         """Something cannot be saved: the rater is told, once, and waits for the next step."""
         if not self._told_of_trouble and self._phase != "ended":
             self._told_of_trouble = True
-            self._send(WaitStep(text=CANNOT_SAVE, idle=True))
+            self._send(steps.WaitStep(text=CANNOT_SAVE, idle=True))
 
     def clear(self) -> None:
         """Another conversation begins: nothing of the last one stays in sight."""
@@ -190,21 +218,20 @@ class PageSession:
         note: str | None = None,
         column: int | None = None,
     ) -> None:
-        """Add a line to the transcript; shown with the next step."""
         entry_id = entry_id or f"e{len(self.transcript) + 1}"
-        self.transcript.append(Entry(entry_id=entry_id, speaker=speaker, text=text, note=note, column=column))
+        self.transcript.append(steps.Entry(entry_id=entry_id, speaker=speaker, text=text, note=note, column=column))
 
-    def show(self, step: Step, notice: Notice | None = None) -> None:
+    def show(self, step: steps.Step, notice: steps.Notice | None = None) -> None:
         """Send the page everything that it is to show now; what it answered before is confirmed with it."""
         self._confirmed.extend(self._taken)
         self._taken.clear()
         self._told_of_trouble = False
         self._send(step, notice)
 
-    def _send(self, step: Step, notice: Notice | None = None) -> None:
+    def _send(self, step: steps.Step, notice: steps.Notice | None = None) -> None:
         self._version += 1
         self.visit.showed(step.kind, self.progress)
-        state = PageState(
+        state = steps.PageState(
             version=self._version,
             unit=self.state.page_key,
             language=self.language.tag,
@@ -231,7 +258,7 @@ class PageSession:
             client_io.send_live_update(self._agent.get_agent_id(), update)
 
     def wait(self, text: str, *, slow: bool = False, idle: bool = False) -> None:
-        self.show(WaitStep(text=text, slow=slow, idle=idle))
+        self.show(steps.WaitStep(text=text, slow=slow, idle=idle))
 
     def is_here(self) -> bool:
         """Whether the rater's page is connected at this moment; True also where the router cannot tell."""
@@ -244,57 +271,26 @@ class PageSession:
         title: str,
         text: str,
         next_: Literal["submit", "submit_onboarding", "stay"],
-        redirect: Redirect | None = None,
+        redirect: steps.Redirect | None = None,
         *,
         resumes: bool = False,
     ) -> None:
         """The last step: nothing is asked any more. How far the rater came stays in sight."""
         if next_ != "submit_onboarding":
             self._phase, self.within = "ended", None
-        self.show(EndStep(title=title, text=text, next=next_, redirect=redirect, resumes=resumes))
+        self.show(steps.EndStep(title=title, text=text, next=next_, redirect=redirect, resumes=resumes))
 
-    def ask_message(self, step: MessageStep) -> MessageAnswer | ActionAnswer:
-        """A message, or one of the step's actions."""
-
-        def check(answer: MessageAnswer | ActionAnswer) -> str | None:
-            if isinstance(answer, ActionAnswer):
-                return checks.check_action(step, answer)
-            return checks.check_message(step, answer)
-
-        answer = self._ask(step, (MessageAnswer, ActionAnswer), check)
-        assert isinstance(answer, (MessageAnswer, ActionAnswer))
+    def ask_message(self, step: steps.MessageStep) -> steps.MessageAnswer | steps.ActionAnswer:
+        answer = self._ask(step, (steps.MessageAnswer, steps.ActionAnswer))
+        assert isinstance(answer, (steps.MessageAnswer, steps.ActionAnswer))
         return answer
 
-    def ask_written(self, step: WriteStep) -> WriteAnswer:
-        return self._ask_one(step, WriteAnswer, checks.check_write)
-
-    def ask_choice(self, step: ChooseStep) -> ChooseAnswer:
-        return self._ask_one(step, ChooseAnswer, checks.check_choice)
-
-    def ask_ticks(self, step: TickStep) -> TickAnswer:
-        return self._ask_one(step, TickAnswer, checks.check_ticks)
-
-    def ask_ratings(self, step: RateStep) -> RateAnswer:
-        return self._ask_one(step, RateAnswer, checks.check_ratings)
-
-    def ask_form(self, step: FormStep) -> FormAnswer:
-        return self._ask_one(step, FormAnswer, checks.check_form)
-
-    def ask_ranking(self, step: RankStep) -> RankAnswer:
-        return self._ask_one(step, RankAnswer, checks.check_ranking)
-
-    def ask_topic(self, step: TopicStep) -> TopicAnswer:
-        return self._ask_one(step, TopicAnswer, checks.check_topic)
-
-    def ask_feedback(self, step: FeedbackStep) -> FeedbackAnswer:
-        return self._ask_one(step, FeedbackAnswer, checks.check_feedback)
-
-    def _ask_one(self, step: S, kind: type[A], check: Callable[[S, A], str | None]) -> A:
-        answer = self._ask(step, (kind,), lambda answer: check(step, answer))
+    def ask(self, kind: type[A], step: Asked) -> A:
+        answer = self._ask(step, (kind,))
         assert isinstance(answer, kind)
         return answer
 
-    def _ask(self, step: Asked, kinds: tuple[type[A], ...], check: Callable[[Any], str | None]) -> A:
+    def _ask(self, step: Asked, kinds: tuple[type[WireAnswer], ...]) -> WireAnswer:
         self.recorded.must_be_over()
         self.shown_at = time.time()
         self.show(step, self.notice)
@@ -302,9 +298,9 @@ class PageSession:
         while True:
             packet = self._next_packet()
             self.visit.answered()
-            answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", MAX_TEXT))
+            answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", steps.MAX_TEXT))
             if answer is not None:
-                problem = check(answer)
+                problem = CHECKS[type(answer)](step, answer)
             update_id = packet.get("update_id")
             if isinstance(update_id, str):
                 self._taken.append(update_id[:100])
@@ -314,7 +310,7 @@ class PageSession:
             if self._refused_stored <= MAX_REFUSED_STORED:
                 excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
                 self.state.note(Refused(at=time.time(), reason=problem or "", excerpt=excerpt))
-            self.show(step, Notice(level="error", text=problem or ""))
+            self.show(step, steps.Notice(level="error", text=problem or ""))
 
     def _next_packet(self) -> dict[str, Any]:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
@@ -343,13 +339,7 @@ class PageSession:
         return self.state.final_submission is not None
 
     def while_open(self, work: Callable[[], T], meanwhile: Callable[[], None] = lambda: None) -> T:
-        """Run what may hang (a model, say) in a thread of its own; neither an ending launch nor a rater's leaving waits.
-        Every :data:`POLL_S` seconds ``meanwhile`` is called.
-
-        Raises:
-            mephisto.data_model.exceptions.AbsentAgentError: the launch ended meanwhile, or the rater left.
-            whatever ``work`` raises.
-        """
+        """Run what may hang in a thread, calling ``meanwhile`` now and then. Raises AbsentAgentError, what it does."""
         future: Future[T] = Future()
 
         def run() -> None:

@@ -1,8 +1,4 @@
-"""The practice before a rater's first unit, judged on the server.
-
-Smith et al. 2022, App. B.2: all items must be answered right, with two tries. After the first try the rater is told
-which were wrong, and why; feedback may also come at once.
-"""
+"""The practice before a rater's first unit, judged on the server (Smith et al. 2022, App. B.2)."""
 
 from __future__ import annotations
 
@@ -28,19 +24,10 @@ FAILED_TEXT = phrase(
 
 
 class PracticeLoop(ABC):
-    """Shows the items in order, in as many tries as there are; an engine says how an item is asked.
+    """Shows the items in order, in as many tries as there are; an engine asks each. ``used``: attempts that this rater
+    failed before; ``on_verdict`` is told whether it was passed before the rater is; then ``begins`` what is said."""
 
-    Args:
-        practice: the items.
-        config: the study's settings.
-        page: the rater's page.
-        begins: what begins after it, in a sentence.
-        used: attempts that this rater failed before (they left, and came back).
-        on_verdict: told whether it was passed, before the rater is.
-    """
-
-    again = ""
-    """Said with the feedback on a failed try."""
+    again = ""  # said with the feedback on a failed try
 
     def __init__(
         self,
@@ -71,7 +58,6 @@ class PracticeLoop(ABC):
         """Which item it was, in words that begin a sentence of feedback."""
 
     def run(self) -> bool:
-        """True when all items of one attempt were right."""
         self.page.guided = True
         for attempt in range(self.used + 1, self.tries + 1):
             wrong = self._attempt(attempt)
@@ -116,10 +102,7 @@ class PracticeLoop(ABC):
 
 
 def numbered_cards(item: ChooseItem) -> tuple[list[Card], dict[str, int]]:
-    """The replies of an item as cards, and the number of each card's reply, from 1.
-
-    The ids are random: nothing in the page tells which reply is the right one.
-    """
+    """The replies of an item as cards of random ids, and the number of each card's reply, from 1."""
     numbers = {uuid4().hex: number for number in range(1, len(item.replies) + 1)}
     return [Card(candidate_id=key, text=item.replies[number - 1]) for key, number in numbers.items()], numbers
 

@@ -1,10 +1,5 @@
-"""Dialogues that were cut off go on under the settings that they began with, or not at all.
-
-What was asked and answered before in a unit that goes on, read in its order by the world that holds it again.
-
-A world asks here first, at every step: what stands there is taken as the answer, and only what is missing is asked. So there
-is one flow, whether a dialogue is new or goes on in its middle.
-"""
+"""Units that were cut off go on under the settings that they began with, or not at all. A world asks what is on record
+first, at every step, and the rater only for what is missing: one flow, whether a dialogue is new or goes on."""
 
 from __future__ import annotations
 
@@ -12,46 +7,22 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.storage.unfinished import CutOff
-from parlai_humaneval.schema.events import (
-    Delayed,
-    Event,
-    Failed,
-    FeedbackGiven,
-    Finished,
-    Interrupted,
-    JudgingStarted,
-    Refused,
-    Resumed,
-    Started,
-)
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.storage.work import CutOff
+from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema.rebuild import split_dialogues
 from parlai_humaneval.statistics.core.formatting import counted
 
-Beginning = Started | JudgingStarted
-Difference = tuple[str, object, object]
-"""A setting's name, what it was, and what it is now."""
+Beginning = log.Started | log.JudgingStarted
+Difference = tuple[str, object, object]  # A setting's name, what it was, and what it is now
 
-MOST_SHOWN = 160
-"""Characters of a value in the refusal."""
+MOST_SHOWN = 160  # characters of a value in the refusal
 
 
 def going_on(
     units: Mapping[str, CutOff], differences: Callable[[CutOff], Iterable[Difference]], *, anew: bool
 ) -> dict[str, CutOff]:
-    """Units that go on in a launch. Where it has other settings than they began with, nothing is mixed.
-
-    Those of simulated raters begin anew then: nobody waits for them.
-
-    Args:
-        units: by worker; each of them could go on.
-        differences: of a unit, from the settings of this launch.
-        anew: their raters are to begin anew, whatever the settings; what they did stays partial.
-
-    Raises:
-        ConfigError: naming each setting that differs, and what can be done.
-    """
+    """Units that go on in a launch; none ``anew``, nor simulated ones of other settings. Raises ConfigError."""
     if anew:
         return {}
     told: dict[str, Difference] = {}
@@ -90,10 +61,7 @@ def _shown(value: object) -> str:
 def settings_that_differ(
     then: Mapping[str, Any], now: Mapping[str, Any], apart: Collection[str], within: str = "mephisto.blueprint"
 ) -> Iterator[Difference]:
-    """Settings that are others now, but for those ``apart`` that do not shape a dialogue; ``within``: where they stand.
-
-    A setting that did not exist then changes nothing by being there now.
-    """
+    """Settings that are others now, but for those ``apart``; one that did not exist then changes nothing."""
     for name, value in now.items():
         if name not in then or name in apart or then[name] == value:
             continue
@@ -104,7 +72,6 @@ def settings_that_differ(
 
 
 def options_that_differ(model: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    """Options of a model that are others now."""
     for name in sorted({*then, *now}):
         if then.get(name) != now.get(name):
             yield f"option {name} of the model {model}", then.get(name), now.get(name)
@@ -112,8 +79,14 @@ def options_that_differ(model: str, then: Mapping[str, Any], now: Mapping[str, A
 
 E = TypeVar("E")
 
-_BESIDE = (Refused, Delayed, Interrupted, Failed, Resumed, FeedbackGiven)
-"""Events that no step of a world waits for."""
+_BESIDE = (
+    log.Refused,
+    log.Delayed,
+    log.Interrupted,
+    log.Failed,
+    log.Resumed,
+    log.FeedbackGiven,
+)  # events that no step of a world waits for
 
 
 class DoesNotFit(RuntimeError):
@@ -121,24 +94,18 @@ class DoesNotFit(RuntimeError):
 
 
 class Recorded:
-    """The events of earlier visits, by the dialogue or judgement that they are of.
+    """The events of earlier visits, by the dialogue or judgement that they are of."""
 
-    Args:
-        events: in the order in which they happened.
-    """
-
-    def __init__(self, events: Sequence[Event] = ()) -> None:
-        self.has_feedback = any(isinstance(event, FeedbackGiven) for event in events)
+    def __init__(self, events: Sequence[log.Event] = ()) -> None:
+        self.has_feedback = any(isinstance(event, log.FeedbackGiven) for event in events)
         self._parts = {name: part for part in split_dialogues(events) if (name := part_id(part[0])) is not None}
-        self._next: deque[Event] = deque()
+        self._next: deque[log.Event] = deque()
 
     def begun(self, part: str) -> bool:
-        """Whether anything was done in a dialogue or judgement of this id."""
         return any(not isinstance(event, _BESIDE) for event in self._parts.get(part, ())[1:])
 
     def finished(self, part: str) -> bool:
-        """Whether it came to its end."""
-        return any(isinstance(event, Finished) for event in self._parts.get(part, ()))
+        return any(isinstance(event, log.Finished) for event in self._parts.get(part, ()))
 
     def open(self, part: str) -> None:
         """From now on :meth:`take` reads in the dialogue or judgement of this id; there may be nothing to be read."""
@@ -157,19 +124,15 @@ class Recorded:
         return event
 
     def must_be_over(self) -> None:
-        """Something new is about to happen.
-
-        Raises:
-            DoesNotFit: there is more on record, which the world did not ask for.
-        """
+        """Something new is about to happen. Raises DoesNotFit: more is on record than the world asked for."""
         if self._next:
             raise DoesNotFit(
                 f"the record goes on with {self._next[0].event!r}, which is not what this dialogue would ask now"
             )
 
 
-def part_id(beginning: Event) -> str | None:
+def part_id(beginning: log.Event) -> str | None:
     """The id of the dialogue or judgement that begins with an event; None: it is no beginning."""
-    if isinstance(beginning, Started):
+    if isinstance(beginning, log.Started):
         return beginning.dialogue_id
-    return beginning.judgement_id if isinstance(beginning, JudgingStarted) else None
+    return beginning.judgement_id if isinstance(beginning, log.JudgingStarted) else None

@@ -1,11 +1,8 @@
-"""How a dialogue with models is rated: its settings, the steps that they lead to, and practice items that fit.
-
-The rater who holds the dialogue is asked so, and so is somebody who judges the finished one once more.
-"""
+"""How a dialogue with models is rated, by who holds it and by who judges it once more: settings, steps, practice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -13,22 +10,12 @@ from typing_extensions import Self
 
 from mephisto_tasks.config.task import TaskConfig
 from parlai_humaneval.i18n.translate import phrase, t
-from parlai_humaneval.materials.practice import (
-    ChooseItem,
-    PairItem,
-    Practice,
-    PracticeItem,
-    RateItem,
-    SegmentItem,
-    TickItem,
-    VerdictItem,
-)
+from parlai_humaneval.materials import practice as items
+from parlai_humaneval.schema.records import Candidate
 from parlai_humaneval.schema.steps import Card, ChooseStep, Option, RateStep, ReasonField, Scale, TickStep
-from parlai_humaneval.techniques.criteria import RANGES, Criterion, criteria_for
-from parlai_humaneval.techniques.questions import FINAL_QUESTION, SLIDER_ENDS, VERDICTS
+from parlai_humaneval.techniques.questions import FINAL_QUESTION, RANGES, SLIDER_ENDS, VERDICTS, Criterion, criteria_for
 
-SIDES = ["A", "B"]
-"""Names of two partners side by side."""
+SIDES = ["A", "B"]  # names of two partners side by side
 
 
 class RatingConfig(TaskConfig):
@@ -67,11 +54,9 @@ class RatingConfig(TaskConfig):
         return self
 
     def ticks(self) -> list[Criterion]:
-        """What may be ticked at a turn."""
         return criteria_for("tick", self.turn_criteria)
 
     def scales(self) -> list[Criterion]:
-        """What is rated at the end."""
         return criteria_for(self.final_scale, self.final_criteria)
 
 
@@ -94,6 +79,15 @@ def choose_step(config: RatingConfig, step_id: str, cards: list[Card], question:
     )
 
 
+def credited(candidates: Sequence[Candidate], cards: Iterable[str]) -> list[str]:
+    """The candidates that the chosen cards stand for: all whose equal texts were shown as one are credited."""
+    from parlai_humaneval.models.bot_speaker.bot_speaker import (
+        standing_for,  # loads PyTorch, which settings do not need
+    )
+
+    return [name for card in cards for name in standing_for(candidates, card)]
+
+
 def tick_step(config: RatingConfig, step_id: str, reply: Card, question: str = "") -> TickStep:
     """Tick what is true of ``reply``; nothing is ticked only by saying so."""
     options = [Option(option_id=criterion.name, label=criterion.text) for criterion in config.ticks()]
@@ -109,7 +103,6 @@ def tick_step(config: RatingConfig, step_id: str, reply: Card, question: str = "
 
 
 def verdict_step(config: RatingConfig, step_id: str, question: str = "") -> TickStep:
-    """Which of two partners is better, asked outright."""
     return TickStep(
         step_id=step_id,
         question=question or config.question,
@@ -120,7 +113,6 @@ def verdict_step(config: RatingConfig, step_id: str, question: str = "") -> Tick
 
 
 def rate_step(config: RatingConfig, step_id: str, criteria: Sequence[Criterion], question: str) -> RateStep:
-    """Rate the conversation on every criterion."""
     return RateStep(step_id=step_id, question=question, scales=[_scale(config, criterion) for criterion in criteria])
 
 
@@ -141,13 +133,12 @@ def _scale(config: RatingConfig, criterion: Criterion) -> Scale:
 
 
 def final_question(config: RatingConfig) -> str:
-    """Asked above the scales at the end; a study that rates turns has another question there."""
     if config.turn_question == "none":
         return config.question
     return FINAL_QUESTION
 
 
-def check_practice(practice: Practice, config: RatingConfig) -> str | None:
+def check_practice(practice: items.Practice, config: RatingConfig) -> str | None:
     """What makes a practice unfit for a study, or None: it asks what the study does not, or what nobody can pass."""
     for number, item in enumerate(practice.items, start=1):
         problem = _unfit(item, config)
@@ -156,22 +147,22 @@ def check_practice(practice: Practice, config: RatingConfig) -> str | None:
     return None
 
 
-def _unfit(item: PracticeItem, config: RatingConfig) -> str | None:
+def _unfit(item: items.PracticeItem, config: RatingConfig) -> str | None:
     match item:
-        case ChooseItem():
+        case items.ChooseItem():
             most = len(item.replies) if config.max_choices is None else config.max_choices
             if config.turn_question != "choose":
                 return "chooses among replies, which this study does not"
             if not config.min_choices <= len(item.right) <= most:
                 return f"has {len(item.right)} right replies, but raters choose {config.min_choices} to {most}"
             return None
-        case TickItem():
+        case items.TickItem():
             return _unknown([*item.must, *item.must_not], [criterion.name for criterion in config.ticks()])
-        case RateItem():
+        case items.RateItem():
             return _unknown(list(item.sides), [criterion.name for criterion in config.scales()])
-        case VerdictItem():
+        case items.VerdictItem():
             return None if config.verdict else "compares two partners, which this study does not"
-        case PairItem() | SegmentItem():
+        case items.PairItem() | items.SegmentItem():
             return "judges finished chats, which this study does not"
 
 

@@ -1,8 +1,5 @@
-"""A launch that stops when its study is decided: the sequential study, stored as it goes, and what records add to it.
-
-Raters count in the order in which they came, so the evidence of later raters waits for the earlier ones. Where the end of an
-earlier launch cut raters off, the study waits for them for a while, and then goes on without them.
-"""
+"""A launch that stops when its study is decided. Raters count in the order in which they came, so that later ones'
+evidence waits for earlier ones, for a while also where a launch's end cut them off."""
 
 from __future__ import annotations
 
@@ -12,33 +9,24 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.stopping import refused_change
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
+from parlai_humaneval.statistics.survival.spotting import GOODNESS
 from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.status import Forecast, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
-from parlai_humaneval.tables.build_judgements import pair_rows
+from parlai_humaneval.tables.build_judgements import pair_rows, segment_rows
 
-RETURN_S = 20.0
-"""A page that was left open finds a new launch within so many seconds (it tries every eight)."""
-PATIENCE_S = 90.0
-"""A launch waits no longer than this. A browser lets a page in the background try once a minute."""
+RETURN_S = 20.0  # A page that was left open finds a new launch within so many seconds (it tries every eight)
+PATIENCE_S = 90.0  # A launch waits no longer than this. A browser lets a page in the background try once a minute.
 
 
 class Absent:
-    """Workers who had begun, and have not come back to this launch.
-
-    A worker is gone once their page has been silent for as long as an answer may take (``silence_s``), however many launches
-    that lasted. Two limits hold besides: an open page has :data:`RETURN_S` to find a launch again, and nobody is waited for
-    longer than :data:`PATIENCE_S`.
-
-    Args:
-        last_seen: worker → when they last did anything, in seconds since the epoch.
-        silence_s: ``answer_timeout_s`` of this launch.
-    """
+    """Workers who had begun, and have not come back. They are gone once silent for ``silence_s``; but an open page has
+    :data:`RETURN_S` to find a launch again, and nobody is waited for longer than :data:`PATIENCE_S`."""
 
     def __init__(self, last_seen: Mapping[str, float], silence_s: float) -> None:
         self._last_seen = dict(last_seen)
@@ -49,15 +37,12 @@ class Absent:
         return len(self._last_seen)
 
     def opens(self, at: float) -> None:
-        """From now on raters can come in."""
         self._opened = at
 
     def stop_waiting(self, worker: str) -> None:
-        """The worker is here, or the study goes on without them."""
         self._last_seen.pop(worker, None)
 
     def gone(self, now: float) -> list[str]:
-        """Those for whom nobody waits any longer."""
         return [worker for worker, seen in self._last_seen.items() if now >= self._until(seen)]
 
     def _until(self, seen: float) -> float:
@@ -70,22 +55,12 @@ class Absent:
 Models = tuple[str, ...]
 Keep = Callable[[Sequence[Event]], None]
 
-FORECAST_S = 30.0
-"""Between two forecasts: one takes seconds."""
+FORECAST_S = 30.0  # between two forecasts: one takes seconds
 
 
 class Course:
-    """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by other names.
-
-    Args:
-        study: as it was left by earlier launches.
-        kept: so many of its events are on the disk.
-        keep: writes events down.
-        saving: waits with that as long as nothing can be written; nobody else waits for it meanwhile.
-        name_of: a worker's name in the log.
-        closing: is set when the launch ends: who goes then may come back to the next one, and has not left.
-        clock: seconds since the epoch.
-    """
+    """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by ``name_of``.
+    ``kept`` events are on the disk. Who goes once it is ``closing`` may come back, and has not left."""
 
     def __init__(
         self,
@@ -104,13 +79,18 @@ class Course:
         self._name_of = name_of
         self._closing = closing
         self._clock = clock
+        self.predictions: Mapping[str, tuple[str, float]] = {}
+        """Item → a model of it, and the share that a judge gave it before any rater was asked."""
         self._absent = Absent({}, 0.0)
         self._unbegun: set[str] = set()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._drawn, self._answered = _drawn_and_answered(study.log)
-        self._standing: tuple[int, StoppingStatus] | None = None
-        """After so many events."""
+        self._drawn = {event.worker: event.dialogues for event in study.log if isinstance(event, Arrived)}
+        self._answered: dict[str, set[int]] = defaultdict(set)
+        for event in study.log:
+            if isinstance(event, Answered):
+                self._answered[event.worker].add(event.dialogue)
+        self._standing: tuple[int, StoppingStatus] | None = None  # after so many events
         self._foreseen: Forecast | None = None
         self._foreseen_of: tuple[int, int] | None = None
         self._foreseen_at = 0.0
@@ -118,18 +98,15 @@ class Course:
 
     @property
     def rule(self) -> StoppingRule:
-        """That by which it ends."""
         return self._study.rule
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody else is needed: the answer is reached, or the cap."""
         with self._lock:
             return self._study.ended is not None
 
     @property
     def free(self) -> int:
-        """Dialogues that can be given now."""
         with self._lock:
             return 0 if self._study.ended is not None else self._study.free
 
@@ -145,28 +122,21 @@ class Course:
             study = self._study
             if study.ended == "decided":
                 return []
-            if study.rule.shown == "pairs":
-                return list(study.open)
             named = {model for pair in study.open for model in pair}
+            if study.rule.is_apart:
+                return [(model,) for model in study.rule.models if model in named]
+            if study.rule.shown == "pairs":
+                return list(study.asked)
             return [tuple(model for model in study.rule.models if model in named)]
 
     def keeps_places(self, ahead: int = 0) -> bool:
-        """Whether nothing can be given out for now, but may be soon: raters who were cut off may still come back for it.
-
-        ``ahead``: dialogues that others are about to be given.
-        """
+        """Whether nothing can be given out now, but may be soon, to raters who come back; ``ahead``: of others."""
         with self._lock:
             study = self._study
             return study.ended is None and study.free <= ahead and len(self._absent) > 0
 
     def expect(self, last_seen: Mapping[str, float], silence_s: float) -> None:
-        """Wait for those whom the end of an earlier launch cut off, for as long as :class:`.Absent` says.
-
-        Args:
-            last_seen: Mephisto's id of a worker → when they last did anything in this task, in seconds since the epoch. Of
-                whoever came and is not among them, nothing was ever shown: they are given what was drawn for them.
-            silence_s: after how long a silence a rater is gone.
-        """
+        """Wait for whom an earlier launch cut off; others saw nothing, and get what was drawn."""
         with self._lock:
             began = {self._name_of(worker): at for worker, at in last_seen.items()}
             newest = {
@@ -180,14 +150,13 @@ class Course:
 
     @property
     def awaited(self) -> int:
-        """Raters of earlier launches who may still come back."""
         with self._lock:
             return len(self._absent)
 
     def opens(self) -> None:
-        """Raters can come in from now on."""
         with self._lock:
             self._absent.opens(self._clock())
+        self._write()  # a raised cap is told before the next rater comes
 
     def came(self, worker: str) -> bool:
         """Whether the worker has taken part: all that they are asked was drawn then, and began."""
@@ -196,7 +165,6 @@ class Course:
             return name in self._drawn and not (name in self._unbegun and self._study.can_return(name))
 
     def went_on_without(self, worker: str) -> bool:
-        """Whether the worker did not finish, and what they would still answer cannot be evidence any more."""
         with self._lock:
             return self._study.went_on_without(self._name_of(worker))
 
@@ -206,11 +174,8 @@ class Course:
             return self._study.can_return(self._name_of(worker))
 
     def draw(self, worker: str, dialogues: int) -> list[Models]:
-        """Note that a worker came, and draw what they are asked; nothing where they came before, or nobody is needed now.
-
-        Whoever was cut off before anything was shown to them is given what was drawn for them. It is written down before
-        this returns.
-        """
+        """Note that a worker came, on the disk, and draw what they are asked; nothing where they came before, or nobody
+        is needed. Whoever was cut off before anything was shown is given what was drawn then."""
         name = self._name_of(worker)
         if name in self._unbegun:
             return list(self._drawn[name]) if self.come_back(worker) else []
@@ -223,12 +188,23 @@ class Course:
         self._write()
         return list(arrived.dialogues)
 
-    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None]) -> None:
-        """Note what came of a worker's dialogue about these models, in whatever order they stand.
+    def give(self, worker: str, place: int, item_id: str, among: Sequence[str]) -> None:
+        """Note what a judge had said of the item that stands for a worker's drawn dialogue, and of all ``among`` which it
+        was drawn; nothing where it had not said anything."""
+        if item_id not in self.predictions:
+            return
+        name = self._name_of(worker)
+        with self._lock:
+            first = self._drawn[name][place][0]
+            said = {item: self.predictions[item] for item in among if item in self.predictions}
+            shares = {item: share if model == first else 1 - share for item, (model, share) in said.items()}
+            mean = sum(shares.values()) / len(shares)
+            self._study.predict(name, place, shares[item_id], mean, at=self._clock())
+        self._write()
 
-        ``outcome``: of it, for the models in the order in which they were drawn; None: nothing was answered. A dialogue that
-        was not drawn here changes nothing, and none does where all that were drawn about these models are noted.
-        """
+    def note(self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None]) -> None:
+        """Note what came of a worker's dialogue about these models: ``outcome`` for them in the order in which they
+        were drawn; None: nothing was answered. One that was not drawn here, or is noted, changes nothing."""
         name = self._name_of(worker)
         with self._lock:
             place = self._next(name, models)
@@ -241,10 +217,7 @@ class Course:
     def choose(
         self, worker: str, models: Iterable[str], outcome: Callable[[Models], Outcome | None], whole: int
     ) -> None:
-        """Note what a worker has chosen so far in a dialogue about these models, which has so many turns as a ``whole``.
-
-        ``outcome``: see :meth:`note`.
-        """
+        """Note a worker's choices so far in a dialogue of ``whole`` turns. ``outcome``: see :meth:`note`."""
         name = self._name_of(worker)
         with self._lock:
             place = self._next(name, models)
@@ -254,7 +227,6 @@ class Course:
         self._write()
 
     def noted(self, worker: str, models: Iterable[str]) -> int:
-        """How many of a worker's dialogues about these models are noted."""
         name = self._name_of(worker)
         with self._lock:
             return len(self._answered[name].intersection(self._about(name, models)))
@@ -298,7 +270,6 @@ class Course:
         self._write()
 
     def standing(self) -> StoppingStatus:
-        """What is known now."""
         with self._lock:
             events = len(self._study.log) - self._study.turns
             if self._standing is None or self._standing[0] != events:  # its intervals take a tenth of a second
@@ -306,13 +277,10 @@ class Course:
             return self._standing[1]
 
     def forecast(self) -> Forecast | None:
-        """How many dialogues are to go, as it was last foreseen, which is done anew beside all else, now and then.
-
-        None: it never was, or there is nothing to foresee.
-        """
+        """How many dialogues are to go, as last foreseen (anew now and then); None: nothing is."""
         with self._lock:
             study = self._study
-            if study.ended is not None or study.rule.shown == "panel":
+            if study.ended is not None or not study.rule.is_foreseen:
                 return None
             state = study.folded, study.answered + study.in_flight
             too_soon = self._foreseen is not None and self._clock() - self._foreseen_at < FORECAST_S
@@ -327,27 +295,13 @@ class Course:
         self._foreseen, self._foreseen_of, self._foreseen_at = foreseen, state, self._clock()
 
     def _write(self) -> None:
-        """What is not on the disk yet, in order, also where an earlier try has failed.
-
-        Nothing as long as nobody came: a launch that fails before has begun no study, and leaves its settings free.
-        """
+        """What is not on the disk yet, in order; nothing while nobody came: settings stay free."""
         with self._writing:
             with self._lock:
                 events = self._study.log[self._kept :] if len(self._study.log) > 1 else []
             if events:
                 self.saving.until_done(lambda: self._keep(events), even_in_a_hurry=True)
                 self._kept += len(events)
-
-
-def _drawn_and_answered(log: Sequence[Event]) -> tuple[dict[str, tuple[Models, ...]], dict[str, set[int]]]:
-    drawn: dict[str, tuple[Models, ...]] = {}
-    answered: dict[str, set[int]] = defaultdict(set)
-    for event in log:
-        if isinstance(event, Arrived):
-            drawn[event.worker] = event.dialogues
-        elif isinstance(event, Answered):
-            answered[event.worker].add(event.dialogue)
-    return drawn, answered
 
 
 def course_of(
@@ -364,18 +318,7 @@ def course_of(
     metric: str,
     clock: Callable[[], float] = time.time,
 ) -> Course:
-    """The course of a study that begins, or goes on with these ``events`` of earlier launches.
-
-    Args:
-        events: its log; none where it begins.
-        rule: by the settings of this launch.
-        keep, saving, name_of, closing, clock: see :class:`Course`.
-        seed: of a study that begins.
-        technique, setting, metric: what is asked.
-
-    Raises:
-        ConfigError: the rule is another one than that with which the study began; or its log cannot be gone on with.
-    """
+    """The course of a study that begins, or goes on with earlier ``events``. Raises ConfigError."""
     if not events:
         study = SequentialStudy(rule, seed=seed, technique=technique, setting=setting, metric=metric)
         return Course(study, 0, keep, saving, name_of, closing, clock)
@@ -383,7 +326,7 @@ def course_of(
         study = replay(events, cut_off=True)
         study.rule.refuse_change(rule.model_copy(update={"max_dialogues": study.rule.max_dialogues}))
     except RuleChanged as changed:
-        raise refused_change(changed, rule.models) from changed
+        raise refused_change(changed, rule) from changed
     except ReplayError as error:
         raise ConfigError(
             error,
@@ -402,8 +345,7 @@ def course_of(
 
 
 def note_record(course: Course, worker: str, record: Rated) -> None:
-    """Count a finished dialogue or judgement of a worker, or as much of a dialogue as there is; attention checks are never
-    counted."""
+    """Count a finished dialogue or judgement, or as much of a dialogue as there is; attention checks never are."""
     models, of_record = _models(record), partial(outcome_of, record)
     if record.status == "complete":
         course.note(worker, models, of_record)
@@ -412,10 +354,7 @@ def note_record(course: Course, worker: str, record: Rated) -> None:
 
 
 def note_missing(course: Course, finished: Iterable[tuple[str, Rated]]) -> None:
-    """Count those of the workers' ``finished`` dialogues or judgements, oldest first, that are not counted yet.
-
-    A worker may have several of the same models: those that are counted are the oldest.
-    """
+    """Count those of the workers' ``finished`` records, oldest first, that are not counted yet."""
     seen: Counter[tuple[str, frozenset[str]]] = Counter()
     for worker, record in finished:
         models = _models(record)
@@ -426,10 +365,7 @@ def note_missing(course: Course, finished: Iterable[tuple[str, Rated]]) -> None:
 
 
 def unknown_workers(course: Course, finished: Iterable[tuple[str, Rated]]) -> int:
-    """How many workers finished what would be evidence, and never came by the study's log.
-
-    That a worker came is written down before anything is shown to them, so that no launch that died leaves one.
-    """
+    """How many workers finished what would be evidence, and never came by the log, which is written first."""
     return len(
         {worker for worker, record in finished if outcome_of(record, _models(record)) and not course.came(worker)}
     )
@@ -442,7 +378,10 @@ def _models(record: Rated) -> Models:
 
 
 def outcome_of(record: Rated, models: Models) -> Outcome | None:
-    """How often each of the models was chosen; None where nothing was, and nothing could be."""
+    """How often each of the models was chosen, or how the one that is there was rated; None where nothing was, and nothing
+    could be."""
+    if len(models) == 1 and isinstance(record, DialogueRecord):
+        return _of_ratings(record)
     if len(models) < 2:
         return None
     if isinstance(record, JudgementRecord):
@@ -450,16 +389,43 @@ def outcome_of(record: Rated, models: Models) -> Outcome | None:
     if record.verdict is not None:
         return Outcome(picks=tuple(int(model == record.verdict_model) for model in models), turns=1)
     chosen = [
-        {candidate.model for candidate in turn.candidates if candidate.candidate_id in turn.selected}
+        {candidate.model for candidate in turn.candidates if turn.picks(candidate)}
         for turn in record.complete_turns
-        if turn.ticks is None and not turn.continued_each and not any(candidate.failed for candidate in turn.candidates)
+        if turn.offers_choice and not any(candidate.failed for candidate in turn.candidates)
     ]
     if not chosen:
         return None
     return Outcome(picks=tuple(sum(model in of_turn for of_turn in chosen) for model in models), turns=len(chosen))
 
 
+def _of_ratings(record: DialogueRecord) -> Outcome | None:
+    """Of a finished dialogue with one model: the points of all scales at its end, or, where none was asked, how often it was
+    ticked. A scale on which a high rating is a bad one is turned round. None before the end."""
+    if record.status != "complete":
+        return None
+    scales = {criterion.name: criterion for criterion in record.criteria if criterion.name in record.final_ratings}
+    ticks = [
+        criterion.reversed != (criterion.name in turn.ticks)
+        for turn in record.complete_turns
+        if turn.ticks is not None
+        for criterion in record.turn_criteria
+    ]
+    if scales:
+        given = (
+            scale.maximum - rating if scale.reversed else rating - scale.minimum
+            for scale, rating in ((scales[name], record.final_ratings[name]) for name in scales)
+        )
+        points, most = round(sum(given)), round(sum(scale.maximum - scale.minimum for scale in scales.values()))
+    else:
+        points, most = sum(ticks), len(ticks)
+    return Outcome(picks=(points,), turns=most) if most else None
+
+
 def _of_judgement(record: JudgementRecord, models: Models) -> Outcome | None:
+    if labels := {row["model"]: GOODNESS[row["label"]] for row in segment_rows(record)}:
+        best = max(labels.values())
+        is_tie = len(labels) != len(models) or set(labels.values()) == {best}
+        return Outcome(picks=tuple(int(not is_tie and labels[model] == best) for model in models), turns=1)
     rows = [row for row in pair_rows(record) if row["metric"] == record.metric]
     if not rows:
         return None

@@ -1,7 +1,4 @@
-"""What the raters of one launch share, whichever engine it is of.
-
-One rater's unit of work: its parts, one after another, and the comment box. Parts are dialogues, or items to judge.
-"""
+"""What the raters of one launch share, whichever engine it is of; and one rater's unit of dialogues or items."""
 
 from __future__ import annotations
 
@@ -15,16 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.config.task import TaskConfig
-from mephisto_tasks.control.orders import Order
-from mephisto_tasks.control.presence import Presence
-from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, so_far
-from mephisto_tasks.control.steering import Field, Group, Steered, fold
-from mephisto_tasks.session.display import ShownModels
-from mephisto_tasks.session.page import PageSession
+from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
+from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
+from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop
 from mephisto_tasks.session.stopping_build import why_decided
 from mephisto_tasks.storage.retry import Saving
-from mephisto_tasks.storage.unfinished import CutOff, part_name
+from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.i18n.translate import phrase, spoken
@@ -32,12 +26,11 @@ from parlai_humaneval.materials.instructions import Instructions
 from parlai_humaneval.materials.practice import Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
-from parlai_humaneval.schema.records import ModelHealth
-from parlai_humaneval.schema.steps import FeedbackStep, Notice, Progress
+from parlai_humaneval.schema.records import HUMAN, ModelHealth
+from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import Course
-    from parlai_humaneval.stopping.status import StoppingStatus
 
 
 P = TypeVar("P")
@@ -49,27 +42,16 @@ WHERE_YOU_WERE = Notice(
 
 
 class World(Protocol):
-    """What holds one part with the rater."""
-
     @property
-    def name(self) -> str:
-        """The part is called so in logs."""
+    def name(self) -> str: ...  # the part is called so in logs
 
     def run(self) -> None:
         """Hold the part to its end; what the page raises when the rater leaves goes on to the caller."""
 
 
 class HeldUnit(ABC, Generic[P]):
-    """Holds the parts of a unit in order; an engine says how a part is held, and what becomes of those that are left.
-
-    Args:
-        page: the rater's page.
-        parts: what is still to be held.
-        name: of the unit in logs, before any part began.
-        go_on: said above the first question of a rater who did some parts of the unit earlier.
-        between: said above the first question of every part but the first.
-        over: says that nothing else comes, and asks for a comment.
-    """
+    """Holds the parts of a unit in order; an engine says how. ``go_on`` is said above the first question of a rater who
+    did some earlier, ``between`` above that of every further part, and ``over`` asks for a comment."""
 
     greeting: Notice | None = None
     """Said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
@@ -87,8 +69,7 @@ class HeldUnit(ABC, Generic[P]):
         self.page = page
         self.parts = parts
         self.done: list[P] = []
-        self.world: World | None = None
-        """The part that runs, or ran last."""
+        self.world: World | None = None  # the part that runs, or ran last
         self._name = name
         self._over = over
         self._go_on = go_on
@@ -96,20 +77,16 @@ class HeldUnit(ABC, Generic[P]):
 
     @property
     def name(self) -> str:
-        """What runs, or ran last, for logs."""
         return self._name if self.world is None else self.world.name
 
     def run(self) -> None:
-        """Hold every part to its end.
-
-        Raises:
-            mephisto.data_model.exceptions.AbsentAgentError: the rater left, timed out, or the launch ends.
-        """
+        """Hold every part to its end. Raises AbsentAgentError: the rater left, timed out, or the launch ends."""
         held = False
         for part in self.parts:
             name = self.part_id(part)
             if not self.page.recorded.finished(name):
-                notice = self._between if held else self._welcome(name)
+                welcome = WHERE_YOU_WERE if self.page.recorded.begun(name) else self._go_on
+                notice = self._between if held else welcome
                 if notice is not None:
                     self.page.notice = notice
                 self.hold(part)
@@ -118,37 +95,27 @@ class HeldUnit(ABC, Generic[P]):
                 self.page.progress = self.progress_at(part)
             self.done.append(part)
 
-    def _welcome(self, part: str) -> Notice | None:
-        if self.page.recorded.begun(part):
-            return WHERE_YOU_WERE
-        return self._go_on
-
     @abstractmethod
-    def part_id(self, part: P) -> str:
-        """The part is called so in records."""
-
+    def part_id(self, part: P) -> str: ...  # the part is called so in records
     @abstractmethod
-    def hold(self, part: P) -> None:
-        """One part to its end; :attr:`world` is what holds it."""
+    def hold(self, part: P) -> None: ...  # one part to its end; :attr:`world` is what holds it
 
     @abstractmethod
     def progress_at(self, part: P) -> Progress | None:
         """What the page counts at the end of a part, of those that an earlier visit did; None: nothing is known."""
 
     @abstractmethod
-    def leave(self, worker: str, agent: str) -> None:
-        """The rater went away: what is left is given out again."""
+    def leave(self, worker: str, agent: str) -> None: ...  # the rater went away: what is left is given out again
 
     def ask_feedback(self) -> None:
         """The comment box at the end; the unit is complete whatever happens here."""
         if self.page.recorded.has_feedback:
             return
-        text = self.page.ask_feedback(FeedbackStep(step_id="feedback", label=self._over)).text
+        text = self.page.ask(FeedbackAnswer, FeedbackStep(step_id="feedback", label=self._over)).text
         if text.strip():
             self.page.state.append(FeedbackGiven(at=time.time(), text=text))
 
     def fail(self, reason: str) -> None:
-        """Write down that the part could not go on through no fault of the rater."""
         if self.world is not None:
             self.page.state.append(Failed(at=time.time(), reason=reason))
 
@@ -164,20 +131,15 @@ class Allocation(Protocol):
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
         """So many of each cell are wanted from now on; cells that are ``stopped`` are not given out any more."""
 
-    def progress(self) -> AllocationProgress:
-        """Counts per cell."""
-
+    def complete(self, agent: str) -> None: ...  # its unit was done to its end
+    def progress(self) -> AllocationProgress: ...  # counts per cell
     @property
-    def remaining(self) -> int:
-        """Units that are still to be done."""
-
+    def remaining(self) -> int: ...  # units that are still to be done
     @property
-    def per_unit(self) -> int:
-        """What a unit that begins now holds, at most."""
+    def per_unit(self) -> int: ...  # what a unit that begins now holds, at most
 
 
 def groups_of(asked: Mapping[Cell, int], most: Mapping[Cell, int]) -> list[Group]:
-    """Cells as orders name them."""
     return [Group(str(cell), cell.models, cell.setting, number, most.get(cell)) for cell, number in asked.items()]
 
 
@@ -195,48 +157,36 @@ class Study(ABC):
     config: TaskConfig
     seed: int
     practice: Practice | None
-    instructions: Instructions
-    """In the main language."""
+    instructions: Instructions  # in the main language
     allocator: Allocation
-    draws_markdown: bool = False
-    """Whether pages draw the markdown of replies."""
-    instructions_in: Mapping[str, Instructions] = field(default_factory=dict)
-    """The same by each language's tag."""
+    draws_markdown: bool = False  # whether pages draw the markdown of replies
+    instructions_in: Mapping[str, Instructions] = field(default_factory=dict)  # the same by each language's tag
     languages: Offered = field(init=False)
-    is_paid: bool = True
-    """Whether raters are promised money."""
-    minutes: int | None = None
-    """About how many minutes raters are told that a unit takes; None: they are told nothing."""
+    is_paid: bool = True  # whether raters are promised money
+    minutes: int | None = None  # about how many minutes raters are told that a unit takes; None: they are told nothing
     asked: Mapping[Cell, int] = field(default_factory=dict)
     """What the settings ask for of each cell; empty: what the allocator begins with."""
-    steered: Steered = field(default_factory=lambda: fold([], Field([])))
-    """What orders have made of it."""
-    presence: Presence = field(default_factory=Presence)
-    """Who is inside."""
+    steered: Steered = field(default_factory=lambda: fold([], Field([])))  # what orders have made of it
+    presence: Presence = field(default_factory=Presence)  # who is inside
     practising: set[str] = field(default_factory=set)
     """Workers who are in the practice, or have just passed it and are about to begin."""
     closing: threading.Event = field(default_factory=threading.Event)
-    saving: Saving = field(init=False)
-    """Who waits until something can be written down."""
+    saving: Saving = field(init=False)  # who waits until something can be written down
     practice_tries_used: dict[str, int] = field(default_factory=dict)
     """Worker → failed attempts at the practice, so that leaving it does not give them back."""
-    remarks: list[str] = field(default_factory=list)
-    """What whoever launches should know, in sentences."""
-    broken: str | None = None
-    """Why nothing is given out any more: units failed in a row. None while all is well."""
+    remarks: list[str] = field(default_factory=list)  # what whoever launches should know, in sentences
+    broken: str | None = None  # why nothing is given out any more: units failed in a row. None while all is well.
     acquainted: set[str] = field(default_factory=set)
     """Workers who have answered something in an earlier unit, and are not led through a first turn."""
     left: dict[str, CutOff] = field(default_factory=dict)
     """Worker → their unit that was cut off, with which they go on as long as it is not given to somebody else."""
     strangers: set[str] = field(default_factory=set)
     """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
-    shown: ShownModels = field(default_factory=ShownModels)
-    """Which model is behind what is on a page."""
-    course: Course | None = None
-    """Of a study that ends when its answer is reached; None: it ends when all is collected."""
+    shown: ShownModels = field(default_factory=ShownModels)  # which model is behind what is on a page
+    once_open: Callable[[], object] = lambda: None  # what the first replies need; the page is served before
+    course: Course | None = None  # of a study that ends when its answer is reached; None: it ends when all is collected
     _failures: int = 0
-    _outages_counted_at: float = 0.0
-    """Outages that had begun by then are counted."""
+    _outages_counted_at: float = 0.0  # outages that had begun by then are counted
     _simulated: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -247,18 +197,15 @@ class Study(ABC):
 
     @property
     @abstractmethod
-    def unit_words(self) -> UnitWords:
-        """What a unit is called on its rater's page."""
+    def unit_words(self) -> UnitWords: ...  # what a unit is called on its rater's page
 
     @property
     def pay(self) -> str:
-        """What is promised, in the language in force."""
         return self.instructions_in.get(spoken().tag, self.instructions).pay
 
     @property
     @abstractmethod
-    def rated_models(self) -> list[str]:
-        """The models that raters will meet."""
+    def rated_models(self) -> list[str]: ...  # the models that raters will meet
 
     @abstractmethod
     def resources(self) -> AbstractContextManager[Any]:
@@ -266,22 +213,10 @@ class Study(ABC):
 
     @abstractmethod
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
-        """The plan of a worker's unit as JSON, to be stored with it; None: there is nothing for them.
-
-        Args:
-            worker: who takes it.
-            agent: the key under which it is counted.
-            name: of a new unit, in records.
-        """
+        """The plan of a worker's unit as JSON, counted under ``agent``; None: there is nothing for them."""
 
     def take_up(self, worker: str, agent: str, name: str) -> CutOff | None:
-        """The unit with which the worker goes on where they were; None: there is none that can go on.
-
-        Args:
-            worker: who comes back.
-            agent: the key under which it is counted from now on.
-            name: of this visit.
-        """
+        """The unit with which the worker goes on, counted under ``agent``; None: there is none that can go on."""
         with self._lock:
             left = None if worker in self.strangers else self.left.pop(worker, None)
         if left is None:
@@ -293,7 +228,6 @@ class Study(ABC):
         return replace(left, plan=plan)
 
     def note_left(self, worker: str, left: CutOff) -> None:
-        """The worker has gone, and this is what they would go on with."""
         with self._lock:
             self.left[worker] = left
 
@@ -310,16 +244,11 @@ class Study(ABC):
         """A unit that could not begin (``held`` None) or go on: it is given out again."""
 
     @abstractmethod
-    def finish_unit(self, agent: str) -> None:
-        """A unit was done to its end."""
-
-    @abstractmethod
     def take_cut_off(self, worker: str) -> bool:
         """True, once, for a worker whose earlier unit was ended by the end of its launch."""
 
     @property
     def remaining(self) -> int:
-        """Units that are still to be done."""
         return self.allocator.remaining
 
     @abstractmethod
@@ -332,10 +261,7 @@ class Study(ABC):
         return 0 if self.course is None else self.course.awaited
 
     def keeps_places(self, ahead: int = 0) -> bool:
-        """Whether nothing can be begun for now, but may be soon: raters who were cut off may still come back for it.
-
-        ``ahead``: workers who are about to begin.
-        """
+        """Whether nothing can be begun now, but may be soon, by who was cut off; ``ahead``: workers about to begin."""
         return self.course is not None and self.course.keeps_places(ahead * self.allocator.per_unit)
 
     def went_on_without(self, worker: str) -> bool:
@@ -343,7 +269,7 @@ class Study(ABC):
         return self.course is not None and self.course.went_on_without(worker)
 
     @abstractmethod
-    def goes_on(self, worker: str) -> bool:
+    def can_resume(self, worker: str) -> bool:
         """Whether the worker's next unit is no new one, but what is left of one that was cut off."""
 
     @abstractmethod
@@ -351,12 +277,9 @@ class Study(ABC):
         """The worker rated just these models in another study, and is not to rate them here."""
 
     @abstractmethod
-    def steered_by(self) -> Field:
-        """What orders are about."""
-
+    def steered_by(self) -> Field: ...  # what orders are about
     @abstractmethod
-    def models_now(self) -> list[ModelHealth]:
-        """How the models answer; empty where none speaks."""
+    def models_now(self) -> list[ModelHealth]: ...  # how the models answer; empty where none speaks
 
     def steer(self, orders: Sequence[Order]) -> Steered:
         """Follow all orders that were ever given to the task, each of them anew. What is under way goes on."""
@@ -365,33 +288,29 @@ class Study(ABC):
         self.steered = steered
         return steered
 
-    def progress(self) -> list[GroupNow]:
-        """How far every group has come."""
+    def progress(self) -> list[GroupStatus]:
         now = self.allocator.progress()
         standing = None if self.course is None else self.course.standing()
-        return [self._group_now(cell, now, standing) for cell in (self.asked if standing is None else now.wanted)]
-
-    def _group_now(self, cell: Cell, now: AllocationProgress, standing: StoppingStatus | None) -> GroupNow:
-        stopped = self.steered.stopped.get(str(cell)) if standing is None else why_decided(cell.models, standing)
-        return GroupNow(
-            label=str(cell),
-            models=list(cell.models),
-            metric=cell.metric,
-            setting=cell.setting,
-            asked=self.asked.get(cell, now.wanted[cell]),
-            wanted=now.wanted[cell] if standing is None else None,
-            completed=now.completed[cell],
-            running=now.running[cell],
-            stopped=stopped,
-        )
+        stopped = self.steered.stopped
+        return [
+            GroupStatus.of(
+                cell,
+                completed=now.completed[cell],
+                wanted=now.wanted[cell] if standing is None else None,
+                running=now.running[cell],
+                stopped=stopped.get(str(cell)) if standing is None else why_decided(cell.models, standing),
+                asked=self.asked.get(cell, now.wanted[cell]),
+            )
+            for cell in (self.asked if standing is None else now.wanted)
+            if standing is None or HUMAN not in cell.models  # what is between people is no evidence
+        ]
 
     def so_far(self) -> tuple[int, int]:
         """Complete dialogues (judgements), and how many it will be; at most, where answers decide."""
         return so_far(self.progress(), self.deciding_now())
 
     def note_answers(self, page: PageSession, name: str) -> None:
-        """A dialogue or judgement of this name came to its end on a page, or a dialogue another turn further: where answers
-        decide, it counts from now on, as far as it goes."""
+        """A part came to its end, or a turn further: where answers decide, it counts from now on."""
         if self.course is None:
             return
         from mephisto_tasks.session.stopping import note_record  # tables take a while to load
@@ -401,7 +320,6 @@ class Study(ABC):
         note_record(self.course, page.worker_id, build_rated(events))
 
     def deciding_now(self) -> DecidingNow | None:
-        """How far the answer is; None where the study does not end by it."""
         if self.course is None:
             return None
         margin, standing, forecast = self.course.rule.margin, self.course.standing(), self.course.forecast()
@@ -426,16 +344,12 @@ class Study(ABC):
         return self.closing.is_set() or self.broken is not None or self.steered.paused is not None
 
     def note_complete(self) -> None:
-        """A unit came to its end: earlier failures were passing ones."""
         with self._lock:
             self._failures = 0
 
     def note_failure(self, reason: str, out_since: float | None = None) -> None:
-        """A unit failed on our side. After ``stop_after_failures`` in a row the study is :attr:`broken`.
-
-        ``out_since``: when the server of its models went, where it is only that (seconds since the epoch). However many
-        units, and models, one outage ends, it counts once.
-        """
+        """A unit failed on our side; after ``stop_after_failures`` in a row the study is :attr:`broken`. However many
+        one outage (``out_since``) of a server ends, it counts once."""
         with self._lock:
             if out_since is not None and out_since <= self._outages_counted_at:
                 return
@@ -451,11 +365,9 @@ class Study(ABC):
             self._simulated.add(worker_name)
 
     def expects_simulated(self, worker_name: str) -> bool:
-        """Whether the launch let this worker in as a simulated rater."""
         with self._lock:
             return worker_name in self._simulated
 
     def model_of(self, shown_id: str) -> str | None:
-        """The model behind a reply or line that is on a page. Never sent to a page: simulated raters with a stated
-        preference ask here, since nothing that a page receives could tell them."""
+        """The model behind what is on a page, for simulated raters with a preference."""
         return self.shown.model_of(shown_id)

@@ -1,14 +1,5 @@
-"""A rater's page without a browser: simulated raters, tests and benchmarks speak through it.
-
-Example::
-
-    async with PageClient("http://127.0.0.1:3000", worker_id="w1", assignment_id="a1") as client:
-        await client.register()
-        state = await client.next_state()
-        state = await client.answer({"kind": "message", "step_id": state.step.step_id, "text": "Hi!"})
-
-The page's side of a websocket that never gives up: it reconnects, catches up, repeats what was lost.
-"""
+"""A rater's page without a browser, for simulated raters, tests and benchmarks: ``register()``, ``next_state()``,
+``answer({…})``. Its websocket never gives up: it reconnects, catches up, repeats what was lost."""
 
 from __future__ import annotations
 
@@ -53,11 +44,8 @@ class Backoff:
 
 
 class PageSocket:
-    """Speaks for one agent until :meth:`close` or a fatal error.
-
-    ``on_packet`` gets every packet with something to say, each once and in order. Answers given to
-    :meth:`answer` are sent again on every reconnect and every ``heartbeat_s`` until :meth:`confirmed`.
-    """
+    """Speaks for one agent until :meth:`close` or a fatal error. ``on_packet`` gets every packet once and in order;
+    answers are sent again on every reconnect and every ``heartbeat_s`` until :meth:`confirmed`."""
 
     def __init__(
         self,
@@ -177,8 +165,7 @@ class PageSocket:
         return {"packet_type": packet_type, "subject_id": self._agent_id, "data": data}
 
 
-Details = dict[str, Any]
-"""The ``data`` of an ``agent_details`` packet."""
+Details = dict[str, Any]  # the ``data`` of an ``agent_details`` packet
 
 Found = TypeVar("Found")
 _TRY_AGAIN = frozenset({502, 503, 504})
@@ -194,18 +181,8 @@ class PageError(RuntimeError):
 
 
 class PageClient:
-    """Speaks as the page does: HTTP, websocket, confirmations, heartbeats; survives cut connections.
-
-    ``refused``: the sentence for the worker when there is no (further) task for them, else None.
-    ``errors``: the sentences of all ``error`` packets so far. ``status``: the agent's newest status.
-    ``provider_data``: what a crowd's page tells beside these, such as the unit that its worker accepted.
-    ``parameters``: of the page's address, where the server makes out of them who the worker is.
-    ``browser``: theirs; clients that share it are one browser's, as after a reload or in a second tab. By default it is a
-    new one, which nobody knows yet.
-    ``agrees``: to a study's consent text, where it has one; else :attr:`details` hold the text.
-    ``request_timeout_s``: how long a request is tried again before TimeoutError. ``certificates``: which of an https
-    address are believed; None: those that this machine believes.
-    """
+    """Speaks as the page does, and survives cut connections. ``refused``: why there is no task for the worker.
+    ``parameters``: of the page's address, where that says who comes. A ``browser`` may be shared."""
 
     def __init__(
         self,
@@ -270,14 +247,10 @@ class PageClient:
 
     @property
     def reconnects(self) -> int:
-        """How often the present agent's websocket was opened again."""
         return 0 if self._socket is None else max(0, self._socket.reconnects)
 
     async def register(self, here_to: str | None = None) -> Details:
-        """Asks for a task, as a page that is opened or loaded again. Raises PageError or TimeoutError.
-
-        ``here_to``: what a visitor by link wants: look, begin, decline or give_back.
-        """
+        """Ask for a task; ``here_to``: look, begin, decline or give_back, by link. Raises PageError or TimeoutError."""
         purpose = {} if here_to is None else {"here_to": here_to}
         body = {"provider_data": {**self._registration, **purpose, SECRETS: [self.browser.secret]}}
         details = await self._become(await self._post("/request_agent", body))
@@ -300,28 +273,17 @@ class PageClient:
         return await self._become(await self._post("/submit_onboarding", body))
 
     async def submit_task(self) -> None:
-        """Hands the unit in."""
-        body: dict[str, Any] = {
-            "USED_AGENT_ID": self.agent_id,
-            "final_data": {},
-            "agent_token": self.agent_token,
-        }
+        body: dict[str, Any] = {"USED_AGENT_ID": self.agent_id, "final_data": {}, "agent_token": self.agent_token}
         await self._post("/submit_task", body)
 
     async def next_state(self, after_version: int | None = None, timeout: float = 30.0) -> PageState:
-        """The newest state with a version above ``after_version`` (None: any).
-
-        Raises TimeoutError, or PageError when the router has closed the page.
-        """
+        """The newest state above ``after_version`` (None: any). Raises TimeoutError, PageError."""
         floor = -1 if after_version is None else after_version
         return await self._until(lambda: self.state if self.state and self.state.version > floor else None, timeout)
 
     async def answer(self, answer: dict[str, Any], timeout: float = 60.0) -> PageState:
-        """Sends ``answer`` (an ``update_id`` is made unless it has one) until it is confirmed.
-
-        Returns the state that confirmed it; its notice tells whether the answer was refused. Where the page comes to its
-        end meanwhile, by the same answer sent before a reload, say, it is that last state, as nothing is confirmed after it.
-        """
+        """Send ``answer`` until it is confirmed; the state that confirmed it, whose notice tells of a refusal, or the
+        last state, where the page has come to its end meanwhile."""
         socket = self._need_socket()
         data = {"update_id": uuid.uuid4().hex, **answer}
         await socket.answer(data)
@@ -334,7 +296,6 @@ class PageClient:
         return self.state if self.state is not None and isinstance(self.state.step, EndStep) else None
 
     async def send_raw(self, packet: Packet | str) -> None:
-        """Sends anything at all over the websocket, once."""
         await self._need_socket().send_raw(packet)
 
     async def next_error(self, after: int = 0, timeout: float = 10.0) -> str:

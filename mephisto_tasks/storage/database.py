@@ -1,12 +1,5 @@
-"""Mephisto's SQLite stores as a launch uses them: its database, and each provider's.
-
-In Mephisto, each thread has its own connection, and commits after every statement: it waits for the disk inside a lock that
-all threads share. When two hundred raters come in the same second, that is what they wait for. Where another program holds
-the database, Mephisto waits five seconds inside that lock, the operator's loop included, and then gives up.
-
-Here, all threads share a connection, and one commit writes what they have at the same time. A database that another program
-holds, or a disk that is full, loses nothing and stops nobody: whoever writes tries again until it works.
-"""
+"""Mephisto's SQLite stores for hundreds of raters: all threads share a connection, and one commit writes what they have
+at the same time (in Mephisto each waits for the disk inside a common lock). What fails is tried again."""
 
 from __future__ import annotations
 
@@ -34,17 +27,13 @@ from mephisto_tasks.storage.retry import AT_ONCE_S, Saving, passing
 
 logger = logging.getLogger(__name__)
 
-GATHER_S = 0.002
-"""How long a commit waits for other threads that are about to write."""
+GATHER_S = 0.002  # How long a commit waits for other threads that are about to write
 
 
 class GroupCommit:
-    """A connection for many threads, each of which holds ``lock`` while it uses it, as Mephisto's threads do.
-
-    As with a plain connection, a ``with`` block is written as a whole or not at all, and is on the disk when it ends. The
-    first thread that leaves its block commits for all that leave theirs meanwhile; ``lock`` is free while they wait. Where
-    the commit fails, it fails for all of them, and nothing of theirs is written.
-    """
+    """A connection for many threads, each of which holds ``lock`` while it uses it. A ``with`` block is written as a
+    whole or not at all: the first thread that leaves it commits for all that do meanwhile, and a failure is
+    everybody's."""
 
     def __init__(self, connection: sqlite3.Connection, lock: threading.Condition) -> None:
         self._connection = connection
@@ -89,11 +78,7 @@ class GroupCommit:
             self._connection.rollback()  # nothing was written: no lock stays behind
 
     def commit(self) -> None:
-        """Return when everything written is on the disk.
-
-        Raises:
-            sqlite3.Error: the commit failed, and nothing was written.
-        """
+        """Return when everything written is on the disk. Raises sqlite3.Error."""
         if self._depth:  # at the end of the block
             return
         if not self._connection.in_transaction:
@@ -195,15 +180,8 @@ class _Held:
 
 @contextmanager
 def one_commit(store: Any) -> Iterator[None]:
-    """Write everything that this thread writes to ``store`` in the block in one commit, at its end.
-
-    Other threads wait meanwhile, so keep slow work out of the block. What was written before an error is kept, unless the
-    commit is what fails. The block begins once nobody else holds the store.
-
-    Raises:
-        sqlite3.OperationalError: the disk is full, for example; or another program holds the store, and this thread must
-            not wait.
-    """
+    """Write everything that this thread writes to ``store`` in the block in one commit, for which others wait. What was
+    written before an error is kept. Raises sqlite3.OperationalError."""
     _begin(store)  # from here on the thread has the condition
     try:
         connection = store._get_connection()
@@ -245,7 +223,6 @@ def _begin(store: Any) -> None:
 
 
 def commits_at_the_end(store: Any) -> bool:
-    """Whether the current thread is inside :func:`one_commit`."""
     return bool(getattr(store, "_committing", None) == threading.get_ident())
 
 
@@ -263,11 +240,8 @@ _NO_QUERY = {"get_db_path_for_provider", "get_datastore_for_provider"}
 
 
 class StudyDB(SharedConnectionDB):
-    """A database that tries again until it can answer a thread. The operator's loop must not wait, and gets the error.
-
-    Within a launch, a status is what the launch has set, whatever the file says. A status that cannot be written now is
-    written by a separate thread as soon as possible, in order, and the thread that set it continues.
-    """
+    """A database that tries again until it can answer; the operator's loop gets the error instead. A status is what the
+    launch has set, whatever the file says: where it cannot be written now, a thread writes it later, in order."""
 
     BUSY_S = AT_ONCE_S
 

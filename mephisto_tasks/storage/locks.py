@@ -1,8 +1,5 @@
-"""Locks on a study: one launch at a time, and one process for each kind of work, with the folder of a study's files.
-
-Locks are the operating system's (flock): they end with the process, however it ends. Two launches of a task would each count
-only their own dialogues, and give out too many.
-"""
+"""One launch of a task at a time, and one process for each kind of work, by the system's locks, which end with the
+process; and the folder of a study's files."""
 
 from __future__ import annotations
 
@@ -13,19 +10,17 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from parlai_humaneval._util.errors import HumanevalError
 
-FOLDER = "studies"
-"""Folder in the data directory."""
-LOCKS = "locks"
-"""Folder in the data directory."""
+FOLDER = "studies"  # Folder in the data directory
+LOCKS = "locks"  # Folder in the data directory
 _TRIES = 5
 
 
 def _digest(task_name: str) -> str:
-    """A safe file name for a task, whose name is free text."""
     return hashlib.sha256(task_name.encode()).hexdigest()[:16]
 
 
@@ -36,15 +31,7 @@ def study_folder(data_dir: Path, task_name: str) -> Path:
 
 @contextmanager
 def exclusive_lock(path: Path, refusal: Callable[[str], Exception]) -> Iterator[None]:
-    """Hold a lock file, which is made if need be.
-
-    Args:
-        path: the lock file.
-        refusal: from the id of the process that holds the lock to what is raised then.
-
-    Raises:
-        Exception: what ``refusal`` returns.
-    """
+    """Hold a lock file, which is made if need be. Raises Exception."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -66,11 +53,7 @@ class JudgingElsewhere(HumanevalError, RuntimeError):
 
 @contextmanager
 def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
-    """Keep other processes from asking a judge about the task, which would be paid for twice.
-
-    Raises:
-        JudgingElsewhere: another process does already.
-    """
+    """Keep others from asking a judge about the task, which would be paid twice. Raises JudgingElsewhere."""
 
     def refusal(holder: str) -> JudgingElsewhere:
         return JudgingElsewhere(
@@ -90,12 +73,10 @@ def _lock_file(data_dir: Path, task_name: str) -> Path:
     return data_dir / LOCKS / f"task-{_digest(task_name)}.lock"
 
 
+@dataclass(frozen=True)
 class TaskLock:
-    """The lock that a launch holds for as long as it lives."""
-
-    def __init__(self, descriptor: int, pid: int) -> None:
-        self._descriptor = descriptor
-        self._pid = pid
+    _descriptor: int
+    _pid: int
 
     def name_run(self, task_run_id: str, url: str = "") -> None:
         """Write down the launch's run and address, for :func:`running_task_run` and :func:`running_url`."""
@@ -126,11 +107,7 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
-    """Hold the lock of a task. Where the block fails, a lock file that was made for it is deleted.
-
-    Raises:
-        AlreadyRunning: another process holds it.
-    """
+    """Hold a task's lock; where the block fails, a lock file made for it is deleted. Raises AlreadyRunning."""
     path = _lock_file(data_dir, task_name)
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
@@ -160,17 +137,14 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
 
 
 def running_task_run(data_dir: Path, task_name: str) -> str | None:
-    """The id of the run of the task's live launch, or None."""
     return _note_of_launch(data_dir, task_name, "task_run_id")
 
 
 def running_url(data_dir: Path, task_name: str) -> str | None:
-    """The address for raters of the task's live launch, or None."""
     return _note_of_launch(data_dir, task_name, "url")
 
 
 def _note_of_launch(data_dir: Path, task_name: str, key: str) -> str | None:
-    """What the live launch has written into its lock file, or None."""
     path = _lock_file(data_dir, task_name)
     try:
         descriptor = os.open(path, os.O_RDONLY)

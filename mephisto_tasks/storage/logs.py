@@ -1,8 +1,5 @@
-"""Logs of a data directory: files of JSON lines that several threads and processes append to at once.
-
-Each log is a :class:`LogFile`, which says how its lines name people. An erasure goes through :data:`LOG_FILES`, so that it
-covers a new log without a change. People are named by pseudonym, and never by their ids.
-"""
+"""Logs of a data directory: JSON lines that several threads and processes append to at once, naming people by
+pseudonym. An erasure goes through :data:`LOG_FILES`, so that it covers a new :class:`LogFile` without a change."""
 
 from __future__ import annotations
 
@@ -38,8 +35,6 @@ L = TypeVar("L", bound=BaseModel)
 
 
 class Personal(Enum):
-    """Which lines of a log are erased with a worker."""
-
     WORKER = "lines with the worker's pseudonym"
     DIALOGUE = "lines with the id of one of the worker's dialogues"
     NONE = "none"
@@ -53,10 +48,7 @@ class LogLine(BaseModel):
 
 @dataclass(frozen=True)
 class LogFile(Generic[L]):
-    """A log, which its owner alone can read.
-
-    ``of_study``: each study has one, in its folder; False: the data directory has one.
-    """
+    """A log, which its owner alone can read: of each study (``of_study``), in its folder, or of the data directory."""
 
     name: str
     line: TypeAdapter[L]
@@ -73,11 +65,9 @@ class LogFile(Generic[L]):
         return (data_dir if task is None else study_folder(data_dir, task)) / self.name
 
     def paths(self, data_dir: Path) -> list[Path]:
-        """The log's files, of all studies."""
         return sorted(data_dir.glob(f"{FOLDER}/*/{self.name}" if self.of_study else self.name))
 
     def exists(self, data_dir: Path, task: str | None = None) -> bool:
-        """Whether anything was ever appended."""
         return self.path(data_dir, task).is_file()
 
     def append(self, data_dir: Path, *lines: L, task: str | None = None) -> None:
@@ -112,8 +102,7 @@ class LogFile(Generic[L]):
         return lines
 
 
-LOG_FILES: list[LogFile[Any]] = []
-"""Every log that is defined."""
+LOG_FILES: list[LogFile[Any]] = []  # Every log that is defined
 
 
 @contextmanager
@@ -145,11 +134,8 @@ def _drop_lines(path: Path, marks: Collection[bytes]) -> int:
 def erase_lines(
     data_dir: Path, worker: str, dialogues: Sequence[str], tasks: Collection[str], *, everywhere: bool
 ) -> int:
-    """Take a worker's lines out of all logs; returns how many there were.
-
-    ``worker``: their pseudonym. ``dialogues``: ids of those that they held, whose words may be in logs of other studies.
-    ``tasks``: in whose logs the worker is erased; ``everywhere``: in all logs.
-    """
+    """Take lines of a worker and their ``dialogues`` out of the logs of ``tasks`` or ``everywhere``; returns how
+    many."""
     # The dialogue with each of several partners, and each thing that is judged of one, has its id, a colon, and more.
     ids = [f'"{dialogue}{end}'.encode() for dialogue in dialogues for end in ('"', ":")]
     marks: dict[Personal, list[bytes]] = {Personal.WORKER: [worker.encode()], Personal.DIALOGUE: ids, Personal.NONE: []}
@@ -175,8 +161,7 @@ class Agreement(LogLine):
 
 
 CONSENTS = LogFile("consents.jsonl", TypeAdapter(Agreement), Personal.WORKER)
-TEXTS_FOLDER = "consents"
-"""A file for each text that somebody could agree to, named by its digest."""
+TEXTS_FOLDER = "consents"  # A file for each text that somebody could agree to, named by its digest
 
 
 def keep_text(data_dir: Path, task: str, consent: Consent) -> None:
@@ -186,7 +171,6 @@ def keep_text(data_dir: Path, task: str, consent: Consent) -> None:
 
 
 def text_of(data_dir: Path, task: str, digest: str) -> Consent | None:
-    """The text of a digest; None where its file is gone."""
     path = study_folder(data_dir, task) / TEXTS_FOLDER / f"{digest}.json"
     return Consent.model_validate_json(path.read_bytes()) if path.is_file() else None
 
@@ -230,7 +214,6 @@ class WrittenFile(LogLine):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the file holds what was written then."""
         path = Path(self.path)
         return path.is_file() and _digest(path) == self.digest
 
@@ -264,7 +247,6 @@ def note_deleted(data_dir: Path, file: WrittenFile) -> None:
 
 
 def written_files(data_dir: Path) -> list[WrittenFile]:
-    """The files as they were last written, oldest first."""
     return list({line.path: line for line in WRITTEN_FILES.read(data_dir)}.values())
 
 
@@ -272,8 +254,7 @@ def written_files(data_dir: Path) -> list[WrittenFile]:
 
 BLOCKED_EVERYWHERE = "parlai-humaneval-blocked"
 """Name of the qualification of workers who may take part in no study of the data directory."""
-NOT_RECORDED = "not recorded here"
-"""Reason of a block whose line is lost, or that was made by something else."""
+NOT_RECORDED = "not recorded here"  # Reason of a block whose line is lost, or that was made by something else
 
 
 def blocked_here(task: str) -> str:
@@ -293,26 +274,21 @@ class Block(LogLine):
 
     @property
     def everywhere(self) -> bool:
-        """Whether it holds in all studies of the data directory."""
         return self.qualification == BLOCKED_EVERYWHERE
 
     @property
     def place(self) -> str:
-        """Where it holds, for people."""
         if self.everywhere:
             return "in all studies"
         return f"in task {self.task_name!r}" if self.task_name else f"by {self.qualification}"
 
     @property
     def lifted_by(self) -> str:
-        """The command that lifts it, without the program's name."""
         where = "--all-tasks" if self.everywhere else shlex.join(["--task-name", self.task_name or "NAME"])
         return f"workers unblock {self.worker} {where}"
 
 
 class BlockLine(Block):
-    """A worker was blocked, or a block was lifted."""
-
     event: Literal["blocked", "unblocked"]
 
 

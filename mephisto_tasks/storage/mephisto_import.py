@@ -1,7 +1,4 @@
-"""Mephisto's database → units of ParlAI's own crowd tasks, for ``parlai-humaneval import``.
-
-The database is only read; Mephisto is not imported, and no provider is asked.
-"""
+"""Mephisto's database → units of ParlAI's own crowd tasks, only read, without Mephisto: for ``parlai-humaneval import``."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ import yaml
 from mephisto_tasks.storage.results import ResultsError, dict_rows, no_such_task, query
 from parlai_humaneval._util.data_files import read_json
 from parlai_humaneval.importers.readers import SavedFormat
-from parlai_humaneval.importers.saved import DONE, of_state
-from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
+from parlai_humaneval.importers.units import DONE, LeftOut, Unit, UnreadableUnit, of_state
 
 BLUEPRINTS: Mapping[str, SavedFormat] = {
     "model_chat_blueprint": "model_chat",
@@ -68,16 +64,11 @@ class StoredUnits:
 
 
 def data_dir_of_path(path: Path) -> Path:
-    """The data directory of a path to it, or to the ``database.db`` in it."""
     return path.parent if path.name == "database.db" else path
 
 
 def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
-    """Units of the tasks ``names``, or of all tasks in a data directory that ParlAI's blueprints ran.
-
-    Raises:
-        ResultsError: there is no database, or no such task; a named task has another blueprint; or no task can be read.
-    """
+    """Units of the tasks ``names``, or of all tasks that ParlAI's blueprints ran. Raises ResultsError."""
     tasks = [(str(name), str(kind)) for name, kind in query(data_dir, _TASKS)]
     chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
     refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
@@ -106,7 +97,8 @@ def _check_names(data_dir: Path, names: Sequence[str], tasks: Sequence[tuple[str
 
 
 def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]:
-    folders = _run_folders(data_dir)
+    bases = (data_dir / "data" / "runs", data_dir / "runs")
+    folders = {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
     questions: dict[str, dict[str, Any]] = {}
     for row in rows:
         kind, run = BLUEPRINTS[row["task_type"]], str(row["task_run_id"])
@@ -121,12 +113,6 @@ def _units(data_dir: Path, rows: Sequence[Mapping[str, Any]]) -> Iterator[Found]
         else:
             missing = f"the files of launch {run} are not there (data/runs/…/{run}/{path})"
             yield kind, UnreadableUnit(missing, where=data_dir)
-
-
-def _run_folders(data_dir: Path) -> dict[str, Path]:
-    """Launch → its folder; Mephisto has a folder for each project."""
-    bases = (data_dir / "data" / "runs", data_dir / "runs")
-    return {run.name: run for base in bases for run in sorted(base.glob("*/*")) if run.is_dir()}
 
 
 def _unit(path: Path, row: Mapping[str, Any], questions: Mapping[str, Any]) -> Unit | LeftOut | UnreadableUnit:

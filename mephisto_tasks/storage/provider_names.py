@@ -1,9 +1,8 @@
-"""Names of crowd providers as databases, books and pages have them: those of old runs stay what they are.
-
-Only crowds know what is behind a name (:func:`mephisto_tasks.crowds.registry.crowd_of`).
-"""
+"""Names of crowd providers as databases, books and pages have them (those of old runs stay), and the error of a crowd."""
 
 from __future__ import annotations
+
+from parlai_humaneval._util.errors import HumanevalError
 
 LOCAL, LINK = "mock", "link"
 MTURK, SANDBOX = "mturk", "mturk_sandbox"
@@ -13,10 +12,17 @@ SANDBOX_SUFFIX = "_sandbox"
 
 
 def plain_name(stored: str) -> str:
-    """A worker's or requester's name without Mephisto's suffix."""
     return stored.removesuffix(SANDBOX_SUFFIX)
 
 
 def stored_names(name: str) -> tuple[str, str]:
     """What a worker whose page says this name may be called in the database."""
     return name, name + SANDBOX_SUFFIX
+
+
+class CrowdError(HumanevalError, RuntimeError):
+    """A crowd's site refused something, or could not be asked; the message says what to do."""
+
+
+class NotYetKnown(Exception):
+    """It cannot be said at this moment whether somebody comes from the crowd's site; their page asks again by itself."""

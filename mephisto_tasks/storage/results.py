@@ -1,9 +1,5 @@
-"""Mephisto's database and the files of its runs → records. Nothing is written, and Mephisto itself is not imported.
-
-One query finds every rater of a task; a ``state.json`` for each holds what they did, and is checked as it is read. Units
-that were cleared after a disconnect have lost their agent, so the query starts at the agents. Screening and gold units
-(negative unit indices) are left out. Practices are read from the logs of the onboarding agents.
-"""
+"""Mephisto's database and the files of its runs → records, without Mephisto; nothing is written. Units cleared after a
+disconnect have lost their agent, so queries start at agents; screening and gold units (index < 0) are left out."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -22,8 +18,7 @@ from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.retry import waits_at_most
 from mephisto_tasks.storage.sqlite import Database
 from parlai_humaneval._util.errors import HumanevalError, misspelt
-from parlai_humaneval.allocation.groups import Cell, PastDialogue
-from parlai_humaneval.allocation.item import PastJudgement
+from parlai_humaneval.allocation.groups import Cell, PastDialogue, PastJudgement
 from parlai_humaneval.quality.registry import checked
 from parlai_humaneval.schema.events import Event, JudgingStarted, PracticeAnswered, PracticeEnded, Resumed, Started
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -59,12 +54,7 @@ class StateFiles:
         """How many files were new, or had changed."""
 
     def read(self, path: Path) -> StateFile:
-        """The content of the file. Do not change it.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValidationError: it is not one of ours.
-        """
+        """The content of the file. Do not change it. Raises FileNotFoundError, ValidationError."""
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)  # a file that is replaced is another one
         known = self._read.get(path)
@@ -102,10 +92,7 @@ def read_practices(
     since: Mapping[str, float],
     files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, for the rows that :data:`ONBOARDINGS` selects.
-
-    ``since``: worker id → time before which nothing counts.
-    """
+    """Mephisto's worker id → practice, of :data:`ONBOARDINGS`; ``since``: worker id → time before which none counts."""
     logs = practice_logs(data_dir, onboardings, files)
     counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
     return {worker: practice_of(log) for worker, log in counted.items() if log}
@@ -114,11 +101,7 @@ def read_practices(
 def practice_logs(
     data_dir: Path, onboardings: Iterable[tuple[object, ...]], files: StateFiles | None = None
 ) -> dict[str, list[Event]]:
-    """Mephisto's worker id → events of their practice over all visits, for the rows that :data:`ONBOARDINGS` selects.
-
-    ``files``: those read before; None: read all. A log that is missing or has another schema belongs to a practice that
-    never began here; it is left out.
-    """
+    """Mephisto's worker id → events of their practice over all visits, without logs of another schema."""
     files = files or StateFiles()
     events: dict[str, list[Event]] = defaultdict(list)
     for agent_id, worker_id, run_id in onboardings:
@@ -137,8 +120,7 @@ def failed_tries(practice: OnboardingRecord, items: int) -> int:
     return sum(len(choices) == items and "bad" in choices for choices in practice.choices)
 
 
-PATIENCE_S = 30.0
-"""How long a reader waits while another program writes."""
+PATIENCE_S = 30.0  # How long a reader waits while another program writes
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; only with it can pseudonyms be computed from worker names."""
 
@@ -179,11 +161,7 @@ AT_WORK = {"none", "accepted", "waiting", "in task"}
 
 
 def database_file(data_dir: Path) -> Path:
-    """Mephisto's database in a data directory.
-
-    Raises:
-        ResultsError: there is none.
-    """
+    """Mephisto's database in a data directory. Raises ResultsError."""
     path = data_dir / "database.db"
     if not path.is_file():
         raise ResultsError(
@@ -194,25 +172,16 @@ def database_file(data_dir: Path) -> Path:
 
 
 def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
-    """The rows that a query on Mephisto's database selects.
-
-    Raises:
-        ResultsError: there is no database, or it is not Mephisto's.
-    """
+    """The rows that a query on Mephisto's database selects. Raises ResultsError."""
     return query_file(database_file(data_dir), sql, values)
 
 
 def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
-    """The rows that a query on a file of Mephisto, or of one of its providers, selects; none where there is no file.
-
-    Raises:
-        ResultsError: it is not a database, or another program has locked it.
-    """
+    """The rows that a query on a file of Mephisto or a provider selects; none: there is no file. Raises ResultsError."""
     return _mephisto_file(path).rows(sql, values)
 
 
 def dict_rows(data_dir: Path, sql: str) -> list[dict[str, object]]:
-    """The rows of :func:`query` with the names of their columns."""
     with _mephisto_file(database_file(data_dir)).reading() as connection:
         rows = connection.execute(sql)
         names = [column[0] for column in rows.description]
@@ -229,52 +198,43 @@ def _mephisto_file(path: Path) -> Database:
 
 
 def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tuple[object, ...]]:
-    """Rows of an SQLite file; none where it, or the table, is not there."""
     has_table = query_file(path, "SELECT 1 FROM sqlite_master WHERE name = ?", [table])
     return query_file(path, sql, values) if has_table else []
 
 
 def task_names(data_dir: Path) -> list[str]:
-    """Names of all tasks in the database, newest first."""
     return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
+
+
+_RUNS = """
+    SELECT task_runs.task_run_id, task_runs.task_type, task_runs.provider_type, task_runs.init_params
+      FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
+     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
+"""
+
+
+class StoredRun(NamedTuple):
+    run_id: str
+    technique: str
+    provider: str
+    settings: str
+
+
+def stored_runs(data_dir: Path, task_name: str) -> list[StoredRun]:
+    """The launches of a task, the newest first. Raises ResultsError."""
+    return [StoredRun(*map(str, row)) for row in query(data_dir, _RUNS, [task_name])]
 
 
 def technique_of(data_dir: Path, task_name: str) -> str | None:
     """The technique of a task, whether anything was rated or not; None: it was never launched."""
-    rows = query(
-        data_dir,
-        """SELECT task_runs.task_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC""",
-        [task_name],
-    )
-    return recorded_as(str(rows[0][0])) if rows else None
-
-
-def provider_of(data_dir: Path, task_name: str) -> str | None:
-    """The crowd provider of a task's newest launch; None: the task was never launched."""
-    rows = query(
-        data_dir,
-        """SELECT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-            WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC LIMIT 1""",
-        [task_name],
-    )
-    return str(rows[0][0]) if rows else None
-
-
-def providers_of(data_dir: Path, task_name: str) -> list[str]:
-    """The crowd providers of all launches of a task, in alphabetical order."""
-    rows = query(
-        data_dir,
-        "SELECT DISTINCT task_runs.provider_type FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id "
-        "WHERE tasks.task_name = ? ORDER BY task_runs.provider_type",
-        [task_name],
-    )
-    return [str(provider) for (provider,) in rows]
+    runs = stored_runs(data_dir, task_name)
+    return recorded_as(runs[0].technique) if runs else None
 
 
 def requesters(data_dir: Path) -> list[tuple[str, str]]:
-    """Registered requesters: name and provider type."""
-    rows = query(data_dir, "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name")
+    """Registered requesters, name and provider type; none where there is no database. Raises ResultsError."""
+    sql = "SELECT requester_name, provider_type FROM requesters ORDER BY requester_name"
+    rows = query_file(data_dir / "database.db", sql)
     return [(str(name), str(kind)) for name, kind in rows]
 
 
@@ -286,7 +246,6 @@ def check_task(data_dir: Path, task_name: str) -> None:
 
 
 def no_such_task(data_dir: Path, task_name: str, names: Sequence[str]) -> ResultsError:
-    """The error for a task that is not among the ``names`` of a data directory's tasks."""
     known = f"choose one of its tasks: {', '.join(names)}" if names else "it has no task yet"
     return ResultsError(
         f"there is no task {task_name!r} in {data_dir}", try_=known, misspelt=misspelt(task_name, names)
@@ -294,11 +253,7 @@ def no_such_task(data_dir: Path, task_name: str, names: Sequence[str]) -> Result
 
 
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
-    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id.
-
-    Raises:
-        ResultsError: no database, or no such task; the message lists the tasks that exist.
-    """
+    """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id. Raises ResultsError."""
     rows = query(data_dir, _AGENTS, [task_name, worker_id])
     if not rows:
         check_task(data_dir, task_name)
@@ -313,13 +268,7 @@ def _state_file(data_dir: Path, agent: StoredAgent) -> Path:
 def stored_states(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """The state files of all raters of a task, or of one worker, oldest first; those without any event are left out.
-
-    ``files``: those read before; None: read all.
-
-    Raises:
-        ResultsError: as :func:`read_records`.
-    """
+    """State files with events of all raters of a task, or of one worker, oldest first. Raises ResultsError."""
     files = files or StateFiles()
     for agent in stored_agents(data_dir, task_name, worker_id):
         if (state := _state_of(data_dir, agent, files)) is not None:
@@ -329,11 +278,7 @@ def stored_states(
 def newest_states(
     data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
 ) -> Iterator[tuple[StoredAgent, StateFile]]:
-    """:func:`stored_states`, newest first, without visits that a later one resumed, whose state includes theirs.
-
-    Raises:
-        ResultsError: as :func:`read_records`.
-    """
+    """:func:`stored_states`, newest first, without visits that a later one resumed. Raises ResultsError."""
     files = files or StateFiles()
     gone_on: set[str] = set()
     for agent in reversed(stored_agents(data_dir, task_name, worker_id)):
@@ -376,8 +321,7 @@ def _records(
 
 
 _DEMO_TASK = re.compile(r"demo-.+-\d{8}-\d{6}-[0-9a-f]{4}")
-_DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")
-"""Names that a demo gives, and nobody else."""
+_DEMO_RATER = re.compile(r"sim\d+-\d+(_sandbox)?")  # Names that a demo gives, and nobody else
 
 
 def was_simulated(begun: Event, record: Rated, worker_name: str, task_name: str) -> bool:
@@ -393,13 +337,7 @@ def _first_line(error: Exception) -> str:
 
 
 def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None) -> list[Rated]:
-    """All dialogues or judgements of a task, complete and partial, oldest first; workers as pseudonyms.
-
-    ``files``: those read before; None: read all.
-
-    Raises:
-        ResultsError: no database, no such task, or a file that is not of this schema.
-    """
+    """All dialogues or judgements of a task, partial ones too, oldest first, with pseudonyms. Raises ResultsError."""
     with collector_off():
         stored = list(_records(data_dir, task_name, files=files))
         practised = past_practices(data_dir, task_name, files=files)
@@ -419,21 +357,15 @@ def read_records(data_dir: Path, task_name: str, files: StateFiles | None = None
 
 
 def read_dialogues(data_dir: Path, task_name: str) -> list[DialogueRecord]:
-    """All dialogues of a live task; see :func:`read_records`."""
     return [record for record in read_records(data_dir, task_name) if isinstance(record, DialogueRecord)]
 
 
 def read_judgements(data_dir: Path, task_name: str) -> list[JudgementRecord]:
-    """All judgements of a task on finished dialogues; see :func:`read_records`."""
     return [record for record in read_records(data_dir, task_name) if isinstance(record, JudgementRecord)]
 
 
 def worker_records(data_dir: Path, task_name: str, worker_id: str) -> list[Rated]:
-    """All dialogues or judgements of one worker in a task, by Mephisto's worker id; pseudonyms are left empty.
-
-    Raises:
-        ResultsError: as :func:`read_records`.
-    """
+    """All dialogues or judgements of one worker (Mephisto's id) in a task, without pseudonyms. Raises ResultsError."""
     return [record for _, record in _records(data_dir, task_name, worker_id)]
 
 
@@ -444,18 +376,13 @@ def past_practices(
     *,
     files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → how they did in the practice of a task; empty where there is no database.
-
-    ``since``: worker id → time before which nothing counts, because their practice was reset. ``files``: those read before;
-    None: read all.
-    """
+    """Mephisto's worker id → their practice in a task; ``since``: as in :func:`read_practices`. Empty: no database."""
     if not (data_dir / "database.db").is_file():
         return {}
     return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since, files)
 
 
 def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:
-    """How the practices of some tasks ended; None where nobody practised."""
     from parlai_humaneval.report.document import PracticeCount  # a launch reads results as well, and needs no report
 
     verdicts = [practice.passed for name in tasks for practice in past_practices(data_dir, name, files=files).values()]
@@ -465,10 +392,7 @@ def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | Non
 
 
 def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
-    """What earlier launches of a task did, for the next one's allocation; workers by Mephisto's id.
-
-    Without a database or task the past is empty.
-    """
+    """What earlier launches of a task did, for the next one's allocation; workers by Mephisto's id. Empty: none."""
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
     dialogues = [
@@ -494,10 +418,7 @@ def past_dialogues(data_dir: Path, task_name: str) -> list[PastDialogue]:
 
 
 def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]]:
-    """Each finished dialogue or judgement of a task with Mephisto's id of its worker, oldest first.
-
-    Without a database or task the past is empty.
-    """
+    """Each finished dialogue or judgement of a task with Mephisto's id of its worker, oldest first."""
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return []
     records = _records(data_dir, task_name)
@@ -505,11 +426,7 @@ def finished_by_worker(data_dir: Path, task_name: str) -> list[tuple[str, Rated]
 
 
 def raters_of_dialogues(data_dir: Path, task_name: str) -> dict[str, str]:
-    """Dialogue id → Mephisto's id of the worker who took part in it.
-
-    Raises:
-        ResultsError: as :func:`read_records`.
-    """
+    """Dialogue id → Mephisto's id of the worker who took part in it. Raises ResultsError."""
     records = _records(data_dir, task_name)
     return {record.dialogue_id: agent.worker_id for agent, record in records if isinstance(record, DialogueRecord)}
 
@@ -525,10 +442,7 @@ class PastGold:
 
 
 def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement], list[PastGold]]:
-    """Judgements of earlier launches, and the attention checks that workers were shown; workers by Mephisto's id.
-
-    Without a database or task the past is empty.
-    """
+    """Judgements of earlier launches, and the attention checks that workers (Mephisto's ids) were shown."""
     judgements: list[PastJudgement] = []
     golds: list[PastGold] = []
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
@@ -543,17 +457,15 @@ def past_judgements(data_dir: Path, task_name: str) -> tuple[list[PastJudgement]
                 done = record.status == "complete"
                 golds.append(PastGold(agent.worker_id, record.item_id, record.session, done))
                 continue
-            judgements.append(_past(agent.worker_id, record, wanted))
+            judgements.append(
+                PastJudgement(
+                    item_id=record.item_id,
+                    cell=Cell(models=tuple(record.group), metric=record.metric, setting=record.setting),
+                    dialogues=tuple(shown.dialogue_id for shown in record.dialogues),
+                    worker=agent.worker_id,
+                    session=record.session,
+                    complete=record.status == "complete",
+                    numbers=wanted,
+                )
+            )
     return judgements, golds
-
-
-def _past(worker: str, record: JudgementRecord, wanted: int) -> PastJudgement:
-    return PastJudgement(
-        item_id=record.item_id,
-        cell=Cell(models=tuple(record.group), metric=record.metric, setting=record.setting),
-        dialogues=tuple(shown.dialogue_id for shown in record.dialogues),
-        worker=worker,
-        session=record.session,
-        complete=record.status == "complete",
-        numbers=wanted,
-    )

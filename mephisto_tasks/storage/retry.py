@@ -1,7 +1,4 @@
-"""Writing again what could not be written: the disk is full, or another program holds the database.
-
-The thread that writes waits and tries again; all others go on. What a rater's page shows as saved is on the disk.
-"""
+"""Writing again what a full disk or another program prevented; only the writing thread waits."""
 
 from __future__ import annotations
 
@@ -23,17 +20,14 @@ T = TypeVar("T")
 Kind = Literal["full", "held", "failing"]
 """The disk is full; another program holds the database; the disk fails, or may only be read."""
 
-AT_ONCE_S = 0.005
-"""How long SQLite itself waits for a database that is held, where many threads wait meanwhile."""
+AT_ONCE_S = 0.005  # How long SQLite itself waits for a database that is held, where many threads wait meanwhile
 FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 1.0
-"""Between two tries."""
+LONGEST_PAUSE_S = 1.0  # Between two tries
 LAST_TRIES_S = 4.0
 """How long a launch that begins or ends waits for what cannot be written. The next launch repairs what is missing."""
-SAID_AFTER_S = 2.0
-"""How long a problem lasts before it is reported: a database is held for a moment now and then."""
+SAID_AFTER_S = 2.0  # How long a problem lasts before it is reported: a database is held for a moment now and then
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # EFBIG: a limit on the size of files
 _FAILING = {errno.EIO, errno.EROFS}
 _OF_SQLITE: dict[str, Kind] = {
     "is locked": "held",
@@ -90,8 +84,6 @@ def passing(error: BaseException | None) -> Kind | None:
 
 @dataclass(eq=False)
 class Trouble:
-    """Something that a thread waits to write."""
-
     kind: Kind
     since: float
 
@@ -105,16 +97,11 @@ def hurry() -> None:
 
 
 def hurries() -> bool:
-    """Whether the current thread must not wait."""
     return getattr(_here, "hurries", False)
 
 
 def _begins() -> bool:
     return getattr(_here, "begins", False)
-
-
-def _begins_in_vain(since: float) -> bool:
-    return _begins() and time.monotonic() - since > LAST_TRIES_S
 
 
 def waits_at_most(seconds: float) -> float:
@@ -129,14 +116,8 @@ class CannotBegin(HumanevalError, RuntimeError):
 
 
 class Beginning:
-    """A block in which the current thread begins a launch.
-
-    No rater is there yet whose work could be lost, and whoever launches must read what is wrong. So until :meth:`over`, the
-    thread waits for :data:`LAST_TRIES_S` at most.
-
-    Raises (on leaving the block before :meth:`over`):
-        CannotBegin: something could not be written that can be written at another time.
-    """
+    """A block in which the current thread begins a launch: until :meth:`over` it waits for :data:`LAST_TRIES_S` at
+    most, for whoever launches must read what is wrong. Raises CannotBegin on leaving."""
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
@@ -161,11 +142,7 @@ class Beginning:
 
 
 class Saving:
-    """Tries again, in the threads of a launch, until something can be written. Thread-safe.
-
-    Args:
-        closing: set when the launch ends.
-    """
+    """Tries again, in the threads of a launch, until something can be written, or it is ``closing``. Thread-safe."""
 
     def __init__(self, closing: threading.Event) -> None:
         self._closing = closing
@@ -188,14 +165,8 @@ class Saving:
     def until_done(
         self, work: Callable[[], T], check: Callable[[], None] = lambda: None, *, even_in_a_hurry: bool = False
     ) -> T:
-        """Do ``work``, which changes nothing where it fails; try again while a passing problem is in the way.
-
-        ``check`` is called before each further try; what it raises ends the wait. ``even_in_a_hurry``: a thread that must
-        not wait for a database waits as well.
-
-        Raises:
-            what ``work`` raises, where another try is of no use, the thread must not wait, or the launch ends.
-        """
+        """Do ``work``, which changes nothing where it fails, again while a passing problem is in the way. ``check``
+        before each further try may end that. Raises what ``work`` does, at the end, or where no try would help."""
         try:
             return work()
         except Exception as error:
@@ -213,12 +184,15 @@ class Saving:
                 try:
                     return work()
                 except Exception as error:
-                    if passing(error) is None or self.is_ending() or _begins_in_vain(began):
+                    if (
+                        passing(error) is None
+                        or self.is_ending()
+                        or (_begins() and time.monotonic() - began > LAST_TRIES_S)
+                    ):
                         raise
 
     @contextmanager
     def noted(self, kind: Kind) -> Iterator[None]:
-        """Count the block as a wait because of this problem."""
         trouble = Trouble(kind, time.monotonic())
         with self._lock:
             self._troubles[trouble] = None
@@ -236,7 +210,6 @@ class Saving:
         return time.monotonic() - self._closed_at > LAST_TRIES_S
 
     def trouble(self) -> Kind | None:
-        """The problem of the longest current wait."""
         with self._lock:
             return min(self._troubles, key=lambda trouble: trouble.since).kind if self._troubles else None
 
@@ -248,7 +221,6 @@ class Saving:
             return min(lasting, key=lambda trouble: trouble.since).kind if lasting else None
 
     def words(self, data_dir: object) -> str | None:
-        """What is wrong, once it has lasted, and what to do."""
         kind = self.lasting()
         return None if kind is None else WORDS[kind].format(data_dir=data_dir)
 

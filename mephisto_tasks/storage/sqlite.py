@@ -1,7 +1,4 @@
-"""SQLite files of this project, opened, migrated, read and written in one way.
-
-Mephisto's database, as a launch writes to it, is in :mod:`mephisto_tasks.storage.database`.
-"""
+"""SQLite files of this project, opened, migrated, read and written in one way (Mephisto's: ``storage.database``)."""
 
 from __future__ import annotations
 
@@ -22,19 +19,8 @@ Migration = str | Callable[[sqlite3.Connection], object]
 
 @dataclass(frozen=True)
 class Database:
-    """A file that any number of threads and processes may use at once.
-
-    Args:
-        path: of the file; its folder and itself are made by the first connection that may write.
-        error: what is raised where the file cannot be used.
-        migrations: one for each version, oldest first; SQLite's ``user_version`` says which of them a file has had. A file
-            from before there were versions gets all of them. None: the file's tables are somebody else's.
-        if_busy: what to do where another program holds the file, or the disk cannot be written.
-        if_damaged: what to do where the file is damaged, or something else.
-        patience_s: how long to wait for another program that holds it.
-        pragmas: of each connection that may write, such as ``synchronous = FULL``.
-        mode: of a file that is made.
-    """
+    """A file that threads and processes share; the first connection that writes makes it. ``error`` is raised, with
+    ``if_busy`` or ``if_damaged`` as advice. ``migrations``: one a version (``user_version``); None: not ours."""
 
     path: Path
     error: type[HumanevalError]
@@ -46,7 +32,6 @@ class Database:
     mode: int = OWNER_ONLY
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a query selects; nothing where there is no file."""
         if not self.path.is_file():
             return []
         with self.reading() as connection:
@@ -54,10 +39,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that only reads a file that is there, on a disk that cannot be written as well.
-
-        A file of an earlier version stays as it is: what is read is a copy in memory, which is migrated.
-        """
+        """A connection that only reads, on a read-only disk too; an old version's file is migrated in memory."""
         with self.checked(), closing(open_to_read(self.path, self.patience_s)) as connection:
             if self.migrations is None or self._version(connection) == len(self.migrations):
                 yield connection
@@ -76,10 +58,7 @@ class Database:
                 yield connection
 
     def connect(self, *, shared: bool = False) -> sqlite3.Connection:
-        """A connection that reads and writes, and commits after each statement outside of a transaction.
-
-        ``shared``: threads use it, one at a time. Statements belong into :meth:`checked`.
-        """
+        """A connection that commits each statement outside of a transaction; ``shared`` by threads, one at a time."""
         with self.checked():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             make_private(self.path, self.mode)  # SQLite's journals get the mode of the file
@@ -138,14 +117,7 @@ class Database:
 
 
 def open_to_read(path: Path, patience_s: float = 30.0) -> sqlite3.Connection:
-    """A connection that only reads.
-
-    What a killed process had half written is first taken back: SQLite keeps what was there before in a journal, and lets
-    nobody read until somebody who may write has put it back.
-
-    Raises:
-        sqlite3.DatabaseError: it is none, is held for longer, or was half written on a disk that cannot be written.
-    """
+    """A connection that only reads; what a killed process left half written is taken back first. Raises DatabaseError."""
     address = path.resolve().as_uri()
 
     def opened(mode: str) -> sqlite3.Connection:

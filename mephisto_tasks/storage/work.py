@@ -1,9 +1,4 @@
-"""What each worker of a task did, according to the records: for pay, and for ``watch``.
-
-Mephisto's statuses are not enough. Where a launch was killed, the status of an agent may be behind what the agent did, and
-a unit that was cleared after a disconnect has lost its agent. So the records count, and a status only where nothing else
-tells. Nothing is written.
-"""
+"""What each worker of a task did, by records (statuses may be behind), for pay and ``watch``; and what was cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,12 +21,14 @@ from mephisto_tasks.storage.results import (
     StateFile,
     StateFiles,
     StoredAgent,
+    newest_states,
     practice_logs,
     query,
     stored_states,
+    task_names,
     was_simulated,
 )
-from parlai_humaneval.schema.events import Event, Failed, Interrupted, Resumed
+from parlai_humaneval.schema.events import Event, Failed, Finished, Interrupted, JudgingStarted, Resumed, Started
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.rebuild import EventLogError, build_rated, split_dialogues
 from parlai_humaneval.schema.records import JudgementRecord, Rated
@@ -57,14 +54,8 @@ _PRACTISED = """
 
 
 class Work(BaseModel):
-    """One worker's part in one unit.
-
-    ``worker`` is a pseudonym, ``worker_id`` Mephisto's. ``session``: the unit's name in records, the same for all of its
-    visits. ``begun``, ``ended``: times of the first and the last event in seconds since the epoch; ``seconds``: between
-    them; ``practice_seconds``: of the worker's practice, with the worker's first unit. ``done`` of ``whole`` parts
-    (``counted``: what they are), including earlier visits. ``reward``: dollars for the whole unit. ``resumable``: the
-    worker left, and can resume the unit in a launch that is alive.
-    """
+    """One worker's part in one unit: ``done`` of ``whole`` parts, earlier visits included, between two times in seconds
+    since the epoch. ``session``: the unit's name in records. ``resumable``: in a live launch."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -95,18 +86,13 @@ def cents(dollars: str | Decimal) -> Decimal:
 
 
 def unit_of(record: Rated) -> str:
-    """The name of a record's unit, the same in all visits."""
     return record.session or (record.judgement_id if isinstance(record, JudgementRecord) else record.dialogue_id)
 
 
-def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None) -> list[Work]:
-    """What every worker of a task (or one, by Mephisto's id) did, oldest first; who only practised stands at the end.
-
-    ``files``: that were read before; None: each is read.
-
-    Raises:
-        ResultsError: no database, no such task, or a file that is not of this schema.
-    """
+def completed_work(
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+) -> list[Work]:
+    """What every worker of a task (or one, by Mephisto's id) did, oldest first; practice alone last. Raises ResultsError."""
     with collector_off():
         alive = running_task_run(data_dir, task_name)
         states = stored_states(data_dir, task_name, worker_id, files=files)
@@ -128,10 +114,7 @@ def work_done(data_dir: Path, task_name: str, worker_id: str = "", *, files: Sta
 
 @dataclass(frozen=True)
 class _Visit:
-    """One agent's work. ``done``: number of a conversation or item → parts done, ``whole`` in all.
-
-    ``complete``: numbers of complete conversations or items, ``numbers`` in all.
-    """
+    """One agent's work. ``done``: number of a conversation or item → parts done; ``complete`` of ``numbers``."""
 
     agent: StoredAgent
     session: str
@@ -183,7 +166,6 @@ def _number(record: Rated) -> int:
 
 
 def _done(record: Rated, parts: int) -> int:
-    """How many of its ``parts`` are done of a conversation or an item."""
     if record.status == "complete":
         return parts
     if isinstance(record, JudgementRecord):
@@ -244,13 +226,8 @@ def _outcome(visits: Sequence[_Visit], *, later: bool) -> Outcome:
 
 
 def _with_practice(
-    work: Iterable[Work],
-    practice: dict[str, list[Event]],
-    data_dir: Path,
-    task_name: str,
-    pseudonyms: Pseudonymizer,
+    work: Iterable[Work], practice: dict[str, list[Event]], data_dir: Path, task_name: str, pseudonyms: Pseudonymizer
 ) -> Iterator[Work]:
-    """Add each practice to its worker's first unit, or as the work of a worker who only practised."""
     left = {worker: (events[0].at, events[-1].at) for worker, events in practice.items()}
     for one in work:
         begun, ended = left.pop(one.worker_id, (0.0, 0.0))
@@ -271,3 +248,67 @@ def _with_practice(
             seconds=0.0,
             practice_seconds=ended - begun,
         )
+
+
+IN_TASK = "in task"  # Mephisto's status of an agent that has neither submitted nor left
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """An unfinished unit: Mephisto's ``agent``, the unit's plan, and what happened in it."""
+
+    agent: str
+    plan: dict[str, Any]
+    events: Sequence[Event]
+
+    @property
+    def beginnings(self) -> list[Started | JudgingStarted]:
+        return [event for event in self.events if isinstance(event, (Started, JudgingStarted))]
+
+    @property
+    def finished(self) -> set[str]:
+        parts = split_dialogues(self.events)
+        return {
+            part_name(part[0])
+            for part in parts
+            if isinstance(part[0], (Started, JudgingStarted)) and any(isinstance(event, Finished) for event in part)
+        }
+
+
+def part_name(beginning: Event) -> str:
+    """The id of the dialogue or judgement that begins with this event; empty for any other event."""
+    return beginning.dialogue_id if isinstance(beginning, Started) else str(getattr(beginning, "judgement_id", ""))
+
+
+def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
+    """Mephisto's worker id → their newest unit, where it is unfinished (one with every answer is, where its rater was
+    not told, and one whose model failed is not). Raises ResultsError."""
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return {}
+    newest: dict[str, CutOff | None] = {}
+    for agent, state in newest_states(data_dir, task_name):
+        if agent.worker_id not in newest:
+            newest[agent.worker_id] = _cut_off(agent.agent_id, state, at_work=agent.status == IN_TASK)
+    return {worker: unit for worker, unit in newest.items() if unit is not None}
+
+
+def last_seen(data_dir: Path, task_name: str) -> dict[str, float]:
+    """Mephisto's worker id → time of their last event in a task, in seconds since the epoch. Raises ResultsError."""
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return {}
+    seen: dict[str, float] = {}
+    for agent, state in newest_states(data_dir, task_name):
+        seen[agent.worker_id] = max(seen.get(agent.worker_id, 0.0), *(event.at for event in state.outputs.messages))
+    return seen
+
+
+def _cut_off(agent_id: str, state: StateFile, *, at_work: bool) -> CutOff | None:
+    events = state.outputs.messages
+    if not state.inputs or any(isinstance(event, Failed) for event in events):
+        return None
+    unit = CutOff(agent_id, state.inputs, events)
+    parts = state.inputs.get("plans") or state.inputs.get("items") or []
+    done = len(unit.finished) >= len(parts)
+    if not parts or (done and (not at_work or state.last_page is not None)):
+        return None
+    return unit

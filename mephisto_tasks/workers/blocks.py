@@ -1,11 +1,8 @@
 """Blocks: workers who hold a study's ``block_qualification`` get no more of it, until the block is lifted.
 
-A failed check blocks a worker so while a study runs. By hand anybody can be blocked: in one study, which has a qualification
-of its own for that, or in all studies of a data directory.
-
-Mephisto's database says who is blocked. Why is in ``blocks.jsonl`` next to it: a line for each block and each lifting, with
-the worker's pseudonym and never their id.
-"""
+A failed check blocks a worker so while a study runs. By hand anybody can be blocked: in one study, which has a
+qualification of its own for that, or in all studies of a data directory. Mephisto's database says who is blocked. Why is
+in ``blocks.jsonl`` next to it: a line for each block and each lifting, with the worker's pseudonym and never their id."""
 
 from __future__ import annotations
 
@@ -20,9 +17,8 @@ from pydantic import BaseModel
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, BLOCKS, Block, BlockLine, blocked_here
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
 from mephisto_tasks.storage.run_settings import blueprints
-from mephisto_tasks.workers.lists import SiteBlocks
 from mephisto_tasks.workers.qualifications import grant, revoke, worker_of
-from mephisto_tasks.workers.roster import KnownWorker
+from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 from parlai_humaneval.quality import check_dialogue, check_workers, needs_all_records
 from parlai_humaneval.schema.events import parse_events
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
@@ -30,8 +26,7 @@ from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 
 logger = logging.getLogger(__name__)
 
-SiteOf = Callable[[str], SiteBlocks | None]
-"""Mephisto's provider type → the list of its site, if it has one."""
+SiteOf = Callable[[str], SiteBlocks | None]  # Mephisto's provider type → the list of its site, if it has one
 
 _HOLDERS = """
     SELECT DISTINCT workers.worker_id, workers.worker_name
@@ -39,8 +34,7 @@ _HOLDERS = """
       JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
       JOIN workers ON workers.worker_id = granted.worker_id
      WHERE qualifications.qualification_name = ?
-"""
-"""Whatever its value: Mephisto's own rules go by whether a worker holds it at all."""
+"""  # whatever its value: Mephisto's own rules go by whether a worker holds it at all
 
 
 class BlockError(ResultsError):
@@ -55,69 +49,32 @@ class Lifted(BaseModel):
 
 
 def block(worker: Any, qualification_name: str, reason: str, *, check: str = "", task_name: str = "") -> bool:
-    """Grant a worker the qualification that turns them away, and write down why. Thread-safe.
-
-    Args:
-        worker: Mephisto's worker.
-        qualification_name: ``block_qualification`` of the study; made where it does not exist.
-        reason: a sentence, for whoever decides on lifting the block.
-        check: name of the check that failed.
-        task_name: of the study.
-
-    Returns:
-        True when the worker was not blocked before; the reason is written down either way.
-
-    Raises:
-        BlockError: the qualification has no name.
-    """
+    """Grant a worker (Mephisto's) the qualification that turns them away, and write down why. Thread-safe. Whether they
+    were not blocked before. Raises BlockError."""
     if not qualification_name:
         raise BlockError("name the qualification that blocks: block_qualification=…")
     new = worker.get_granted_qualification(qualification_name) is None
     if new and not grant(worker, qualification_name):
         logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
     data_dir = Path(worker.db.db_root)
-    BLOCKS.append(
-        data_dir,
-        BlockLine(
-            event="blocked",
-            worker=_pseudonyms(data_dir).worker(worker.worker_name),
-            qualification=qualification_name,
-            at=time.time(),
-            task_name=task_name,
-            check=check,
-            reason=reason,
-        ),
-    )
+    pseudonym, now = _pseudonyms(data_dir).worker(worker.worker_name), time.time()
+    line = {"worker": pseudonym, "qualification": qualification_name, "at": now, "task_name": task_name}
+    BLOCKS.append(data_dir, BlockLine.model_validate({"event": "blocked", **line, "check": check, "reason": reason}))
     return new
 
 
 def block_by_hand(
     db: Any, workers: Collection[KnownWorker], reason: str, task_name: str | None, site_of: SiteOf | None = None
 ) -> list[str]:
-    """Block workers in a study, or (None) in all of the data directory; a running launch turns them away from now on.
-
-    Args:
-        db: Mephisto's database, with the providers of all crowds.
-        workers: whom.
-        reason: a sentence, for whoever decides on lifting the block.
-        task_name: where.
-        site_of: the lists of crowds' sites, on which they are blocked, too; None: they are blocked here alone.
-
-    Returns:
-        What could not be done on the sites, in sentences; here the blocks hold all the same.
-
-    Raises:
-        ResultsError: there is no such task.
-        BlockError: a worker's site has no such list; then nobody was blocked.
-    """
+    """Block workers in a study, or (None) everywhere, and on the lists of their sites (``site_of``); returns what sites did
+    not do. Raises ResultsError, BlockError: then nobody was blocked."""
     if task_name is not None:
         check_task(Path(db.db_root), task_name)
     sites = {} if site_of is None else {known.provider: site_of(known.provider) for known in workers}
     without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
     if without:
-        raise BlockError(
-            "the site that they come from cannot block them", where=", ".join(without), try_="leave --everywhere out"
-        )
+        what = "the site that they come from cannot block them"
+        raise BlockError(what, where=", ".join(without), try_="leave --everywhere out")
     name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
     problems = []
     for known in workers:
@@ -130,45 +87,25 @@ def block_by_hand(
 
 def unblock_on_sites(db: Any, workers: Collection[KnownWorker], site_of: SiteOf) -> list[str]:
     """Ask crowds' sites to let these workers come again; what could not be done, in sentences."""
-    return [
-        f"{known.pseudonym}: {problem}"
-        for known in workers
-        if (site := site_of(known.provider)) is not None
-        for problem in site.unblock(worker_of(db, known.worker_id))
-    ]
+    sites = ((known, site) for known in workers if (site := site_of(known.provider)) is not None)
+    found = ((known, site.unblock(worker_of(db, known.worker_id))) for known, site in sites)
+    return [f"{known.pseudonym}: {problem}" for known, problems in found for problem in problems]
 
 
 def list_blocks(data_dir: Path, task_name: str | None) -> list[Block]:
-    """The blocks by which a task turns workers away now, in order of their pseudonyms, with the newest reason.
-
-    Tasks may share a qualification: a block by another of them is listed too, with that task's name. Blocks in all studies
-    are among them; None: these alone.
-
-    Raises:
-        ResultsError: there is no database, or no such task.
-    """
+    """The blocks by which a task turns workers away now, those in all studies too (None: these alone), with the newest
+    reason; tasks may share a qualification. Raises ResultsError."""
     return [block for _, block in _find(data_dir, [] if task_name is None else [task_name])]
 
 
 def blocks_of(data_dir: Path, workers: Collection[str]) -> list[Block]:
-    """All blocks that hold for the workers of these pseudonyms, in whatever study.
-
-    Raises:
-        ResultsError: there is no database.
-    """
+    """All blocks of the workers of these pseudonyms, in whatever study. Raises ResultsError: there is no database."""
     return [block for _, block in _find(data_dir, task_names(data_dir)) if block.worker in workers]
 
 
 def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> list[Lifted]:
-    """Take the qualifications back, from the ``workers`` of these pseudonyms or (None) from all whom the task blocks.
-
-    ``db``: Mephisto's database, with the providers of all crowds. ``task_name`` None: those with which workers are blocked
-    in all studies; a task's own leave these alone. A running launch lets them in from now on.
-
-    Raises:
-        BlockError: one of ``workers`` is not blocked; then none was changed.
-        ResultsError: there is no such task.
-    """
+    """Take the qualifications back from the ``workers`` of these pseudonyms, or (None) from all whom the task blocks, or
+    (no ``task_name``) all studies do. Raises BlockError, ResultsError: then none was changed."""
     data_dir = Path(db.db_root)
     blocks = _find(data_dir, [] if task_name is None else [task_name], everywhere=task_name is None)
     if workers is not None:
@@ -176,14 +113,11 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
         if unknown:
             raise _not_blocked(unknown, [block for _, block in blocks], task_name, data_dir)
         blocks = [(worker_id, block) for worker_id, block in blocks if block.worker in workers]
-    lifted = [
-        Lifted(block=block, provider_agreed=revoke(worker_of(db, worker_id), block.qualification))
-        for worker_id, block in blocks
-    ]
+    agreed = [revoke(worker_of(db, worker_id), block.qualification) for worker_id, block in blocks]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
         BLOCKS.append(data_dir, BlockLine.model_validate({**block.model_dump(), **now}))
-    return lifted
+    return [Lifted(block=block, provider_agreed=did) for (_, block), did in zip(blocks, agreed, strict=True)]
 
 
 def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> BlockError:
@@ -204,10 +138,9 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     lines = BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
-    of_launches = [
-        blueprint.get("block_qualification") for task in tasks for blueprint in blueprints(data_dir, task).values()
-    ]
-    names = {str(name) for name in of_launches if name} | {blocked_here(task) for task in tasks}
+    launches = (blueprint for task in tasks for blueprint in blueprints(data_dir, task).values())
+    names = {str(name) for launch in launches if (name := launch.get("block_qualification"))}
+    names |= {blocked_here(task) for task in tasks}
     names |= {line.qualification for line in lines if line.task_name in tasks} - {BLOCKED_EVERYWHERE}
     blocks = []
     for name in sorted({*names, BLOCKED_EVERYWHERE} if everywhere else names):
@@ -226,17 +159,7 @@ def _pseudonyms(data_dir: Path) -> Pseudonymizer:
 def block_if_failed(
     names: Sequence[str], qualification: str | None, worker: Any, messages: Sequence[dict[str, Any]], task_name: str
 ) -> None:
-    """Check a complete unit; the first check that fails blocks its worker.
-
-    Checks on workers read all that the worker has done in the task (Ji et al. 2022: all units pooled).
-
-    Args:
-        names: of the checks.
-        qualification: with which the study blocks; without one nobody is judged.
-        worker: Mephisto's worker.
-        messages: the unit's stored events.
-        task_name: of the study.
-    """
+    """The first check that fails on a complete unit blocks its worker; some read all their units (Ji et al. 2022)."""
     if not names or not qualification:
         return
     try:

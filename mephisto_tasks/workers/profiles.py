@@ -12,23 +12,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
 from mephisto_tasks.storage.results import past_practices, task_names, worker_records
 from mephisto_tasks.storage.run_settings import currencies_of
-from mephisto_tasks.storage.work import Work, work_done
+from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.blocks import blocks_of, list_blocks
-from mephisto_tasks.workers.practice import practice_of_task, resets_by_id
+from mephisto_tasks.workers.qualifications import practice_of_task, resets_by_id
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 from parlai_humaneval.quality.registry import checked
 
 PracticeState = Literal["passed", "failed", "begun", "reset", ""]
-Ticking = Callable[[Iterable[str]], Iterable[str]]
-"""Goes through tasks, and may show how far it has come."""
+Ticking = Callable[[Iterable[str]], Iterable[str]]  # goes through tasks, and may show how far it has come
 
 
 class WorkerLine(BaseModel):
-    """A worker in the tasks that were looked at.
-
-    ``complete``, ``partial``, ``stopped`` (by us) and ``running`` count units; ``seconds`` at work in all of them.
-    ``blocked``: in these tasks, or “all studies”. ``last_seen``: seconds since the epoch.
-    """
+    """A worker in the tasks that were looked at; outcomes count units, ``seconds`` is time at work in all of them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,16 +37,13 @@ class WorkerLine(BaseModel):
     running: int
     seconds: float
     practice: PracticeState
-    blocked: list[str]
+    blocked: list[str]  # in these tasks, or “all studies”
     notes: int
-    last_seen: float
+    last_seen: float  # seconds since the epoch
 
 
 class WorkerTask(BaseModel):
-    """What a worker did in one task. ``failed_checks``: name of a check → its reason, of each that failed.
-
-    ``currencies``: launch → the currency of its rewards, where that is not dollars.
-    """
+    """What a worker did in one task."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,16 +51,13 @@ class WorkerTask(BaseModel):
     practice: PracticeState
     practice_tries: int
     work: list[Work]
-    currencies: dict[str, str] = Field(default_factory=dict)
-    failed_checks: dict[str, str]
+    currencies: dict[str, str] = Field(default_factory=dict)  # of launches, where not dollars
+    failed_checks: dict[str, str]  # name of a check → its reason
     turned_away: list[RefusalLine]
-    agreed_to: list[Agreement] = Field(default_factory=list)
-    """Consent texts, oldest first."""
+    agreed_to: list[Agreement] = Field(default_factory=list)  # consent texts, oldest first
 
 
 class WorkerProfile(BaseModel):
-    """All that is known of one worker; ``since``: seconds since the epoch."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
@@ -84,18 +73,14 @@ EVERYWHERE = "all studies"
 
 
 def list_workers(data_dir: Path, task_name: str | None, ticking: Ticking = iter) -> list[WorkerLine]:
-    """A line for every worker of a task, or of all tasks, the last seen first.
-
-    Raises:
-        ResultsError: no database, no such task, or a file that cannot be read.
-    """
+    """A line for every worker of a task, or of all tasks, the last seen first. Raises ResultsError."""
     workers = known_workers(data_dir)
     tasks = task_names(data_dir) if task_name is None else [task_name]
     of_worker: dict[str, list[tuple[str, Work]]] = defaultdict(list)
     practice: dict[str, PracticeState] = {}
     blocks: dict[str, list[str]] = defaultdict(list)
     for task in ticking(tasks):
-        for work in work_done(data_dir, task):
+        for work in completed_work(data_dir, task):
             of_worker[work.worker_id].append((task, work))
         practice |= _practices(data_dir, task)
         for block in list_blocks(data_dir, task):  # those in all studies are named with each task
@@ -119,10 +104,7 @@ def _line(
         provider=known.provider,
         simulated=known.simulated or any(unit.simulated for unit in work),
         tasks=list(dict.fromkeys(task for task, _ in done)),
-        complete=counts["complete"],
-        partial=counts["partial"],
-        stopped=counts["stopped"],
-        running=counts["running"],
+        **{outcome: counts[outcome] for outcome in ("complete", "partial", "stopped", "running")},
         seconds=sum(unit.seconds for unit in work),
         practice=practice,
         blocked=sorted(set(blocks)),
@@ -140,11 +122,7 @@ def _practices(data_dir: Path, task: str) -> dict[str, PracticeState]:
 
 
 def profile_of(data_dir: Path, known: KnownWorker, ticking: Ticking = iter) -> WorkerProfile:
-    """All that is known of one worker.
-
-    Raises:
-        ResultsError: no database, or a file that cannot be read.
-    """
+    """All that is known of one worker. Raises ResultsError: no database, or a file that cannot be read."""
     tasks = [_task(data_dir, task, known) for task in ticking(task_names(data_dir))]
     return WorkerProfile(
         worker=known.pseudonym,
@@ -168,7 +146,7 @@ def _task(data_dir: Path, task: str, known: KnownWorker) -> WorkerTask:
         task_name=task,
         practice=_practices(data_dir, task).get(known.worker_id, ""),
         practice_tries=0 if past is None else past.tries,
-        work=work_done(data_dir, task, known.worker_id),
+        work=completed_work(data_dir, task, known.worker_id),
         currencies=currencies_of(data_dir, task),
         failed_checks={str(one["check"]): str(one["reason"]) for one in verdicts if one.get("passed") is False},
         turned_away=[one for one in REFUSALS.read(data_dir, task) if one.worker == known.pseudonym],

@@ -1,8 +1,4 @@
-"""Files that people write, read in one way: lines of text, JSON, JSON lines and YAML.
-
-Whatever is wrong with a file, the error has one form: the file with the line or the field, what is wrong there, and what was
-expected.
-"""
+"""Files that people write, read in one way; errors name the file, line or field, what is wrong, and what was expected."""
 
 from __future__ import annotations
 
@@ -32,18 +28,10 @@ class DataError(HumanevalError, ValueError):
 
 
 def packaged(name: str) -> Path:
-    """One of the files that come with this project."""
     return Path(str(files("parlai_humaneval") / "data" / name))
 
 
 def read_text(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> str:
-    """The text of a file in UTF-8.
-
-    Args:
-        path: the file.
-        expected: what the file is to hold, as an error ends.
-        error: what is raised where the file cannot be read.
-    """
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as problem:
@@ -83,7 +71,6 @@ def not_yaml(
 
 
 def read_json(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> Any:
-    """What a JSON file holds. Arguments as of :func:`read_text`."""
     return parse_json(read_text(path, expected, error), path, expected, error)
 
 
@@ -101,7 +88,6 @@ def parse_json(text: str, where: Path | str, expected: str = "", error: type[Hum
 def validated(
     model: type[M], data: Any, where: object, expected: str = "", error: type[HumanevalError] = DataError
 ) -> M:
-    """``data`` as ``model``, or ``error`` with the first field that is wrong. ``where``: what the data is of."""
     try:
         return model.model_validate(data)
     except ValidationError as problem:
@@ -111,11 +97,7 @@ def validated(
 
 
 def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str]) -> list[M]:
-    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them.
-
-    Raises:
-        DataError: an unreadable or empty line, a repeated id, or nothing at all.
-    """
+    """Every line of a JSONL file as ``model``; ``what`` is the word for one of them. Raises DataError."""
     found: list[M] = []
     for number, line in enumerate(text_lines(read_text(path)), start=1):
         where = f"{path}, line {number}"

@@ -1,8 +1,4 @@
-"""Errors that a user can mend: what is wrong, where, and what to try.
-
-The code that finds the fault raises a :class:`HumanevalError` with these parts. Commands print them line by line; logs and
-JSON hold them as a sentence. Any other exception is a fault of the program, and keeps its traceback.
-"""
+"""Errors that a user can mend: what is wrong, where, and what to try. Any other exception keeps its traceback."""
 
 from __future__ import annotations
 
@@ -24,7 +20,6 @@ class Misspelt:
     word: str
     nearest: tuple[str, ...]
     is_setting: bool = False
-    """It is the name in ``NAME=VALUE``."""
 
     def __str__(self) -> str:
         return " or ".join(f"{name}=…" if self.is_setting else name for name in self.nearest)
@@ -47,13 +42,7 @@ class Parts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
-
-    Attributes:
-        what: a clause without a full stop, which does not say what to do.
-        where: the file, line or setting; empty where ``what`` names it.
-        try_: what to do, each a clause that begins with a verb or a command.
-    """
+    """One thing that is wrong: ``what`` (a clause), ``where`` (file, line, setting) unless named, ``try_``: what to do."""
 
     what: str
     where: str = ""
@@ -62,7 +51,6 @@ class Problem:
 
     @property
     def fact(self) -> str:
-        """All but what to do."""
         text = f"{self.where}: {self.what}" if self.where else self.what
         meant = self.misspelt is not None and self.misspelt.nearest
         return f"{text}. Did you mean {self.misspelt}?" if meant else text
@@ -74,7 +62,6 @@ class Problem:
         return text
 
     def within(self, where: object) -> Problem:
-        """The same problem, said where it is seen from farther away."""
         return replace(self, where=": ".join(filter(None, (str(where), self.where))))
 
 
@@ -84,14 +71,7 @@ def _capitalised(text: str) -> str:
 
 
 class HumanevalError(Exception):
-    """Something that the user can mend. ``str()`` gives the sentence, for several problems a line each.
-
-    Args:
-        what: what is wrong; or problems that are known already, or an error to take them from.
-        where: the file, line or setting; it is put before those that the problems name.
-        try_: what to do.
-        misspelt: a wrong name in ``what``, with the right ones.
-    """
+    """Something that the user can mend; of known problems or an error, ``what`` takes these. ``str()``: a line each."""
 
     def __init__(
         self,
@@ -110,17 +90,14 @@ class HumanevalError(Exception):
 
     @property
     def what(self) -> str:
-        """What is wrong; a line for each problem."""
         return "\n".join(problem.what for problem in self.problems)
 
     @property
     def where(self) -> str:
-        """Where the first problem is."""
         return self.problems[0].where if self.problems else ""
 
     @property
     def try_(self) -> tuple[str, ...]:
-        """What to do about all problems."""
         return tuple(dict.fromkeys(advice for problem in self.problems for advice in problem.try_))
 
     def __str__(self) -> str:
@@ -158,8 +135,10 @@ def _problems_of(known: str | BaseException | Problem | Iterable[Problem]) -> tu
 def misspelt(
     word: str, known: Iterable[str], *, cutoff: float = 0.6, most: int = 1, spelled: str | None = None
 ) -> Misspelt | None:
-    """The word with the known ones that are like it; None where none is. ``spelled``: what to compare in its place."""
-    near = difflib.get_close_matches(word if spelled is None else spelled, list(known), n=most, cutoff=cutoff)
+    """The word with the known ones that are like it; None where none is, or it is one of them, so that something else is
+    wrong. ``spelled``: what to compare in its place."""
+    words = list(known)
+    near = [] if word in words else difflib.get_close_matches(spelled or word, words, n=most, cutoff=cutoff)
     return Misspelt(word, tuple(near)) if near else None
 
 
@@ -170,10 +149,7 @@ def choose_from(word: str, known: Iterable[str]) -> Choice:
 
 
 def value_problem(error: Mapping[str, Any]) -> Problem:
-    """One of pydantic's problems with a value, in the words of somebody who wrote a file or typed a setting.
-
-    It does not say where: callers know what a place (``error["loc"]``) is called.
-    """
+    """A pydantic problem in the words of somebody who wrote a file or typed a setting; callers know where (``loc``)."""
     kind, given, bounds = str(error["type"]), error["input"], error.get("ctx", {})
     if isinstance(raised := bounds.get("error"), HumanevalError):
         return raised.problems[0]

@@ -30,21 +30,15 @@ def make_private_folder(folder: Path) -> None:
 
 
 def mode_within(folder: Path) -> int:
-    """The mode of a new file of a data directory: its owner's alone, unless a group writes there together."""
     return NO_STRANGERS if folder.stat().st_mode & stat.S_IWGRP else OWNER_ONLY
 
 
 def open_to_strangers(folder: Path) -> bool:
-    """Whether everybody on this machine can enter the folder, and those that it stands in."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.resolve().parents))
 
 
 def create_once(path: Path, content: bytes) -> bytes:
-    """Make the file if it is not there, and give what it holds.
-
-    It appears whole or not at all, outlasts a loss of power, and never replaces one that another process has just made: two
-    that make it at once read the same.
-    """
+    """Make the file whole, to outlast a loss of power, if it is not there; give what it, or another process's, holds."""
     if not path.exists():
         draft = _draft(path, content, outlasts_power=True)
         try:
@@ -72,11 +66,8 @@ def read_private(path: Path) -> bytes:
 
 
 def write_private(path: Path, content: bytes, *, outlasts_power: bool = False, mode: int = OWNER_ONLY) -> None:
-    """Write the file, or replace it, in one step: a reader finds what was there before, or all of ``content``.
-
-    ``outlasts_power``: it is on the disk when this returns, under its name, whatever happens to the machine then. That
-    takes its time. A folder that was made for it is to be settled once (:func:`settle_folders`).
-    """
+    """Write or replace the file in one step; ``outlasts_power``: it is on the disk when this returns (its folder:
+    once)."""
     draft = _draft(path, content, outlasts_power, mode)
     try:
         os.replace(draft, path)
@@ -88,10 +79,7 @@ def write_private(path: Path, content: bytes, *, outlasts_power: bool = False, m
 
 
 def settle_folders(folder: Path) -> None:
-    """Have the names of a folder, and of those that it stands in, outlast a loss of power; before it, they may be new.
-
-    Those whose names this process has settled before are passed over: else every rater who begins waits for a dozen folders.
-    """
+    """Have the names of a folder and those above outlast a loss of power, each once a process, as raters wait."""
     new: list[_Folder] = []
     for each in (folder, *folder.parents):
         try:
@@ -140,3 +128,12 @@ def _draft(path: Path, content: bytes, outlasts_power: bool = False, mode: int =
         draft.unlink(missing_ok=True)
         raise
     return draft
+
+
+def file_stamp(path: Path) -> tuple[int, int] | None:
+    """What is another one whenever a file was written anew; None: there is none that can be seen."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size

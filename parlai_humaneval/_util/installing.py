@@ -1,11 +1,4 @@
-"""What a plain ``pip install`` of this package leaves out, and how it gets there.
-
-ParlAI and Mephisto are not requirements of the distribution: their metadata pin libraries of 2022, which pip cannot build on
-a Python of today, so they are installed without what they ask for. PyTorch is left to those who have models on this machine,
-and is CUDA's build, gigabytes larger, only where there is a GPU.
-
-The module needs nothing but Python: ``make`` runs it in an empty environment, before anything is installed.
-"""
+"""What a plain ``pip install`` leaves out (ParlAI and Mephisto pin libraries of 2022), with nothing but Python."""
 
 from __future__ import annotations
 
@@ -24,6 +17,7 @@ import urllib.request
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 DISTRIBUTION = "parlai-humaneval"
@@ -53,6 +47,25 @@ PACKAGE_OF = {
 """Module → package, where ParlAI, Mephisto and their agents import what is called otherwise."""
 
 
+def module_alone(name: str) -> Any:
+    """A module without what the packages that it is in import for themselves: all of NLTK takes seconds, for SciPy and
+    scikit-learn. Whoever imports the package later has all of it.
+    """
+    root, *parts = name.split(".")
+    if root in sys.modules:  # to take modules away again would make their classes twice
+        return importlib.import_module(name)
+    spec = importlib.util.find_spec(root)
+    if spec is not None and spec.submodule_search_locations:
+        for depth in range(len(parts)):
+            package = sys.modules[".".join([root, *parts[:depth]])] = ModuleType(root)
+            package.__path__ = [os.path.join(spec.submodule_search_locations[0], *parts[:depth])]
+    try:
+        return importlib.import_module(name)
+    finally:
+        for new in [each for each in sys.modules if each.partition(".")[0] == root]:
+            del sys.modules[new]
+
+
 class PackageError(Exception):
     """A package is not as it has to be. Only Python is there when it is raised, so it is no ``HumanevalError`` yet."""
 
@@ -71,11 +84,7 @@ class UntestedRelease(PackageError, ImportError):
 
 
 def check_release(name: str) -> None:
-    """Ask that ParlAI or Mephisto, where it is installed, is of the line that this package was tested with.
-
-    Raises:
-        UntestedRelease: it is of another.
-    """
+    """Ask that ParlAI or Mephisto, where installed, is of the tested line. Raises UntestedRelease."""
     tested, there = ENGINES[name], installed(name)
     if there and (_numbers(there)[:2] != _numbers(tested)[:2] or _numbers(there) < _numbers(tested)):
         raise UntestedRelease(
@@ -84,14 +93,7 @@ def check_release(name: str) -> None:
 
 
 def check_code(target: Any, digest: str) -> None:
-    """Ask that a function or class of ParlAI or Mephisto, which a patch is about to change or rely on, is what it was.
-
-    Args:
-        digest: the first eight digits of the SHA-256 of its source.
-
-    Raises:
-        UntestedRelease: it is another, so that the patch could do harm.
-    """
+    """Ask that code of ParlAI or Mephisto is what a patch relies on: 8 digits of its SHA-256. Raises UntestedRelease."""
     source = inspect.getsource(target)
     if hashlib.sha256(source.encode()).hexdigest()[:8] != digest:
         name = target.__module__.partition(".")[0]
@@ -103,7 +105,6 @@ def check_code(target: Any, digest: str) -> None:
 
 
 def installed(name: str) -> str | None:
-    """The release of a package that is installed; None: none is, or it is run from its sources."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -115,10 +116,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def lacking(error: BaseException, wanted: str = "") -> PackageError | None:
-    """What to install for an import that failed; None: the error is none of a package that is not there.
-
-    ``wanted``: the module that was to be imported, of which a user wrote the name: that one is in no index of packages.
-    """
+    """What to install for a failed import; None: no package is missing. ``wanted``: a module that a user named."""
     name = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
     top = next((known for known in PACKAGE_OF if f"{name}.".startswith(f"{known}.")), name.partition(".")[0])
     if not top or top == wanted.partition(".")[0] or top in sys.stdlib_module_names or _is_there(top):
@@ -148,11 +146,7 @@ def _engine_arguments() -> list[str]:
 
 
 def install_engines() -> None:
-    """ParlAI and Mephisto, without what they ask for; each that is there in a tested release stays as it is.
-
-    Raises:
-        InstallingFailed: pip cannot.
-    """
+    """ParlAI and Mephisto without what they ask for; tested releases stay. Raises InstallingFailed."""
     _install("--no-deps", *(f"{name}=={version}" for name, version in ENGINES.items() if not _is_tested(name)))
 
 
@@ -165,11 +159,7 @@ def _is_tested(name: str) -> bool:
 
 
 def install_local() -> None:
-    """What the extra ``local`` asks for; what is there stays as it is.
-
-    Raises:
-        InstallingFailed: pip cannot.
-    """
+    """What the extra ``local`` asks for; what is there stays as it is. Raises InstallingFailed."""
     asked = [
         line.partition(";")[0].strip() for line in metadata.requires(DISTRIBUTION) or [] if 'extra == "local"' in line
     ]
@@ -178,12 +168,7 @@ def install_local() -> None:
 
 
 def install_torch(wanted: str, *versions: str) -> None:
-    """PyTorch: its build without CUDA where there is no NVIDIA GPU, as far as PyTorch's index can be reached.
-
-    Args:
-        wanted: as pip takes it.
-        versions: ``-c`` and a file of versions.
-    """
+    """PyTorch, without CUDA where there is no NVIDIA GPU and its index is in reach; ``versions``: ``-c`` and a file."""
     if importlib.util.find_spec("torch") is None:
         _install("--no-deps", *versions, *_builds(), wanted)
     importlib.invalidate_caches()
@@ -203,7 +188,6 @@ def _builds() -> list[str]:
 
 
 def has_gpu() -> bool:
-    """Whether this machine has a GPU of NVIDIA's, and its driver."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return Path("/proc/driver/nvidia/version").exists()
@@ -215,10 +199,7 @@ def has_gpu() -> bool:
 
 
 def _install(*arguments: str) -> None:
-    """By uv where it is on PATH, which takes seconds; by pip where uv is not there, or fails: each knows its own mirrors.
-
-    What is imported is compiled then: to compile all takes longer.
-    """
+    """By uv where it is on PATH, else, or where that fails, by pip: each knows its own mirrors."""
     if all(argument.startswith("-") for argument in arguments):
         return
     ways = []

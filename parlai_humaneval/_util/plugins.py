@@ -1,14 +1,4 @@
-"""Packages that add techniques, statistics and sections of their own.
-
-Such a package names, in its entry points, a module that adds them when it is imported::
-
-    [project.entry-points."parlai_humaneval.plugins"]
-    mine = "my_package.plugin"
-
-The module calls :func:`parlai_humaneval.techniques.registry.register`,
-:func:`parlai_humaneval.report.registry.register_section` and
-:func:`parlai_humaneval.analysis.register_statistic`. ``pip install`` of the package is all that a user does.
-"""
+"""Packages that add techniques, statistics and sections, by an entry point that names a module to import."""
 
 from __future__ import annotations
 
@@ -19,7 +9,6 @@ from importlib.metadata import EntryPoint, entry_points
 from parlai_humaneval._util.errors import HumanevalError
 
 GROUP = "parlai_humaneval.plugins"
-"""The group of entry points."""
 
 _begun: set[str] = set()
 """Modules that are loaded, or being loaded: what a plug-in asks for while it is imported must not load it again."""
@@ -30,11 +19,7 @@ class PluginError(HumanevalError, ImportError):
 
 
 def load_plugins() -> None:
-    """Import every plug-in that is installed, once.
-
-    Raises:
-        PluginError: one of them cannot be imported.
-    """
+    """Import every plug-in that is installed, once. Raises PluginError: one of them cannot be imported."""
     for plugin in _installed():
         if plugin.module in _begun:
             continue

@@ -1,14 +1,10 @@
-"""Modules that have moved: an import by the old name still works, and warns.
-
-Packages of other people, pickles and saved options name modules. Each old name of the table below is found as the very
-module that has its contents now, so that classes stay the same classes. They go with version 1.0.
-"""
+"""Modules that have moved: an import by an old name of the table gives the very module, and warns, until 1.0."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.abc import InspectLoader, Loader, MetaPathFinder
@@ -22,20 +18,14 @@ ROOTS = ("parlai_humaneval.", "mephisto_tasks.")
 
 @cache
 def new_names() -> Mapping[str, str]:
-    """Old full name of a module → the name of the module that has its contents now."""
     lines = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
     return {old: new for new, *olds in map(str.split, lines) for old in olds}
 
 
 @cache
 def _old_folders() -> frozenset[str]:
-    return frozenset(str(parent) for name in new_names() for parent in _parents(name))
-
-
-def _parents(name: str) -> Iterator[str]:
-    while "." in name:
-        name = name.rpartition(".")[0]
-        yield name
+    names = [name.split(".") for name in new_names()]
+    return frozenset(".".join(parts[:end]) for parts in names for end in range(1, len(parts)))
 
 
 class _OldNames(MetaPathFinder, Loader):
@@ -59,7 +49,6 @@ class _OldNames(MetaPathFinder, Loader):
             sys.modules[old] = import_module(new)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code for ``python -m OLD_NAME``."""
         spec = find_spec(new_names()[fullname])
         assert spec is not None
         assert isinstance(spec.loader, InspectLoader)
@@ -67,6 +56,5 @@ class _OldNames(MetaPathFinder, Loader):
 
 
 def find_old_names() -> None:
-    """Let old names be imported, once for the whole program."""
     if not any(isinstance(finder, _OldNames) for finder in sys.meta_path):
         sys.meta_path.append(_OldNames())

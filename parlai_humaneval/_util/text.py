@@ -1,16 +1,15 @@
-"""Text that a model, a rater, a browser, a server or a file says, fit for a terminal and a log; and names in one spelling.
-
-Such text is data: nothing in it may be a code that a terminal obeys, or turn the letters around it. Ids and names are
-cleaned as people type and paste them; which columns of tables hold such names is for ``tables.labels`` to say.
-"""
+"""Text that somebody else says, fit for a terminal and a log: data, no codes; and names in one spelling."""
 
 from __future__ import annotations
 
+import csv
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from types import NoneType
+from typing import Any, TextIO
 
 INSTEAD = "�"
-"""Stands where something was taken out."""
 _LINES = "\n\t"
 _CONTROL = ("Cc", "Cs")
 """Control characters, of ASCII and of the table behind it, and halves of characters."""
@@ -22,11 +21,12 @@ def printable(text: str, keep: str = _LINES, instead: Callable[[str], str] = lam
     """The text without what a terminal would obey; by default its lines and tabs stay, and :data:`INSTEAD` stands there."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(letter if letter in keep or not _is_obeyed(letter) else instead(letter) for letter in text)
-
-
-def _is_obeyed(letter: str) -> bool:
-    return letter in _TURNING or unicodedata.category(letter) in _CONTROL
+    return "".join(
+        letter
+        if letter in keep or not (letter in _TURNING or unicodedata.category(letter) in _CONTROL)
+        else instead(letter)
+        for letter in text
+    )
 
 
 def on_one_line(text: str, most: int) -> str:
@@ -36,8 +36,7 @@ def on_one_line(text: str, most: int) -> str:
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
-"""Unicode's categories of control and format characters (such as the zero-width space, direction marks and the byte order
-mark) and of white space, the non-breaking one included."""
+"""Unicode's categories of control and format characters and of white space, the non-breaking one included."""
 
 
 def clean_label(text: str) -> str:
@@ -51,3 +50,51 @@ def clean_label(text: str) -> str:
     composed = unicodedata.normalize("NFC", text)
     seen = [place for place, letter in enumerate(composed) if unicodedata.category(letter) not in UNSEEN]
     return composed[seen[0] : seen[-1] + 1] if seen else ""
+
+
+# One apostrophe before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
+
+
+def is_formula(cell: str) -> bool:
+    """Whether a spreadsheet would take the cell for more than a text, or :func:`unguarded` would change it."""
+    return _FORMULA.match(cell) is not None
+
+
+def guarded(cell: str) -> str:
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def unguarded(cell: str) -> str:
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+class _Guarded(dict[str | None, str | None]):
+    """Text → how it is written, found once however often the text stands there."""
+
+    def __missing__(self, cell: str | None) -> str | None:
+        self[cell] = value = None if cell is None else guarded(cell)
+        return value
+
+
+def write_columns(file: TextIO, heading: Iterable[str], columns: Sequence[Sequence[Any]]) -> None:
+    """:func:`write_rows` of columns, many of which hold numbers or nothing, and others the same texts again: quicker."""
+    guard = _Guarded().__getitem__
+    shown: list[Iterable[Any]] = []
+    for column in columns:
+        kinds = set(map(type, column))
+        if kinds <= {str, NoneType}:
+            shown.append(map(guard, column) if str in kinds else column)
+        else:
+            shown.append([guarded(cell) if isinstance(cell, str) else cell for cell in column])
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(heading)
+    writer.writerows(zip(*shown, strict=True))
+
+
+def write_rows(file: TextIO, heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write CSV, every cell quoted and each text :func:`guarded`. A file is to be opened with ``newline=""``."""
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(heading)
+    writer.writerows([guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)

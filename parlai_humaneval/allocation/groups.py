@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import random
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
 
 @dataclass(frozen=True, order=True)
@@ -45,13 +46,47 @@ class PastDialogue:
     worker: str
     complete: bool
     rated_turns: int
-    cut_off: bool = False
-    """Ended by the end of its launch: its rater may have the same cell again."""
+    cut_off: bool = False  # Ended by the end of its launch: its rater may have the same cell again
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to judge. ``item_id`` is the same in every launch over the same dialogues. ``cell``: what is balanced,
+    the models (``human`` for people) under a metric and setting. ``dialogues``: ids of what is shown; no worker meets
+    one of them twice. ``judged``: for each dialogue the index of the speaker who is asked about (0: who speaks first),
+    None: both. ``k``: exchanges to show, None: all. ``turn``: the one turn that is asked about, None: all of them, or
+    none. ``wanted``: judgements that the item needs, and the most that it gets."""
+
+    item_id: str
+    cell: Cell
+    dialogues: tuple[str, ...]
+    judged: tuple[int | None, ...] = (None,)
+    k: int | None = None
+    turn: int | None = None
+    wanted: int = 1
+
+
+@dataclass(frozen=True)
+class PastJudgement:
+    """What a database knows of one earlier judgement: enough to go on with the counts. ``session``: the unit of work it
+    belongs to; ``complete``: it was answered (else it was only seen). ``numbers``: items of that unit, 0 where it is
+    not known, and then nothing of the unit is missing."""
+
+    item_id: str
+    cell: Cell
+    dialogues: tuple[str, ...]
+    worker: str
+    session: str
+    complete: bool
+    numbers: int
 
 
 @dataclass
-class _Count:
-    wanted: int
+class CellCount:
+    """The dialogues, or judgements, of a cell."""
+
+    cell: Cell
+    wanted: int = 0
     completed: int = 0
     running: int = 0
     stopped: bool = False
@@ -62,6 +97,7 @@ class _Count:
 
     @property
     def missing(self) -> int:
+        """What is still to be completed."""
         return 0 if self.stopped else max(0, self.wanted - self.completed)
 
 
@@ -73,21 +109,80 @@ def units_needed(missing: Sequence[int], per_unit: int, per_worker_and_cell: int
     return max(bounds)
 
 
-class Allocator:
-    """Gives out dialogues; thread-safe.
+@dataclass(frozen=True)
+class AllocationProgress:
+    """A snapshot of the counts (dialogues, judgements) per cell."""
 
-    Args:
-        cells: what can be given out; duplicates are an error.
-        wanted: completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run.
-        seed: of the choice among equally needed cells.
-        per_worker: dialogues of one cell that a worker may have.
-        group_once: a worker gets the same models once only, in whatever cell.
-        per_unit: cells of one unit of work. With more than one, a unit is filled up with cells that have enough
-            already, where too few are still needed.
+    wanted: dict[Cell, int] = field(default_factory=dict)
+    completed: dict[Cell, int] = field(default_factory=dict)
+    running: dict[Cell, int] = field(default_factory=dict)
 
-    With one cell a unit, ``completed + running <= wanted`` holds for each cell at every moment, up to dialogues that
-    were running when an abandoned one came back as complete after all.
-    """
+
+class Unit(Protocol):
+    """A unit of work under way."""
+
+    @property
+    def worker(self) -> str:
+        """Who has it."""
+
+
+U = TypeVar("U", bound=Unit)
+
+
+class UnitAllocator(ABC, Generic[U]):
+    """Gives out units of work; thread-safe."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, U] = {}
+        self._lock = threading.RLock()
+
+    @abstractmethod
+    def _cells(self) -> Iterable[CellCount]:
+        """The counts of all cells."""
+
+    def _over(self, worker: str) -> None:
+        """A unit of the worker is over."""
+
+    def is_busy(self, worker: str) -> bool:
+        """Whether a unit of this worker is under way."""
+        with self._lock:
+            return any(unit.worker == worker for unit in self._running.values())
+
+    def progress(self) -> AllocationProgress:
+        """Counts per cell, for reports and for tests."""
+        with self._lock:
+            counts = list(self._cells())
+            return AllocationProgress(
+                wanted={count.cell: count.wanted for count in counts},
+                completed={count.cell: count.completed for count in counts},
+                running={count.cell: count.running for count in counts},
+            )
+
+    def _must_be_new(self, unit: str) -> None:
+        if unit in self._running:
+            raise ValueError(f"unit {unit!r} is already running")
+
+    def _worker_of(self, unit: str) -> str:
+        with self._lock:
+            return self._running[unit].worker if unit in self._running else ""
+
+
+@dataclass(frozen=True)
+class _Dialogues:
+    """What a worker has at once."""
+
+    worker: str = ""
+    cells: tuple[Cell, ...] = ()
+
+
+class Allocator(UnitAllocator[_Dialogues]):
+    """Gives out dialogues; thread-safe. ``cells``: what can be given out; duplicates are an error. ``wanted``:
+    completed dialogues asked for, per cell; :meth:`ask_for` changes it while dialogues run. ``seed``: of the choice
+    among equally needed cells. ``per_worker``: dialogues of one cell that a worker may have. ``group_once``: a worker
+    gets the same models once only, in whatever cell. ``per_unit``: cells of one unit of work. With more than one, a
+    unit is filled up with cells that have enough already, where too few are still needed. With one cell a unit,
+    ``completed + running <= wanted`` holds for each cell at every moment, up to dialogues that were running when an
+    abandoned one came back as complete after all."""
 
     def __init__(
         self,
@@ -107,22 +202,17 @@ class Allocator:
             raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
         if not 1 <= per_unit <= len(cells):
             raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
-        self._per_unit = per_unit
-        self.per_worker = per_worker
-        self.group_once = group_once
-        self._counts: dict[Cell, _Count] = {}
-        for cell in cells:
-            self._add(cell, wanted)
+        super().__init__()
+        self._per_unit, self.per_worker, self.group_once = per_unit, per_worker, group_once
+        self._counts = {cell: CellCount(cell, wanted) for cell in cells}
         self._seen: dict[str, Counter[Cell]] = defaultdict(Counter)
-        self._running: dict[str, tuple[str, tuple[Cell, ...]]] = {}
         self._cut_off: set[str] = set()
         self._left: dict[str, frozenset[Cell]] = {}
         self._barred: dict[str, set[frozenset[str]]] = defaultdict(set)
         self._random = random.Random(f"allocation:{seed}")
-        self._lock = threading.Lock()
 
-    def _add(self, cell: Cell, wanted: int) -> None:
-        self._counts[cell] = _Count(wanted)
+    def _cells(self) -> Iterable[CellCount]:
+        return self._counts.values()
 
     @property
     def goes_around(self) -> bool:
@@ -150,10 +240,9 @@ class Allocator:
             self._barred[worker].update(groups)
 
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
-        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
-
-        What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than ``per_unit``.
-        """
+        """So many dialogues of each cell are wanted from now on, and cells that are ``stopped`` are not given out any
+        more. What runs goes on, and counts. A unit holds as many cells as are left, where these are fewer than
+        ``per_unit``."""
         with self._lock:
             for cell, count in self._counts.items():
                 count.wanted = wanted.get(cell, count.wanted)
@@ -179,18 +268,15 @@ class Allocator:
     def available(self, worker: str) -> list[Cell]:
         """Cells that this worker could get now, in no particular order; empty where no whole unit can be made."""
         with self._lock:
-            return self._available(worker)
-
-    def _available(self, worker: str) -> list[Cell]:
-        barred = self._barred_cells(worker)
-        free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
-        needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
-        if self.per_unit == 1:
-            return needed
-        return free if needed and len(free) >= self.per_unit else []
+            barred = self._barred_cells(worker)
+            free = [cell for cell, count in self._counts.items() if cell not in barred and not count.stopped]
+            needed = [cell for cell in free if self._counts[cell].taken < self._counts[cell].wanted]
+            if self.per_unit == 1:
+                return needed
+            return free if needed and len(free) >= self.per_unit else []
 
     def _barred_cells(self, worker: str) -> set[Cell]:
-        busy = {cell for name, cells in self._running.values() if name == worker for cell in cells}
+        busy = {cell for unit in self._running.values() if unit.worker == worker for cell in unit.cells}
         seen = self._seen[worker]
         groups = set(self._barred[worker])
         if self.group_once:
@@ -204,40 +290,25 @@ class Allocator:
             given_out = {cell for cell, count in self._counts.items() if not count.stopped}
             return len(given_out - self._barred_cells(worker)) < self.per_unit
 
-    def is_busy(self, worker: str) -> bool:
-        """True while a unit of this worker is running."""
-        with self._lock:
-            return any(name == worker for name, _ in self._running.values())
-
     def claim(self, worker: str, unit: str, *, rather_without: frozenset[str] = frozenset()) -> tuple[Cell, ...] | None:
-        """Give the worker the ``per_unit`` most needed cells open to them; None when there are none.
-
-        ``unit`` is a key for :meth:`complete` and :meth:`abandon`. Cells of models ``rather_without`` come last.
-        """
+        """Give the worker the ``per_unit`` most needed cells open to them; None when there are none. ``unit`` is a key
+        for :meth:`complete` and :meth:`abandon`. Cells of models ``rather_without`` come last."""
         with self._lock:
             self._must_be_new(unit)
-            cells = self._available(worker)
+            cells = self.available(worker)
             if not cells:
                 return None
             self._left.pop(worker, None)
             self._random.shuffle(cells)
-            cells.sort(
-                key=lambda cell: (
-                    not rather_without.isdisjoint(cell.models),
-                    self._is_reserved(cell),
-                    self._need(cell),
-                )
-            )
+
+            def last(cell: Cell) -> tuple[bool, bool, int]:
+                """Models that are out; what who left may come back to; what lacks less than others."""
+                count = self._counts[cell]
+                reserved = count.taken + sum(cell in left for left in self._left.values()) >= count.wanted
+                return not rather_without.isdisjoint(cell.models), reserved, count.taken - count.wanted
+
+            cells.sort(key=last)
             return self._start(worker, unit, tuple(cells[: self.per_unit]))
-
-    def _is_reserved(self, cell: Cell) -> bool:
-        count = self._counts[cell]
-        return count.taken + sum(cell in cells for cells in self._left.values()) >= count.wanted
-
-    def _need(self, cell: Cell) -> int:
-        """The cell with the least of it is needed most: what it has, where all want alike, and else what it lacks."""
-        most = max(count.wanted for count in self._counts.values())
-        return self._counts[cell].taken + most - self._counts[cell].wanted
 
     def wants_again(self, worker: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
         """Whether a worker's unit of these ``cells`` that was cut off can go on with those that are ``left`` of it: nobody
@@ -252,10 +323,8 @@ class Allocator:
         return not stopped and any(count.taken < count.wanted for count in counts)
 
     def claim_again(self, worker: str, unit: str, cells: Sequence[Cell], left: Sequence[Cell]) -> bool:
-        """The worker goes on with a unit that was cut off; False, and nothing changes, where :meth:`wants_again` is False.
-
-        Cells that are not asked for any more are not counted.
-        """
+        """The worker goes on with a unit that was cut off; False, and nothing changes, where :meth:`wants_again` is
+        False. Cells that are not asked for any more are not counted."""
         with self._lock:
             self._must_be_new(unit)
             if not self._wants_again(worker, cells, left):
@@ -267,59 +336,39 @@ class Allocator:
             self._start(worker, unit, known)
             return True
 
-    def _must_be_new(self, unit: str) -> None:
-        if unit in self._running:
-            raise ValueError(f"unit {unit!r} is already running")
-
     def _start(self, worker: str, unit: str, cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
         for cell in cells:
             self._counts[cell].running += 1
-        self._running[unit] = (worker, cells)
+        self._running[unit] = _Dialogues(worker, cells)
         return cells
 
     def complete(self, unit: str) -> None:
         """Every dialogue of the unit was rated to its end. Unknown keys are ignored (ended twice)."""
         with self._lock:
-            worker, cells = self._end(unit)
-            for cell in cells:
+            ended = self._end(unit)
+            for cell in ended.cells:
                 self._counts[cell].completed += 1
-                self._seen[worker][cell] += 1
+                self._seen[ended.worker][cell] += 1
+        self._over(ended.worker)
 
     def abandon(self, unit: str, *, rated: Sequence[Cell]) -> None:
         """The unit was left. It is given out again, but not the cells that were ``rated`` in part to this worker."""
         with self._lock:
-            worker, cells = self._end(unit)
-            self._seen[worker].update(cell for cell in cells if cell in rated)
+            ended = self._end(unit)
+            self._seen[ended.worker].update(cell for cell in ended.cells if cell in rated)
+        self._over(ended.worker)
 
-    def _end(self, unit: str) -> tuple[str, tuple[Cell, ...]]:
-        worker, cells = self._running.pop(unit, ("", ()))
-        for cell in cells:
+    def _end(self, unit: str) -> _Dialogues:
+        ended = self._running.pop(unit, _Dialogues())
+        for cell in ended.cells:
             self._counts[cell].running -= 1
-        return worker, cells
+        return ended
 
     @property
     def remaining(self) -> int:
         """Units that are still to be completed until no cell misses a dialogue."""
         with self._lock:
             return units_needed([count.missing for count in self._counts.values()], self.per_unit, 1)
-
-    def progress(self) -> AllocationProgress:
-        """Counts per cell, for reports and for tests."""
-        with self._lock:
-            return AllocationProgress(
-                wanted={cell: n.wanted for cell, n in self._counts.items()},
-                completed={cell: n.completed for cell, n in self._counts.items()},
-                running={cell: n.running for cell, n in self._counts.items()},
-            )
-
-
-@dataclass(frozen=True)
-class AllocationProgress:
-    """A snapshot of the counts (dialogues, judgements) per cell."""
-
-    wanted: dict[Cell, int] = field(default_factory=dict)
-    completed: dict[Cell, int] = field(default_factory=dict)
-    running: dict[Cell, int] = field(default_factory=dict)
 
 
 History = Literal["shared", "independent"]
@@ -336,19 +385,14 @@ class ShownOrder(Protocol):
 
 
 class BalancedOrder:
-    """An order of ``n`` models for every turn.
-
-    Turns are taken in blocks of ``n``. A block is a random cyclic Latin square, so that in each block every
-    model stands once at every position, and in any number of turns a model's counts of two
-    positions differ by one at most.
-    """
+    """An order of ``n`` models for every turn. Turns are taken in blocks of ``n``. A block is a random cyclic Latin
+    square, so that in each block every model stands once at every position, and in any number of turns a model's counts
+    of two positions differ by one at most."""
 
     def __init__(self, n: int, seed: int) -> None:
-        self._n = n
-        self._seed = seed
+        self._n, self._seed = n, seed
 
     def of_turn(self, turn: int) -> list[int]:
-        """The models' indices in shown order; ``turn`` counts from 0. Equal turn and seed give equal order."""
         block, row = divmod(turn, self._n)
         rng = random.Random(f"order|{self._seed}|{block}")
         models = rng.sample(range(self._n), self._n)
@@ -363,7 +407,6 @@ class FixedOrder:
         self._models = random.Random(f"fixed order|{seed}").sample(range(n), n)
 
     def of_turn(self, turn: int) -> list[int]:
-        """The models' indices in shown order, the same for every ``turn``."""
         return list(self._models)
 
 

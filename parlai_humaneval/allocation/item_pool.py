@@ -5,119 +5,87 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from parlai_humaneval._util.arrays import Flags, Ints
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.groups import Cell, CellCount, Item, PastJudgement
 
 CellKey = tuple[frozenset[str], str, str]
 
 
-class CellCount:
-    """The judgements of one cell.
+@dataclass
+class ItemCount(CellCount):
+    """The judgements of one cell. ``rows``: its items' places among all. ``every``: all of its items are to reach their
+    number, so that judgements of what is not in the study any more (``gone``) fill no gap."""
 
-    ``rows``: its items' places among all. ``wanted``: judgements to be collected. ``every``: all of its items are to reach
-    their number, so that judgements of what is not in the study any more fill no gap.
-    """
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-        self.rows: Ints = np.empty(0, np.int64)
-        self.wanted = 0
-        self.completed = 0
-        self.running = 0
-        self.every = True
-        self.stopped = False
-        self.gone = 0
-        """Judgements of items that are not in the study any more."""
+    rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    every: bool = True
+    gone: int = 0
 
     @property
     def full(self) -> bool:
         """Whether nobody else is needed, unless somebody leaves."""
-        return self.stopped or self.completed + self.running >= self.wanted
-
-    @property
-    def missing(self) -> int:
-        """Judgements still to be completed."""
-        return 0 if self.stopped else max(0, self.wanted - self.completed)
-
-    @property
-    def share(self) -> float:
-        """The part of what is wanted that is done or under way."""
-        return (self.completed + self.running) / self.wanted
+        return self.stopped or self.taken >= self.wanted
 
 
 class ItemPool:
-    """Counts items, and draws them; not thread-safe. Arrays, because a draw looks at every item.
+    """Counts items, and draws them; not thread-safe. Arrays, because a draw looks at every item. ``wanted``: judgements
+    per cell; None, or a cell that is not named: as many as its items want together. ``chance`` decides between items
+    that are needed alike; ``by_lot``: between all items of a cell that may be drawn. Raises ValueError."""
 
-    Args:
-        items: all of the study.
-        wanted: judgements per cell; None, or a cell that is not named: as many as its items want together.
-        chance: decides between items that are needed alike.
-
-    Raises:
-        ValueError: nothing to judge, an id given twice, a number below 1, or more judgements than the items of a cell
-            can take.
-    """
-
-    def __init__(self, items: Sequence[Item], wanted: Mapping[Cell, int] | None, chance: random.Random) -> None:
+    def __init__(
+        self,
+        items: Sequence[Item],
+        wanted: Mapping[Cell, int] | None,
+        chance: random.Random,
+        *,
+        by_lot: bool = False,
+    ) -> None:
         if not items:
             raise ValueError("there is nothing to judge: no item was given")
         self._items = list(items)
-        self._chance = chance
+        self._chance, self._by_lot = chance, by_lot
         self._ties = np.random.default_rng(chance.getrandbits(64))
         self._row_of: dict[str, int] = {}
-        self.cells: dict[CellKey, CellCount] = {}
+        self.cells: dict[CellKey, ItemCount] = {}
+        rows: dict[CellKey, list[int]] = {}
         for row, item in enumerate(items):
-            self._add(row, item)
+            if item.item_id in self._row_of:
+                raise ValueError(f"the item {item.item_id} stands twice")
+            if item.wanted < 1 or not item.dialogues:
+                raise ValueError(f"the item {item.item_id} needs a dialogue, and at least one judgement")
+            self._row_of[item.item_id] = row
+            self.cells.setdefault(item.cell.key, ItemCount(item.cell)).wanted += item.wanted
+            rows.setdefault(item.cell.key, []).append(row)
         for cell, number in (wanted or {}).items():
-            self._limit(cell, number)
-        self._lay_out()
+            count = self.cells.get(cell.key)
+            if count is None:
+                raise ValueError(f"there is no item of {cell}")
+            if number < 1:
+                raise ValueError(f"the number of judgements of {cell} must be at least 1, not {number}")
+            if number > count.wanted:
+                raise ValueError(f"{number} judgements of {cell} are wanted, but its items take {count.wanted} at most")
+            count.every = number == count.wanted
+            count.wanted = number
+        for key, found in rows.items():
+            self.cells[key].rows = np.array(found, np.int64)
+        names = list(dict.fromkeys(name for item in items for name in item.dialogues))
+        self._place_of = {name: place for place, name in enumerate(names)}
+        # Items × dialogues of the longest item; short rows are filled with the place after the last dialogue, which nobody
+        # meets and nothing uses.
+        self._shows: Ints = np.full((len(items), max(len(item.dialogues) for item in items)), len(names), np.int64)
+        for row, item in enumerate(items):
+            places = self._places(item.dialogues)
+            self._shows[row, : len(places)] = places
+        self._wanted: Ints = np.array([item.wanted for item in items], np.int64)
+        self._completed, self._running = np.zeros((2, len(items)), np.int64)
+        self._uses, self._owed = np.zeros((2, len(names) + 1), np.int64)
+        self._count_owed()
 
     def __len__(self) -> int:
         return len(self._items)
-
-    def _add(self, row: int, item: Item) -> None:
-        if item.item_id in self._row_of:
-            raise ValueError(f"the item {item.item_id} stands twice")
-        if item.wanted < 1 or not item.dialogues:
-            raise ValueError(f"the item {item.item_id} needs a dialogue, and at least one judgement")
-        self._row_of[item.item_id] = row
-        self.cells.setdefault(item.cell.key, CellCount(item.cell)).wanted += item.wanted
-
-    def _limit(self, cell: Cell, number: int) -> None:
-        count = self.cells.get(cell.key)
-        if count is None:
-            raise ValueError(f"there is no item of {cell}")
-        if number < 1:
-            raise ValueError(f"the number of judgements of {cell} must be at least 1, not {number}")
-        if number > count.wanted:
-            raise ValueError(f"{number} judgements of {cell} are wanted, but its items take {count.wanted} at most")
-        count.every = number == count.wanted
-        count.wanted = number
-
-    def _lay_out(self) -> None:
-        """Shapes: ``_shows`` is items × dialogues of the longest item; short rows are filled with the place after the
-        last dialogue, which nobody meets and nothing uses."""
-        names = list(dict.fromkeys(name for item in self._items for name in item.dialogues))
-        self._place_of = {name: place for place, name in enumerate(names)}
-        width = max(len(item.dialogues) for item in self._items)
-        self._shows: Ints = np.full((len(self._items), width), len(names), np.int64)
-        self._wanted: Ints = np.array([item.wanted for item in self._items], np.int64)
-        self._completed: Ints = np.zeros(len(self._items), np.int64)
-        self._running: Ints = np.zeros(len(self._items), np.int64)
-        self._uses: Ints = np.zeros(len(names) + 1, np.int64)
-        self._owed: Ints = np.zeros(len(names) + 1, np.int64)
-        rows: dict[CellKey, list[int]] = {}
-        for row, item in enumerate(self._items):
-            places = self._places(item.dialogues)
-            self._shows[row, : len(places)] = places
-            rows.setdefault(item.cell.key, []).append(row)
-        for key, found in rows.items():
-            self.cells[key].rows = np.array(found, np.int64)
-        self._count_owed()
 
     def _count_owed(self) -> None:
         self._owed[:] = 0
@@ -133,10 +101,8 @@ class ItemPool:
         return int(self._wanted[self.cells[key].rows].sum())
 
     def ask_for(self, wanted: Mapping[CellKey, int], stopped: Collection[CellKey]) -> None:
-        """So many judgements of each cell are wanted from now on; cells that are ``stopped`` are not drawn from any more.
-
-        Where the items of a cell do not take so many, each of them gets more of them.
-        """
+        """So many judgements of each cell are wanted from now on; cells that are ``stopped`` are not drawn from any
+        more. Where the items of a cell do not take so many, each of them gets more of them."""
         for key, count in self.cells.items():
             count.stopped = key in stopped
             count.wanted = wanted.get(key, count.wanted)
@@ -215,37 +181,31 @@ class ItemPool:
         met[self._places(barred)] = True
         return met
 
-    def _unmet(self, rows: Ints, met: Flags) -> Ints:
-        apart: Ints = rows[~met[self._shows[rows]].any(axis=1)]
-        return apart
+    def _open_rows(self, count: ItemCount, met: Flags, *, ever: bool = False) -> Ints:
+        """Places of a cell's items that may be drawn; ``ever``: if everybody else left and nothing had been judged."""
+        rows = count.rows
+        if not ever:
+            taken = self._completed[rows] + self._running[rows]
+            rows = rows[:0] if count.full else rows[taken < self._wanted[rows]]
+        return rows[~met[self._shows[rows]].any(axis=1)]
 
-    def _open_rows(self, count: CellCount, met: Flags) -> Ints:
-        if count.full:
-            return count.rows[:0]
-        taken = self._completed[count.rows] + self._running[count.rows]
-        return self._unmet(count.rows[taken < self._wanted[count.rows]], met)
+    def may_be_drawn(self, key: CellKey, barred: Collection[str]) -> list[str]:
+        """Ids of a cell's items one of which :meth:`draw` gives."""
+        return [self._items[row].item_id for row in self._open_rows(self.cells[key], self._met(barred)).tolist()]
 
     def can_draw(self, barred: Collection[str], room: Callable[[CellKey], int], *, ever: bool = False) -> bool:
         """Whether :meth:`draw` would give anything; ``ever``: if everybody else left and nothing had been judged."""
         met = self._met(barred)
         return any(
-            room(key) > 0
-            and not count.stopped
-            and len(self._unmet(count.rows, met) if ever else self._open_rows(count, met)) > 0
+            room(key) > 0 and not count.stopped and len(self._open_rows(count, met, ever=ever)) > 0
             for key, count in self.cells.items()
         )
 
     def draw(self, most: int, barred: Collection[str], room: Callable[[CellKey], int]) -> list[Item]:
-        """Up to ``most`` items, no two of which show the same dialogue, for somebody to judge.
-
-        First comes the cell with the least share of what it wants, in it the item with the fewest judgements, and of these
-        the one whose dialogues were shown least.
-
-        Args:
-            most: items.
-            barred: dialogues that may not be shown.
-            room: how many items of a cell may be drawn.
-        """
+        """Up to ``most`` items, no two of which show the same dialogue, for somebody to judge. First comes the cell
+        with the least share of what it wants, in it the item with the fewest judgements, and of these the one whose
+        dialogues were shown least. ``barred``: dialogues that may not be shown; ``room``: how many items of a cell may
+        be drawn."""
         met = self._met(barred)
         left = {key: room(key) for key in self.cells}
         queues: dict[CellKey, Iterator[int]] = {}
@@ -255,9 +215,14 @@ class ItemPool:
             if not able:
                 break
             self._chance.shuffle(able)
-            key = min(able, key=lambda one: self.cells[one].share)
+            key = min(able, key=lambda one: self.cells[one].taken / self.cells[one].wanted)
             if key not in queues:
-                queues[key] = iter(self._by_need(self._open_rows(self.cells[key], met)))
+                # Drawing one changes the need of none that may be drawn after it: they show other dialogues.
+                open_rows = self._open_rows(self.cells[key], met)
+                taken = self._completed[open_rows] + self._running[open_rows]
+                uses, ties = self._uses[self._shows[open_rows]], self._ties.random(len(open_rows))
+                needs = () if self._by_lot else (uses.max(axis=1), uses.sum(axis=1), taken)
+                queues[key] = iter(open_rows[np.lexsort((ties, *needs))].tolist())
             row = next((one for one in queues[key] if not met[self._shows[one]].any()), None)
             if row is None:
                 del left[key]
@@ -268,14 +233,6 @@ class ItemPool:
             drawn.append(self._items[row])
         self._chance.shuffle(drawn)  # else the most needed would always be judged by raters who are still fresh
         return drawn
-
-    def _by_need(self, rows: Ints) -> list[int]:
-        """The neediest first. Drawing one changes the need of none that may be drawn after it: they show other dialogues."""
-        taken = self._completed[rows] + self._running[rows]
-        uses = self._uses[self._shows[rows]]
-        ties = self._ties.random(len(rows))
-        found: list[int] = rows[np.lexsort((ties, uses.max(axis=1), uses.sum(axis=1), taken))].tolist()
-        return found
 
     def per_dialogue(self) -> int:
         """The most judgements that one dialogue is still to be shown for."""

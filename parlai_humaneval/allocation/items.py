@@ -13,22 +13,18 @@ What one worker has met, and their units of work: which are done, and which was 
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from parlai_humaneval.allocation.groups import AllocationProgress, Cell, units_needed
-from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.groups import Cell, CellCount, Item, PastJudgement, UnitAllocator, units_needed
 from parlai_humaneval.allocation.item_pool import CellKey, ItemPool
 
 
 @dataclass
 class Session:
-    """One unit of work, maybe in several visits: ``done`` of ``numbers`` items are judged.
-
-    ``numbers`` is that of the last visit in which anything was shown. ``running``: a visit is under way.
-    """
+    """One unit of work, maybe in several visits: ``done`` of ``numbers`` items are judged. ``numbers`` is that of the
+    last visit in which anything was shown. ``running``: a visit is under way."""
 
     name: str
     numbers: int = 0
@@ -65,13 +61,9 @@ class WorkerPast:
         self.cells: Counter[CellKey] = Counter()
         self.barred_groups: set[frozenset[str]] = set()
         """Models that the worker rated elsewhere, and may not rate again."""
-        self._met: set[str] = set()
-        self._visits: list[Visit] = []
-
-    @property
-    def busy(self) -> bool:
-        """Whether a unit is under way."""
-        return bool(self._visits)
+        self.met: set[str] = set()
+        """Dialogues that the worker has seen, or knows from elsewhere, such as their own."""
+        self.visits: list[Visit] = []
 
     @property
     def cut_off(self) -> Session | None:
@@ -81,53 +73,12 @@ class WorkerPast:
     @property
     def barred(self) -> set[str]:
         """Dialogues that the worker has seen, or is about to see."""
-        planned = (item.dialogues for visit in self._visits for item in visit.items.values())
-        return self._met.union(*planned)
+        planned = (item.dialogues for visit in self.visits for item in visit.items.values())
+        return self.met.union(*planned)
 
     def judged_of(self, key: CellKey) -> int:
         """Items of a cell that the worker has judged, or is about to."""
-        return self.cells[key] + sum(item.cell.key == key for visit in self._visits for item in visit.open_items)
-
-    def judged_of_group(self, models: frozenset[str]) -> int:
-        """Items of the same models that the worker has judged, or is about to, in whatever cell."""
-        keys = {*self.cells, *(item.cell.key for visit in self._visits for item in visit.open_items)}
-        return sum(self.judged_of(key) for key in keys if key[0] == models)
-
-    def bar(self, dialogues: Iterable[str]) -> None:
-        """Dialogues that the worker knows from elsewhere, such as their own."""
-        self._met.update(dialogues)
-
-    def restore(self, past: PastJudgement) -> None:
-        """Remember an earlier judgement; they come in the order in which they were made."""
-        self._met.update(past.dialogues)
-        session = self.sessions.setdefault(past.session, Session(past.session))
-        session.numbers = past.numbers
-        if past.complete:
-            session.done += 1
-            self.cells[past.cell.key] += 1
-
-    def begin(self, visit: Visit) -> None:
-        """A unit begins, or goes on."""
-        self.sessions[visit.session.name] = visit.session
-        visit.session.running = True
-        self._visits.append(visit)
-
-    def note_shown(self, visit: Visit, item: Item) -> None:
-        visit.shown.add(item.item_id)
-        visit.session.numbers = visit.numbers
-        self._met.update(item.dialogues)
-
-    def note_done(self, visit: Visit, item: Item) -> None:
-        visit.done.add(item.item_id)
-        visit.session.done += 1
-        self.cells[item.cell.key] += 1
-
-    def end(self, visit: Visit) -> None:
-        """The unit is over; one of which nothing was ever shown is as if it had not been."""
-        self._visits.remove(visit)
-        visit.session.running = False
-        if not visit.session.numbers:
-            del self.sessions[visit.session.name]
+        return self.cells[key] + sum(item.cell.key == key for visit in self.visits for item in visit.open_items)
 
 
 @dataclass(frozen=True)
@@ -140,27 +91,16 @@ class Batch:
     numbers: int
 
 
-class ItemAllocator:
-    """Gives out items; thread-safe.
-
-    At every moment, of what is completed or running: an item has at most its ``wanted`` judgements, and a cell at most its
-    own. A worker meets no dialogue twice; an item was met when it was shown, answered or not. Judgements that earlier
-    launches made with larger numbers are the one exception.
-
-    Args:
-        items: everything to judge.
-        wanted: judgements per cell, at most as many as its items want together; None: just as many.
-        per_unit: items of a unit. One may be shorter, where fewer are left for its worker.
-        units_per_worker: units that a worker may have, None: as many as there are. Going on with a unit that was cut off
-            makes no new one.
-        per_worker_and_cell: items of one cell that a worker may judge, None: any number. One that was seen and not
-            answered does not count.
-        group_once: a worker judges one item of the same models only, in whatever cell.
-        seed: of the choice among items that are needed alike.
-
-    Raises:
-        ValueError: nothing to judge, an id given twice, or a number that cannot be.
-    """
+class ItemAllocator(UnitAllocator[Visit]):
+    """Gives out items; thread-safe. At every moment, of what is completed or running: an item has at most its
+    ``wanted`` judgements, and a cell at most its own. A worker meets no dialogue twice; an item was met when it was
+    shown, answered or not. Judgements that earlier launches made with larger numbers are the one exception. ``items``:
+    everything to judge. ``wanted``: judgements per cell, at most as many as its items want together; None: just as
+    many. ``per_unit``: items of a unit. One may be shorter, where fewer are left for its worker. ``units_per_worker``:
+    None: as many as there are. Going on with a unit that was cut off makes no new one. ``per_worker_and_cell``: items
+    of one cell that a worker may judge; one that was seen and not answered does not count. ``group_once``: a worker
+    judges one item of the same models only, in whatever cell. ``seed``: of the choice among items that are needed
+    alike; ``by_lot``: among all."""
 
     def __init__(
         self,
@@ -172,6 +112,7 @@ class ItemAllocator:
         per_worker_and_cell: int | None = None,
         group_once: bool = False,
         seed: int = 0,
+        by_lot: bool = False,
     ) -> None:
         for name, value in (
             ("items of a unit", per_unit),
@@ -180,28 +121,32 @@ class ItemAllocator:
         ):
             if value is not None and value < 1:
                 raise ValueError(f"the number of {name} must be at least 1, not {value}")
-        self.per_unit = per_unit
-        self.units_per_worker = units_per_worker
-        self.per_worker_and_cell = per_worker_and_cell
-        self.group_once = group_once
-        self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"))
+        super().__init__()
+        self.per_unit, self.units_per_worker = per_unit, units_per_worker
+        self.per_worker_and_cell, self.group_once = per_worker_and_cell, group_once
+        self._pool = ItemPool(items, wanted, random.Random(f"items:{seed}"), by_lot=by_lot)
         self._workers: dict[str, WorkerPast] = defaultdict(WorkerPast)
-        self._visits: dict[str, Visit] = {}
-        self._lock = threading.Lock()
+
+    def _cells(self) -> Iterable[CellCount]:
+        return self._pool.cells.values()
 
     def restore(self, past: Iterable[PastJudgement]) -> None:
         """Take over what earlier launches of the same task did, in the order in which it happened."""
         with self._lock:
             for judgement in past:
-                self._workers[judgement.worker].restore(judgement)
+                memory = self._workers[judgement.worker]
+                memory.met.update(judgement.dialogues)
+                session = memory.sessions.setdefault(judgement.session, Session(judgement.session))
+                session.numbers = judgement.numbers
                 if judgement.complete:
+                    session.done += 1
+                    memory.cells[judgement.cell.key] += 1
                     self._pool.restore(judgement)
 
     def ask_for(self, wanted: Mapping[Cell, int], stopped: Collection[Cell]) -> None:
-        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any more.
-
-        What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of them.
-        """
+        """So many judgements of each cell are wanted from now on, and cells that are ``stopped`` are not given out any
+        more. What is under way goes on, and counts. Where the items of a cell do not take so many, each gets more of
+        them."""
         with self._lock:
             self._pool.ask_for({cell.key: number for cell, number in wanted.items()}, {cell.key for cell in stopped})
 
@@ -213,7 +158,7 @@ class ItemAllocator:
     def bar(self, worker: str, dialogues: Iterable[str]) -> None:
         """The worker is never shown these: they held them, say (Liu et al. 2023: raters who took no part)."""
         with self._lock:
-            self._workers[worker].bar(dialogues)
+            self._workers[worker].met.update(dialogues)
 
     def bar_groups(self, worker: str, groups: Iterable[frozenset[str]]) -> None:
         """The worker gets no item of just these models: they rated them elsewhere."""
@@ -221,40 +166,38 @@ class ItemAllocator:
             self._workers[worker].barred_groups.update(groups)
 
     def claim(self, worker: str, unit: str, name: str) -> Batch | None:
-        """Give the worker as many items as a unit holds; None where there is nothing for them.
-
-        Somebody whose earlier unit was cut off goes on with it, and gets as many items as it lacks; for everybody else a
-        unit ``name`` begins. ``unit`` is the key for the methods below.
-        """
+        """Give the worker as many items as a unit holds; None where there is nothing for them. Somebody whose earlier
+        unit was cut off goes on with it, and gets as many items as it lacks; for everybody else a unit ``name`` begins.
+        ``unit`` is the key for the methods below."""
         with self._lock:
             self._must_be_new(unit)
             past = self._workers[worker]
-            session = self._session(past, name)
+            session = past.cut_off
             if session is None:
-                return None
+                if not self._has_unit(past):
+                    return None
+                if name in past.sessions:
+                    raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
+                session = Session(name)
             items = self._pool.draw(
                 session.lacks or self.per_unit, past.barred, lambda key: self._free_items(past, key)
             )
             return self._begin(worker, unit, session, items) if items else None
 
-    def _must_be_new(self, unit: str) -> None:
-        if unit in self._visits:
-            raise ValueError(f"unit {unit!r} is already running")
-
     def _begin(self, worker: str, unit: str, session: Session, items: Sequence[Item]) -> Batch:
         numbers = session.done + len(items)
         visit = Visit(worker, session, {item.item_id: item for item in items}, numbers)
-        self._visits[unit] = visit
-        self._workers[worker].begin(visit)
+        self._running[unit] = visit
+        past = self._workers[worker]
+        past.sessions[session.name] = session
+        session.running = True
+        past.visits.append(visit)
         return Batch(session.name, list(items), session.done, numbers)
 
     def claim_again(self, worker: str, unit: str, session: str, item_ids: Sequence[str]) -> dict[str, Item]:
-        """The worker goes on with a unit that was cut off, in which these items are left.
-
-        Returns:
-            For each of them itself, or another one in its place, where others judge it by now; it is absent where there is
-            none. Nothing at all is claimed where none of them can be had.
-        """
+        """The worker goes on with a unit that was cut off, in which these items are left. Returns: For each of them
+        itself, or another one in its place, where others judge it by now; it is absent where there is none. Nothing at
+        all is claimed where none of them can be had."""
         with self._lock:
             self._must_be_new(unit)
             past = self._workers[worker]
@@ -280,21 +223,14 @@ class ItemAllocator:
         with self._lock:
             return not item_ids or any(self._pool.can_take(name) for name in item_ids)
 
-    def _session(self, past: WorkerPast, name: str) -> Session | None:
-        """The unit that the worker would go on with, or a new one; None where they have had all of theirs."""
-        if past.cut_off is not None:
-            return past.cut_off
-        if self.units_per_worker is not None and len(past.sessions) >= self.units_per_worker:
-            return None
-        if name in past.sessions:
-            raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
-        return Session(name)
-
     def _free_items(self, past: WorkerPast, key: CellKey, besides: Iterable[Item] = ()) -> int:
         if key[0] in past.barred_groups:
             return 0
         if self.group_once:
-            return 1 - past.judged_of_group(key[0]) - sum(item.cell.key[0] == key[0] for item in besides)
+            # Of the same models, in whatever cell.
+            keys = {*past.cells, *(item.cell.key for visit in past.visits for item in visit.open_items)}
+            judged = sum(past.judged_of(other) for other in keys if other[0] == key[0])
+            return 1 - judged - sum(item.cell.key[0] == key[0] for item in besides)
         if self.per_worker_and_cell is None:
             return len(self._pool)
         return self.per_worker_and_cell - past.judged_of(key) - sum(item.cell.key == key for item in besides)
@@ -302,38 +238,54 @@ class ItemAllocator:
     def note_shown(self, unit: str, item_id: str) -> None:
         """The worker sees the item. Ignored when the unit has ended."""
         with self._lock:
-            if visit := self._visits.get(unit):
-                self._workers[visit.worker].note_shown(visit, visit.items[item_id])
+            if visit := self._running.get(unit):
+                self._note_shown(visit, visit.items[item_id])
+
+    def _note_shown(self, visit: Visit, item: Item) -> None:
+        visit.shown.add(item.item_id)
+        visit.session.numbers = visit.numbers
+        self._workers[visit.worker].met.update(item.dialogues)
 
     def note_done(self, unit: str, item_id: str) -> None:
         """The worker has judged the item; it counts whatever becomes of the unit. Ignored when the unit has ended."""
         with self._lock:
-            if visit := self._visits.get(unit):
-                self._note_done(visit, visit.items[item_id])
-
-    def _note_done(self, visit: Visit, item: Item) -> None:
-        if item.item_id in visit.done:
-            return
-        past = self._workers[visit.worker]
-        past.note_shown(visit, item)
-        past.note_done(visit, item)
-        self._pool.finish(item)
+            visit = self._running.get(unit)
+            if visit is not None and item_id not in visit.done:
+                item = visit.items[item_id]
+                self._note_shown(visit, item)
+                visit.done.add(item_id)
+                visit.session.done += 1
+                self._workers[visit.worker].cells[item.cell.key] += 1
+                self._pool.finish(item)
 
     def complete(self, unit: str) -> None:
         """Every item of the unit was judged. Ignored when the unit has ended."""
+        worker = self._worker_of(unit)
         with self._lock:
-            if visit := self._visits.pop(unit, None):
+            if visit := self._running.get(unit):
                 for item in visit.open_items:
-                    self._note_done(visit, item)
-                self._workers[visit.worker].end(visit)
+                    self.note_done(unit, item.item_id)
+                self._end(unit)
+        self._over(worker)
 
     def abandon(self, unit: str) -> None:
         """The unit was left: what is not judged is given out again. Ignored when the unit has ended."""
+        worker = self._worker_of(unit)
         with self._lock:
-            if visit := self._visits.pop(unit, None):
+            if visit := self._running.get(unit):
                 for item in visit.open_items:
                     self._pool.give_back(item)
-                self._workers[visit.worker].end(visit)
+                self._end(unit)
+        self._over(worker)
+
+    def _end(self, unit: str) -> None:
+        """One of which nothing was ever shown is as if it had not been."""
+        visit = self._running.pop(unit)
+        past = self._workers[visit.worker]
+        past.visits.remove(visit)
+        visit.session.running = False
+        if not visit.session.numbers:
+            del past.sessions[visit.session.name]
 
     def available(self, worker: str) -> bool:
         """Whether the worker could get anything now."""
@@ -354,35 +306,18 @@ class ItemAllocator:
         limit = self.units_per_worker
         return past.cut_off is not None or limit is None or len(past.sessions) < limit
 
-    def goes_on(self, worker: str) -> bool:
+    def can_resume(self, worker: str) -> bool:
         """Whether an earlier unit of this worker was cut off, with which they would go on."""
         with self._lock:
             return self._workers[worker].cut_off is not None
 
-    def is_busy(self, worker: str) -> bool:
-        """Whether a unit of this worker is under way."""
-        with self._lock:
-            return self._workers[worker].busy
-
     @property
     def remaining(self) -> int:
-        """Units that it takes at least to complete everything; 0 when nothing is missing.
-
-        More are needed where units are shorter than ``per_unit``.
-        """
+        """Units that it takes at least to complete everything; 0 when nothing is missing. More are needed where units
+        are shorter than ``per_unit``."""
         with self._lock:
             missing = [count.missing for count in self._pool.cells.values()]
             return max(units_needed(missing, self.per_unit, self.per_worker_and_cell), self._pool.per_dialogue())
-
-    def progress(self) -> AllocationProgress:
-        """Counts per cell, for reports and for tests."""
-        with self._lock:
-            counts = list(self._pool.cells.values())
-            return AllocationProgress(
-                wanted={count.cell: count.wanted for count in counts},
-                completed={count.cell: count.completed for count in counts},
-                running={count.cell: count.running for count in counts},
-            )
 
     def reuse(self) -> dict[str, int]:
         """Dialogue → judgements, completed or running, that show it."""

@@ -15,13 +15,11 @@ from typing import Literal, TypeVar
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item
+from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
-from parlai_humaneval.schema.records import ReplayedRating, Turn
+from parlai_humaneval.schema.records import ReplayedRating
 
-ALL_PAIRINGS = 5_000
-"""Up to so many pairings of two models, all of them are items."""
+ALL_PAIRINGS = 5_000  # Up to so many pairings of two models, all of them are items
 SPARE = 4
 """Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
 
@@ -42,26 +40,13 @@ def pair_items(
     wanted: int,
     seed: int,
 ) -> list[Item]:
-    """Every pairing of a dialogue of one model with one of the other, each to be judged once at most.
-
-    N dialogues of A and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these are more than
-    ``ALL_PAIRINGS``, a part of them is taken in which each dialogue stands as often as any other of its model, or once
-    more. Which part hangs on ``seed``; the ids of items do not.
-
-    Args:
-        dialogues: of all models; those of two different models, or of models in no group, are left aside.
-        groups: pairs of models.
-        metric: what is asked.
-        setting: of the cells, such as human_bot.
-        judged: which speaker of a self-chat is asked about; ``random``: drawn for each dialogue by ``seed``. With a person
-            it is the model.
-        wanted: judgements of each pair of models.
-        seed: of what is drawn.
-
-    Raises:
-        NotEnough: fewer pairings than ``wanted``, or a model without dialogues.
-        DataError: a dialogue of which it is not known who speaks, or without a model.
-    """
+    """Every pairing of a dialogue of one model with one of the other, each to be judged once at most. N dialogues of A
+    and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these are more than ``ALL_PAIRINGS``, a part of
+    them is taken in which each dialogue stands as often as any other of its model, or once more. Which part hangs on
+    ``seed``; the ids of items do not. ``dialogues``: those of two different models, or of models in no ``groups``, are
+    left aside. ``judged``: which speaker of a self-chat is asked about (with a person it is the model); ``random``:
+    drawn for each dialogue by ``seed``. ``wanted``: judgements of each pair of models. Raises NotEnough where there are
+    fewer pairings, DataError where it is not known who speaks in a dialogue."""
     of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
@@ -82,11 +67,7 @@ def pair_items(
 def dialogues_of_pairs(
     dialogues: Sequence[Dialogue], groups: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[int, int]]:
-    """How many dialogues there are of the one model and of the other, for each pair of models.
-
-    Raises:
-        NotEnough, DataError: see :func:`pair_items`.
-    """
+    """How many dialogues there are of the one model and of the other, for each pair of models; raises as above."""
     of_model = _dialogues_by_model(dialogues)
     return {(one, other): (len(_of(of_model, one)), len(_of(of_model, other))) for one, other in groups}
 
@@ -96,14 +77,10 @@ def judged_speaker(dialogue: Dialogue, judged: Judged, seed: int) -> int:
     entities = [dialogue.entities[speaker] for speaker in dialogue.speakers]
     if HUMAN in entities:
         return 1 - entities.index(HUMAN)
-    if judged == "random":
-        return _draw(seed, dialogue.dialogue_id) % 2
+    if judged == "random":  # the same for the same dialogue, whatever others there are
+        digest = hashlib.sha256(f"{seed}\n{dialogue.dialogue_id}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") % 2
     return 0 if judged == "first" else 1
-
-
-def _draw(seed: int, name: str) -> int:
-    """The same for the same dialogue, whatever others there are."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\n{name}".encode()).digest()[:8], "big")
 
 
 def _dialogues_by_model(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
@@ -136,7 +113,10 @@ def _pairings(
 ) -> list[tuple[Dialogue, Dialogue]]:
     possible = len(ours) * len(theirs)
     if wanted > possible:
-        first, second = (f"{_count(len(found))} of {name}" for found, name in zip((ours, theirs), models, strict=True))
+        first, second = (
+            f"{'one dialogue' if len(found) == 1 else f'{len(found)} dialogues'} of {name}"
+            for found, name in zip((ours, theirs), models, strict=True)
+        )
         raise NotEnough(
             f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each "
             f"pairing of {first} with {second} is judged once at most",
@@ -147,26 +127,16 @@ def _pairings(
     return _balanced(ours, theirs, min(possible, max(ALL_PAIRINGS, SPARE * wanted)), f"pairs:{seed}:{models}")
 
 
-def _count(number: int) -> str:
-    return "one dialogue" if number == 1 else f"{number} dialogues"
-
-
 def _balanced(
     ours: list[Dialogue], theirs: list[Dialogue], number: int, chance: str
 ) -> list[tuple[Dialogue, Dialogue]]:
-    """``number`` different pairings; every dialogue stands in as many as any other of its model, or in one more.
-
-    Both in random order, pairing n joins the n-th of one, counted round and round, with the n-th of the other. Every time
-    that both counts come back to where they began (after their least common multiple), the other is shifted by one.
-    """
+    """``number`` different pairings; every dialogue stands in as many as any other of its model, or in one more. Both in
+    random order, pairing n joins the n-th of one, counted round and round, with the n-th of the other. Every time that
+    both counts come back to where they began (after their least common multiple), the other is shifted by one."""
     rng = random.Random(chance)
     ours, theirs = rng.sample(ours, len(ours)), rng.sample(theirs, len(theirs))
-    pairs: list[tuple[Dialogue, Dialogue]] = []
     period = math.lcm(len(ours), len(theirs))
-    for step in range(number):
-        shift = step // period
-        pairs.append((ours[step % len(ours)], theirs[(step + shift) % len(theirs)]))
-    return pairs
+    return [(ours[step % len(ours)], theirs[(step + step // period) % len(theirs)]) for step in range(number)]
 
 
 def segment_items(
@@ -180,23 +150,10 @@ def segment_items(
     seeded: int = 0,
     seed: int,
 ) -> list[Item]:
-    """Each dialogue at each length is an item.
-
-    Args:
-        bot_dialogues: all of them are used.
-        human_dialogues: between people; so many are drawn that the share comes true, as near as can be; at least one.
-        lengths: exchanges of the segments, without those of the seed.
-        human_share: dialogues between people among all, in [0, 1).
-        per_item: judgements of a segment.
-        metric: of the cells.
-        seeded: exchanges at the beginning that no model has said; they are shown before all segments.
-        seed: of the draw.
-
-    Raises:
-        NotEnough: too few dialogues between people.
-        DataError: a dialogue that is shorter than a segment, or whose speakers are not known.
-        ValueError: lengths or a share that cannot be.
-    """
+    """Each dialogue at each length is an item, to be judged ``per_item`` times. ``human_dialogues``: so many of them
+    are drawn that the share comes true, as near as can be; at least one. ``lengths``: exchanges of the segments,
+    without the ``seeded`` ones at the beginning, which no model has said and which are shown before all segments.
+    Raises NotEnough, DataError where a dialogue is too short, and ValueError."""
     if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
         raise ValueError(f"the lengths of segments are different numbers from 1, such as [2,3,5]; got {list(lengths)}")
     if not 0 <= human_share < 1:
@@ -257,24 +214,14 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
     return random.Random(f"people:{seed}").sample(fit, number)
 
 
-RANK = "rank"
-"""Metric of rankings."""
+RANK = "rank"  # Metric of rankings
 
 T = TypeVar("T")
 
 
 def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
-    """A whole rated dialogue is an item; two that stood side by side are one.
-
-    Args:
-        dialogues: with their ratings.
-        per_item: judgements of each.
-        sample: how many to draw at random; None: all.
-        seed: of the draw.
-
-    Raises:
-        NotEnough: fewer rated dialogues than the sample, or none.
-        DataError: a dialogue that was not rated.
+    """A whole rated dialogue is an item, to be judged ``per_item`` times; two that stood side by side are one.
+    ``sample``: how many to draw at random; None: all. Raises NotEnough, and DataError where a dialogue was not rated.
     """
     together = [list(group) for _, group in groupby(dialogues, key=lambda one: id(_rating(one)))]
     return [
@@ -291,10 +238,16 @@ def replay_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | 
 
 def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | None, seed: int) -> list[Item]:
     """Each complete turn of which two or more different replies were shown is an item: all its replies are ranked.
-
-    ``sample`` counts dialogues; arguments and errors are those of :func:`replay_items`.
-    """
-    ranked = [(one, turns) for one in dialogues if (turns := _several_replies(one))]
+    ``sample`` counts dialogues; else as :func:`replay_items`."""
+    ranked = []
+    for one in dialogues:
+        turns = [turn for turn in _rating(one).turns if turn.complete and not turn.continued_each]
+        # The context is the same for all replies: of models with histories of their own only in the first turn.
+        if one.settings.get("history") == "independent":
+            turns = [turn for turn in turns if turn.turn == 1]
+        turns = [turn for turn in turns if sum(not c.failed and c.same_as is None for c in turn.candidates) >= 2]
+        if turns:
+            ranked.append((one, turns))
     return [
         Item(
             f"{RANK}:{dialogue.dialogue_id}:{turn.turn}",
@@ -311,10 +264,7 @@ def turn_items(dialogues: Sequence[Dialogue], per_item: int, *, sample: int | No
 def whole_items(
     dialogues: Sequence[Dialogue], per_item: int, metric: str, *, sample: int | None, seed: int
 ) -> list[Item]:
-    """A whole dialogue is an item, rated or not, of the models that speak in it.
-
-    Arguments and errors are those of :func:`replay_items`.
-    """
+    """A whole dialogue is an item, rated or not, of the models that speak in it; else as :func:`replay_items`."""
     return [
         Item(
             f"{metric}:{one.dialogue_id}",
@@ -338,14 +288,6 @@ def _rating(dialogue: Dialogue) -> ReplayedRating:
 
 def _answering_models(dialogue: Dialogue) -> tuple[str, ...]:
     return tuple(sorted({one.model for turn in _rating(dialogue).turns for one in turn.candidates}))
-
-
-def _several_replies(dialogue: Dialogue) -> list[Turn]:
-    """Turns whose context is the same for all replies: of models with histories of their own only the first."""
-    turns = [turn for turn in _rating(dialogue).turns if turn.complete and not turn.continued_each]
-    if dialogue.settings.get("history") == "independent":
-        turns = [turn for turn in turns if turn.turn == 1]
-    return [turn for turn in turns if sum(not one.failed and one.same_as is None for one in turn.candidates) >= 2]
 
 
 def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str) -> list[T]:

@@ -3,11 +3,13 @@
 ``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``build_report``, ``write_document`` (reports) ·
 the estimates and tests that they are made of. Every test returns a :class:`Result`.
 
-``__init__.pyi`` lists the public names and their modules; a package of your own adds names with
+``__init__.pyi`` lists the public names and their modules; ``python -W error::DeprecationWarning`` shows which names of a
+script are not among them any more. A package of your own adds names with
 :func:`register_statistic`. They are loaded on use: nobody waits for libraries that they do not need.
 """
 
 import ast
+import json
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -22,36 +24,11 @@ _MODULES = {
     if isinstance(node, ast.ImportFrom) and node.module
     for alias in node.names
 }
-_RENAMED = {
-    "ChoiceGroup": "ComparisonGroup",
-    "answers_in_time": "timed_answers",
-    "combo": "pw_combo_score",
-    "conservative": "conservative_skill",
-    "ffa_points": "free_for_all_points",
-    "ffa_ranks": "free_for_all_ranks",
-    "judged_segments": "spot_the_bot_segments",
-    "label_winner": "win_by_label",
-    "left_open": "idle_answers",
-    "lin": "linear_win_rate",
-    "make_document": "build_report",
-    "oriented": "orient_pairs",
-    "print_summary": "print_report_summary",
-    "sm_combo": "sm_combo_score",
-    "sqr": "squared_win_rate",
-    "turned": "reverse_scored",
-    "weigh_turns": "turn_weights",
-    "with_holm": "holm_corrected",
-    "wta": "winner_takes_all",
-}
-"""Old name → today's. The old ones still work, and warn; they go with version 1.0."""
-_REMOVED = {
-    "count_dialogues": "choice_groups, which has the counts of each dialogue",
-    "pooled_turn_strengths": "turn_strengths of each group",
-    "results_table": "pandas.DataFrame([result.to_dict() for result in results])",
-    "spent_by_unit": "time_spent, which has whole results",
-    "success_rate": "wilson_interval or wald_interval",
-}
-"""Name that is gone → what takes its place."""
+_FORMER = json.loads(Path(__file__).with_name("former_names.json").read_text(encoding="utf-8"))
+"""Names that still work here, and warn, until version 1.0: those that are ``renamed``, and those that are ``internal`` now,
+by module; and what takes the place of the ``removed`` ones."""
+_RENAMED, _REMOVED = _FORMER["renamed"], _FORMER["removed"]
+_HOMES = {name: f"parlai_humaneval.{module}" for module, names in _FORMER["internal"].items() for name in names.split()}
 __all__ = sorted({*_MODULES, "register_statistic"})
 
 
@@ -70,12 +47,17 @@ def __getattr__(name: str) -> Any:
         sentence = f"{__name__}.{name} is now {_RENAMED[name]}; its old name goes with version 1.0"
         warnings.warn(sentence, DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]
-    if name not in _MODULES and not name.startswith("_"):
+    elif name in _HOMES:
+        sentence = f"{__name__}.{name} is internal now: {_HOMES[name]} has it, and it goes from here with version 1.0"
+        warnings.warn(sentence, DeprecationWarning, stacklevel=2)
+    known = {**_HOMES, **_MODULES}
+    if name not in known and not name.startswith("_"):
         load_plugins()
-    if name not in _MODULES:
+        known = _MODULES
+    if name not in known:
         instead = f"; use {_REMOVED[name]}" if name in _REMOVED else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(known[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,10 @@
-"""The ``parlai-humaneval`` command.
-
-Subcommands are loaded when they are used, so that ``--help`` is quick and nothing here
-imports Mephisto or torch.
-"""
+"""The ``parlai-humaneval`` command; subcommands are loaded when they are used, so that ``--help`` is quick."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,54 +13,11 @@ from parlai_humaneval import __version__
 from parlai_humaneval._util.installing import PackageError, lacking
 from parlai_humaneval._util.terminal import end_quickly
 from parlai_humaneval.cli.errors import CommandError, command_error
-from parlai_humaneval.cli.options import SuggestingGroup
+from parlai_humaneval.cli.options import SuggestingGroup, description
 
-TOPICS: dict[str, dict[str, tuple[str, str]]] = {
-    # heading: {name: (module:attribute, one line for the list of commands)}
-    "Begin": {
-        "demo": ("mephisto_tasks.cli.demo:demo", "Rate two embedded models on this machine, now."),
-        "try": ("mephisto_tasks.cli.try_model:try_model", "Have people chat with your model, by one link."),
-        "setup": ("parlai_humaneval.cli.setup:setup", "Install what pip leaves out: ParlAI and Mephisto."),
-        "doctor": ("mephisto_tasks.cli.doctor:doctor", "Check this installation and say how to mend it."),
-        "models": ("parlai_humaneval.cli.models:models", "List, check, train and chat with the models."),
-    },
-    "Run a study": {
-        "plan": ("parlai_humaneval.cli.plan:plan", "How large a study must be, before you run it."),
-        "launch": ("mephisto_tasks.cli.launch:launch", "Launch a crowd task: here, by link, or at a crowd's site."),
-        "invite": ("mephisto_tasks.cli.invite:invite", "Invite colleagues or a class by signed links."),
-        "watch": ("mephisto_tasks.cli.watch:watch", "How a study stands, while it runs."),
-        "steer": ("mephisto_tasks.cli.steer:steer", "Pause a running study, collect more, retire a model."),
-    },
-    "Have the results": {
-        "report": ("mephisto_tasks.cli.report:report", "Who won, and how sure that is."),
-        "export": ("mephisto_tasks.cli.export:export", "Write the answers as tidy tables."),
-        "judge": ("mephisto_tasks.cli.judge:judge", "Ask a model what raters were asked, beside them."),
-        "import": ("mephisto_tasks.cli.import_data:import_tables", "Turn data from elsewhere into tidy tables."),
-    },
-    "Pay raters and look after them": {
-        "pay": ("mephisto_tasks.cli.pay:pay", "What everybody is owed; pay it, each exactly once."),
-        "workers": ("mephisto_tasks.cli.workers:workers", "Who took part; block them, let them in."),
-        "unblock": ("mephisto_tasks.cli.workers:unblock", "Let in again whom checks blocked."),
-        "returned": ("mephisto_tasks.cli.workers:returned", "Free places that were returned at a panel."),
-        "forget": ("mephisto_tasks.cli.privacy:forget", "Delete all that is known of a worker."),
-        "requester": (
-            "mephisto_tasks.cli.requester:requester",
-            "Register accounts of crowds' sites that launch tasks.",
-        ),
-    },
-    "Have models talk": {
-        "self-chat": ("parlai_humaneval.cli.self_chat:self_chat", "With themselves, or with each other."),
-        "self-chat-merge": (
-            "parlai_humaneval.cli.self_chat:self_chat_merge",
-            "Put together what several machines had them say.",
-        ),
-        "parlai": ("parlai_humaneval.cli.parlai:parlai", "ParlAI's own commands with this plug-in loaded."),
-    },
-}
+TOPICS: Mapping[str, Mapping[str, tuple[str, str]]] = description("topics", Path(__file__).with_name("commands.yaml"))
 COMMANDS = {name: where for commands in TOPICS.values() for name, (where, _) in commands.items()}
-"""Command → module:attribute."""
 TYPED = "parlai_humaneval.typed"
-"""The key, in click's context, of what was typed."""
 
 
 class LazyGroup(SuggestingGroup):
@@ -82,7 +37,6 @@ class LazyGroup(SuggestingGroup):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Keeps what was typed, for errors to show it as it was meant."""
         typed = list(args)
         try:
             context: click.Context = super().make_context(info_name, args, parent, **extra)
@@ -118,7 +72,6 @@ class LazyGroup(SuggestingGroup):
         return " ".join(words)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Under headings of what people do, a line each."""
         for heading, commands in TOPICS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, line) for name, (_, line) in commands.items()])

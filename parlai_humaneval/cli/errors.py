@@ -18,16 +18,13 @@ from parlai_humaneval._util.installing import PackageError
 from parlai_humaneval._util.text import printable
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FOREIGN = ("EntryDoesNotExistException",)
+"""Errors of Mephisto, whose classes take seconds to import, that its user can mend."""
 _EXTRA = re.compile(r"^Got unexpected extra arguments? \((.*)\)$", re.DOTALL)
 
 
 class CommandError(HumanevalError, click.ClickException):
-    """An error that ends a command with status 1.
-
-    Attributes:
-        command: what was called, with its program.
-        typed: what was typed after the program, to show it put right.
-    """
+    """An error that ends a command with status 1; ``command``: that was called; ``typed``: after the program."""
 
     exit_code = 1
 
@@ -57,6 +54,13 @@ class WrongUsage(CommandError):
     exit_code = click.UsageError.exit_code
 
 
+class ExtraWord(click.UsageError):
+    """A word that nothing takes, of a command that takes some at other times; refused as click refuses it."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(f"Got unexpected extra argument ({word})", click.get_current_context())
+
+
 class BadValue(click.BadParameter):
     """A value that an option or argument does not take; click fills in which one it is, unless ``option`` says so."""
 
@@ -74,7 +78,6 @@ def _advice(problem: Problem, program: str, typed: Sequence[str]) -> list[str]:
 
 
 def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]:
-    """The command with each name that may be meant, where the wrong one was typed once; else nothing."""
     wrong = re.compile(rf"(?<![\w.-]){re.escape(meant.word)}(?![\w.-])")
     matches = [(place, match) for place, word in enumerate(typed) if (match := wrong.search(word))]
     if len(matches) != 1:
@@ -87,7 +90,6 @@ def _corrected(meant: Misspelt, program: str, typed: Sequence[str]) -> list[str]
 
 
 def click_problem(error: click.ClickException) -> Problem:
-    """The problem that an error of click's tells of, in the words of this package."""
     for kind in type(error).__mro__:
         if (describe := _OF_CLICK.get(kind)) is not None:
             return describe(error)
@@ -100,14 +102,12 @@ def _no_such_option(error: Any) -> Problem:
 
 
 def _missing(error: Any) -> Problem:
-    """click's own message may be wrapped for its usage."""
     what = f"the {error.param_type or error.param.param_type_name} {_name(error)} is missing"
     choices = getattr(None if error.param is None else error.param.type, "choices", ())
     return Problem(what, try_=(f"choose one of: {', '.join(choices)}",) if choices else ())
 
 
 def _bad_option(error: Any) -> Problem:
-    """An option without the value that it takes, or with one that it does not take."""
     params = [] if error.ctx is None else error.ctx.command.params
     flag = any(getattr(param, "is_flag", False) for param in params if error.option_name in param.opts)
     return Problem(f"{error.option_name} {'takes no value' if flag else 'needs a value after it'}")
@@ -121,7 +121,7 @@ def _bad_parameter(error: Any) -> Problem:
     name, taken = _name(error), None if error.param is None else error.param.type
     if isinstance(taken, click.Choice):
         given = error.message.removeprefix("invalid choice: ")
-        given = re.split(r"\. \(choose from | is not one of ", given)[0].strip("'")
+        given = re.split(r"\. \(choose from | is not one of | is not '", given)[0].strip("'")
         return HumanevalError(f"{name} cannot be '{given}'", **choose_from(given, taken.choices)).problems[0]
     if isinstance(taken, (click.types.IntParamType, click.types.FloatParamType)):
         return Problem(f"{name} takes {_numbers(taken)}, not {_given_number(error.message, taken)}")
@@ -167,7 +167,6 @@ _OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {
 
 
 def _name(error: click.BadParameter) -> str:
-    """How the option or argument is typed; of several names the first."""
     hint = error.param_hint
     if hint is None:
         hint = "" if error.param is None else error.param.get_error_hint(error.ctx)
@@ -176,7 +175,6 @@ def _name(error: click.BadParameter) -> str:
 
 
 def _option_called(name: str, command: click.Command) -> str:
-    """The option for what was typed as a setting, where the command has it; else nothing."""
     option = f"--{name.replace('_', '-')}"
     return option if option in _options(command) else ""
 
@@ -186,7 +184,6 @@ def _options(command: click.Command) -> list[str]:
 
 
 def command_error(error: HumanevalError | PackageError | click.ClickException) -> CommandError:
-    """The same error as one that ends a command."""
     if isinstance(error, CommandError):
         return error
     if isinstance(error, PackageError):
@@ -199,10 +196,7 @@ def command_error(error: HumanevalError | PackageError | click.ClickException) -
 
 @contextmanager
 def cli_errors(*foreign: str) -> Iterator[None]:
-    """End a command with what its user can mend: errors of this package, and of the file system.
-
-    Other exceptions keep their traceback. ``foreign``: names of classes of other packages, to import which takes seconds.
-    """
+    """End a command with errors that its user can mend; ``foreign``: names of such classes of other, slow packages."""
     try:
         yield
     except CommandError:
@@ -216,7 +210,7 @@ def cli_errors(*foreign: str) -> Iterator[None]:
             raise CommandError(error.strerror or "no room is left", try_="make room, and run this again") from error
         raise
     except Exception as error:
-        if any(base.__name__ in foreign for base in type(error).__mro__):
+        if any(base.__name__ in (*FOREIGN, *foreign) for base in type(error).__mro__):
             raise CommandError(error) from error
         raise
 

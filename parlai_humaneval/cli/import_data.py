@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval._util.terminal import say, say_json
-from parlai_humaneval.cli.errors import CommandError, cli_errors
-from parlai_humaneval.cli.options import repeats_option
+from parlai_humaneval.cli.errors import CommandError
+from parlai_humaneval.cli.options import described
 from parlai_humaneval.models.zoo.files import user_home
 
 if TYPE_CHECKING:
     from parlai_humaneval.importers.readers import Imported, SavedFormat
     from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan
-    from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit
+    from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
     from parlai_humaneval.tables.columns import Repeats
     from parlai_humaneval.tables.schema import TableName
 
@@ -33,19 +32,6 @@ TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", 
 _READERS: dict[str, Callable[[Sequence[Path], Sequence[str]], Read]] = {}
 KEY = "pseudonym.key"
 SHOWN = 20
-"""Most skipped units that are listed on the screen; --json lists all."""
-
-EPILOG = """\b
-Examples:
-  parlai-humaneval import --from tables my_tables --out tables
-  parlai-humaneval import --from tables votes.csv --table comparisons \\
-      --rename id=item_id --rename rater=worker_id --rename choice=winner --set metric=preference \\
-      --set dialogue_a= --set dialogue_b= --set seconds= --out tables
-  parlai-humaneval import --list-columns comparisons
-  parlai-humaneval import --from model_chat chat_data/2024_05_01 --out tables
-  parlai-humaneval import --from mephisto ~/mephisto/data --task-name blender-vs-dodeca --out tables
-  parlai-humaneval report --tables tables
-"""
 
 
 def register_reader(source: str, reader: Callable[[Sequence[Path], Sequence[str]], Read]) -> None:
@@ -63,62 +49,12 @@ def _list_columns(context: click.Context, _: click.Parameter, table: str | None)
     context.exit()
 
 
-@click.command("import", epilog=EPILOG)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=str), metavar="PATH...")
-@click.option(
-    "--from",
-    "source",
-    required=True,
-    type=click.Choice(FORMATS),
-    help="What PATH is: tables (CSV or JSONL, a folder or files); the JSON that ParlAI's model_chat, "
-    "pairwise_per_turn_eval or acute_eval saved (folders or files); or a mephisto data directory of such tasks.",
+@described(
+    "import",
+    source={"type": click.Choice(FORMATS)},
+    table={"type": click.Choice(TABLES)},
+    list_columns={"type": click.Choice([*TABLES, "all"]), "callback": _list_columns},
 )
-@click.option("--out", required=True, type=click.Path(path_type=str), help="Folder for the tables.")
-@click.option("--format", "file_format", type=click.Choice(["csv", "jsonl"]), default="csv", show_default=True)
-@click.option("--table", type=click.Choice(TABLES), help="Of tables: which one the files are, whatever their names.")
-@click.option(
-    "--rename",
-    "renames",
-    multiple=True,
-    metavar="OLD=NEW",
-    help="Of tables: a column's name here and ours. Twice with the same OLD: the column becomes two.",
-)
-@click.option(
-    "--set",
-    "values",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Of tables: a column that the files lack. Without VALUE it is empty, where it may be.",
-)
-@click.option(
-    "--list-columns",
-    type=click.Choice([*TABLES, "all"]),
-    callback=_list_columns,
-    is_eager=True,
-    expose_value=False,
-    help="Tell which columns a table must have, and what is in them; nothing else is done.",
-)
-@click.option("--task-name", "tasks", multiple=True, help="Of mephisto: a task; by default all of ParlAI's own.")
-@click.option("--metric", help="What was asked, e.g. preference. By default named after the question.")
-@click.option("--setting", default="", help="Variant of the technique, e.g. self_chat.")
-@click.option("--criteria", help="Of model_chat: names of the ratings at the end, with commas between.")
-@click.option(
-    "--keep-failed-onboarding",
-    "keep_failed",
-    is_flag=True,
-    help="Of acute_eval: also what workers judged who got a pair of the onboarding wrong. ParlAI leaves it out.",
-)
-@repeats_option
-@click.option(
-    "--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it. By default nothing is written."
-)
-@click.option(
-    "--key",
-    type=click.Path(dir_okay=False, path_type=str),
-    help="Key of the pseudonyms, made where there is none. By default that of the data directory (as of `export`).",
-)
-@click.option("--force", is_flag=True, help="Replace tables that stand in the folder already.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def import_tables(
     paths: tuple[str, ...],
     source: str,
@@ -138,38 +74,37 @@ def import_tables(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Turn data from elsewhere into tidy tables, checked, with workers as pseudonyms, and a README of columns.
-
-    Every table that is written can be read by `parlai-humaneval report --tables`. Errors name file, row or place, and
-    field; unless --skip-bad is given, nothing is written when something is wrong.
-    """
     _fitting(source, table, renames, values, tasks, criteria, keep_failed)
     files = [Path(path).expanduser() for path in paths]
-    with cli_errors():
-        from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan, without_names
-        from parlai_humaneval.importers.units import Plan
-        from parlai_humaneval.schema.pseudonyms import Pseudonymizer
-        from parlai_humaneval.statistics.core.formatting import counted
-        from parlai_humaneval.tables.files import check_free, save_tables
+    from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan, without_names
+    from parlai_humaneval.importers.units import ImportPlan
+    from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+    from parlai_humaneval.statistics.core.formatting import counted
+    from parlai_humaneval.tables.files import check_free, save_tables
 
-        folder = Path(out).expanduser()
-        check_free(folder, force=force)
-        pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
-        if source == "tables":
-            named = TidyPlan(renamed(renames), values_of(values), repeats)
-            found = _tables(files, table, named, pseudonyms, skip_bad)
-        else:
-            names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
-            plan = Plan(pseudonyms, metric, setting, names, keep_failed, repeats)
-            found = _saved(source, files, tasks, plan, skip_bad)
-        found.notes += [one.words for one in found.tables.repeats]
-        found.notes += [one.words for one in found.tables.cleaned]
-        clean, changed = without_names(found.tables, pseudonyms.given)
-        if changed:
-            found.notes.append(
-                f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now."
-            )
-        written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
+    folder = Path(out).expanduser()
+    check_free(folder, force=force)
+    pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
+    if source == "tables":
+        named = TidyPlan(renamed(renames), values_of(values), repeats)
+        found = _tables(files, table, named, pseudonyms, skip_bad)
+    else:
+        names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
+        plan = ImportPlan(pseudonyms, metric, setting, names, keep_failed, repeats)
+        from parlai_humaneval.importers.readers import gather
+
+        if source in _READERS and len(files) > 1:
+            raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
+        total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
+        with click.progressbar(units, length=total, label="Reading", file=sys.stderr) as read:
+            result = gather(read, plan, skip_bad=skip_bad)
+        result.notes += notes
+        found = result
+    found.notes += [one.words for one in found.tables.repeats] + [one.words for one in found.tables.cleaned]
+    clean, changed = without_names(found.tables, pseudonyms.given)
+    if changed:
+        found.notes.append(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
+    written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:
         say_json(summary, indent=None)
@@ -212,52 +147,23 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
 
 
 def _tables(
-    files: Sequence[Path],
-    table: TableName | None,
-    plan: TidyPlan,
-    pseudonyms: Pseudonyms,
-    skip_bad: bool,
+    files: Sequence[Path], table: TableName | None, plan: TidyPlan, pseudonyms: Pseudonyms, skip_bad: bool
 ) -> Imported:
     from parlai_humaneval.importers.tidy import read_tidy, table_paths, with_pseudonyms
 
     found = table_paths(files, table)
-    with _bar("Reading", len(found)) as step:
-        result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: step())
+    with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
+        result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
     return result
 
 
-def _saved(source: str, files: Sequence[Path], tasks: Sequence[str], plan: Plan, skip_bad: bool) -> Imported:
-    from parlai_humaneval.importers.readers import gather
-
-    if source in _READERS and len(files) > 1:
-        raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
-    total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
-    with _bar("Reading", total) as step:
-        result = gather(_stepping(units, step), plan, skip_bad=skip_bad)
-    result.notes += notes
-    return result
-
-
 def _in_files(source: str, files: Sequence[Path]) -> Read:
-    from parlai_humaneval.importers.saved import json_files, units_of_file
+    from parlai_humaneval.importers.units import json_files, units_of_file
 
     found = json_files(files)
     units: Any = ((source, unit) for path in found for unit in units_of_file(path))
     return len(found), units, []
-
-
-def _stepping(units: Found, step: Callable[[], None]) -> Found:
-    for unit in units:
-        yield unit
-        step()
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on the terminal's stderr; none where that is a file."""
-    with click.progressbar(length=total, label=what, file=sys.stderr) as bar:
-        yield lambda: bar.update(1)
 
 
 def _summary(
@@ -296,11 +202,6 @@ def _show(summary: dict[str, Any], out: str) -> None:
 
 
 def renamed(given: Sequence[str]) -> dict[str, list[str]]:
-    """OLD=NEW of ``--rename`` → the new names of each old one: a column may become several.
-
-    Raises:
-        click.ClickException: it is not of this form, or stands there twice.
-    """
     names: dict[str, list[str]] = {}
     for old, new in _pairs("--rename", "OLD=NEW", given):
         if new in names.setdefault(old, []):
@@ -310,11 +211,6 @@ def renamed(given: Sequence[str]) -> dict[str, list[str]]:
 
 
 def values_of(given: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE of ``--set``.
-
-    Raises:
-        click.ClickException: it is not of this form, or a name stands there twice.
-    """
     values: dict[str, str] = {}
     for name, value in _pairs("--set", "NAME=VALUE", given):
         if name in values:

@@ -1,9 +1,4 @@
-"""``parlai-humaneval models train``: make a model whose weights are nowhere to be had.
-
-``parlai-humaneval models check``.
-
-``parlai-humaneval models``: list, check, try and train the models of the zoo.
-"""
+"""``parlai-humaneval models``: list, check, try and train the models of the zoo."""
 
 from __future__ import annotations
 
@@ -11,8 +6,7 @@ import logging
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,36 +19,19 @@ from rich.table import Column, Table
 
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.cli.errors import BadValue, CommandError, WrongUsage
-from parlai_humaneval.cli.model_options import json_option, named, read_zoo, table_console, zoo_option
-from parlai_humaneval.cli.options import SuggestingGroup
+from parlai_humaneval.cli.options import SuggestingGroup, described, table_console
 from parlai_humaneval.models.agent.isolation import working
-from parlai_humaneval.models.agent.packages import needs_local_packages
-from parlai_humaneval.models.backends.server_refusals import Mend
-from parlai_humaneval.models.changes import file_of, write_option
-from parlai_humaneval.models.zoo.entries import ModelSpec, Origin
+from parlai_humaneval.models.agent.names import needs_local_packages
+from parlai_humaneval.models.backends.server_refusals import Mend, file_of, write_option
+from parlai_humaneval.models.selection import specs_of
+from parlai_humaneval.models.zoo.entries import ModelSpec, Origin, load_zoo, resolve
 
 if TYPE_CHECKING:
-    from parlai_humaneval.models.baselines.training import Plan, Trained
+    from parlai_humaneval.models.baselines.training import Trained, TrainingPlan
     from parlai_humaneval.models.check import Checked
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="NAME…")
-@click.option("--all", "every", is_flag=True, help="Check every model of the zoo; the result is a table.")
-@click.option(
-    "--load",
-    "load_too",
-    is_flag=True,
-    help="Also load each model (it may be downloaded, its server is asked) and say “Hi!” to it.",
-)
-@click.option(
-    "--fix/--no-fix",
-    default=None,
-    help="With --load: write the option that a server's refusal asks for into the file of --zoo, and check again. "
-    "Without either, you are asked on a terminal.",
-)
-@zoo_option
-@json_option
+@described("models check")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -65,23 +42,6 @@ def check(
     zoo_files: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Say what models lack on this machine. Nothing is downloaded and no server is asked, unless --load is given.
-
-    A model is ready, or is to be downloaded (by its first load), trained (`models train`) or served (by a server that you
-    start); or it talks in a launch only (`human`); or it cannot be used, and why.
-
-    Exit status, given names: 0 when each of them is ready, to download, to serve or in a launch, so that a launch may
-    begin with it; 1 when one is to be trained or cannot be used. With --load: 0 when each of them has answered, else 1.
-    With --all: 0. A wrong zoo file or an unknown name: 1. Wrong options of the command: 2.
-
-    \b
-    Examples:
-      parlai-humaneval models check eliza tiny_generator
-      parlai-humaneval models check blender_90M --load
-      parlai-humaneval models check --all --json
-      parlai-humaneval models check mine --zoo my_models.yaml
-      parlai-humaneval models check my_server --load --fix --zoo my_models.yaml
-    """
     if every == bool(names):
         raise WrongUsage("Give the names of models, or --all")
     if every and load_too:
@@ -90,8 +50,9 @@ def check(
         raise WrongUsage("--fix goes with --load: only a server that is asked says what it refuses")
     if fix is None:
         fix = None if sys.stdin.isatty() and not as_json else False
-    zoo = read_zoo(zoo_files)
-    found = _check_all(list(zoo.values()) if every else named(names, zoo))
+    zoo = load_zoo(more=zoo_files)
+    specs, given = (list(zoo.values()), []) if every else specs_of(names, zoo)
+    found = _check_all(specs)
     results = [_loaded(one, zoo_files, fix, quiet=as_json) if load_too else one.as_json() for one in found]
     if as_json:
         say_json(results)
@@ -100,11 +61,18 @@ def check(
     elif not load_too:  # else they were printed as they came
         for result in results:
             _print(result)
+    for one in () if as_json else given:
+        click.echo(
+            f"To launch {one.name}, put this into a file, and name it with zoo_files=[FILE]:\n{one.entry}".rstrip()
+        )
     if not every and not all(result["ok"] for result in results):
         ctx.exit(1)
 
 
 def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
+    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
+
+    parlai_without_torch()  # a model that needs it imports it
     # Imported here: ParlAI takes seconds, and --help needs none of it.
     from parlai_humaneval.models.check import check as check_one
 
@@ -114,17 +82,14 @@ def _check_all(specs: Sequence[ModelSpec]) -> list[Checked]:
 
 
 def _loaded(checked: Checked, zoo_files: Sequence[str], fix: bool | None, *, quiet: bool) -> dict[str, Any]:
-    """What was found of a model that was asked, once its entry has the options that its server wants.
-
-    ``fix``: whether they may be written; None: whoever sits at the terminal says so. ``quiet``: nothing is printed.
-    """
+    """What a model that was asked is, with options its server wants; ``fix`` None: whoever sits at the terminal decides."""
     result, fixed = _asked(checked, quiet), list[str]()
     while result.get("mends") and fix is not False:
         mend = Mend(**result["mends"][0])
         if mend.as_yaml in fixed or not _write_option(checked.spec.name, mend, zoo_files, ask=fix is None):
             break
         fixed.append(mend.as_yaml)
-        result = _asked(_check_all(named([checked.spec.name], read_zoo(zoo_files)))[0], quiet)
+        result = _asked(_check_all(resolve([checked.spec.name], load_zoo(more=zoo_files)))[0], quiet)
     return {**result, "fixed": fixed} if fixed else result
 
 
@@ -151,7 +116,6 @@ def _write_option(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool)
 
 
 def table_of(found: Sequence[Checked]) -> Table:
-    """A line a model: where it comes from, how large it is, and what is left to do before it can be used."""
     model, origin, gb, state = (Column(name, no_wrap=True) for name in ("model", "origin", "GB", "state"))
     why = Column("why", no_wrap=True, ratio=1, min_width=24)  # what is left of the line, and cut to it
     table = Table(model, origin, "size", gb, state, why, box=None, pad_edge=False, expand=True)
@@ -172,30 +136,9 @@ def _print(result: dict[str, Any]) -> None:
 
 
 FIGURES = ("ppl", "hits@1", "accuracy", "token_acc", "f1", "loss", "exs")
-"""Of ParlAI's validation report, what the last line shows."""
 
 
-@click.command()
-@click.argument("name")
-@zoo_option
-@click.option(
-    "--data",
-    metavar="PREFIX",
-    help="Dialogues of your own instead of the model's task: PREFIX_train.*, and if there PREFIX_valid.* and "
-    "PREFIX_test.*; JSONL, ParlAI's text, fbdialog or Conversations format. Or one file.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="An option of ParlAI's train_model over the zoo file's.",
-)
-@click.option("--out", type=click.Path(file_okay=False), help="Folder for the model, instead of where the zoo looks.")
-@click.option("--seconds", type=click.FloatRange(min=1), help="Longest training time, interrupted ones included.")
-@click.option("--print-command", is_flag=True, help="Only print the command of ParlAI's that does the same.")
-@click.option("--verbose", is_flag=True, help="Show ParlAI's training log.")
-@json_option
+@described("models train")
 def train(
     name: str,
     zoo_files: Sequence[str],
@@ -207,19 +150,11 @@ def train(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Train a model on this machine, as the zoo says how.
-
-    Interrupted (Ctrl-C, or worse), the same command goes on from its last checkpoint.
-
-    \b
-    Examples:
-      parlai-humaneval models train ji2022_lstm
-      parlai-humaneval models train ji2022_lstm --data my_dialogues --set batchsize=16 --seconds 3600
-    """
-    with _interruptible() as begun:
+    begun: TrainingPlan | None = None
+    try:
         from parlai_humaneval.models.baselines.training import command_line, plan_training
 
-        spec = named([name], read_zoo(zoo_files))[0]
+        spec = resolve([name], load_zoo(more=zoo_files))[0]
         over = _parse_settings(settings) | ({"max_train_time": seconds} if seconds else {})
         plan = plan_training(spec, folder=Path(out) if out else None, data=data, settings=over)
         if print_command:
@@ -227,20 +162,25 @@ def train(
             return
         if lacking := needs_local_packages(name):
             raise CommandError(lacking.what, try_=lacking.try_)
-        begun.append(plan)
+        begun = plan
         started = time.monotonic()
         trained = _train(plan, verbose)
+    except KeyboardInterrupt as error:
+        raise _interrupted(begun) from error
     took = round(time.monotonic() - started, 1)
     if as_json:
         valid = {key: value for key, value in trained.valid.items() if isinstance(value, (int, float))}
         answer = {"name": name, "model_file": str(trained.model_file), "seconds": took}
         say_json({**answer, "resumed": trained.resumed, "valid": valid}, indent=None)
         return
-    click.echo(f"{trained.model_file} is ready after {took:.0f} s ({_figures(trained.valid)}).")
-    click.echo(f"Try it: {_try_it(name, out, trained)}")
+    shown = [f"{key} {value:.4g}" for key in FIGURES if isinstance(value := trained.valid.get(key), (int, float))]
+    figures = f"validation: {', '.join(shown)}" if shown else "not validated"
+    click.echo(f"{trained.model_file} is ready after {took:.0f} s ({figures}).")
+    with_file = f"parlai-humaneval parlai interactive --model-file {trained.model_file}"
+    click.echo(f"Try it: {f'parlai-humaneval models chat {name}' if out is None else with_file}")
 
 
-def _train(plan: Plan, verbose: bool) -> Trained:
+def _train(plan: TrainingPlan, verbose: bool) -> Trained:
     from parlai_humaneval.models.baselines.training import train as train_model
 
     training = plan.spec.training
@@ -272,28 +212,7 @@ def _parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def _figures(valid: Mapping[str, Any]) -> str:
-    shown = [f"{key} {valid[key]:.4g}" for key in FIGURES if isinstance(valid.get(key), (int, float))]
-    return f"validation: {', '.join(shown)}" if shown else "not validated"
-
-
-def _try_it(name: str, out: str | None, trained: Trained) -> str:
-    if out is None:
-        return f"parlai-humaneval models chat {name}"
-    return f"parlai-humaneval parlai interactive --model-file {trained.model_file}"
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[Plan]]:
-    begun: list[Plan] = []
-    try:
-        yield begun
-    except KeyboardInterrupt as error:
-        raise _interrupted(begun[0] if begun else None) from error
-
-
-def _interrupted(plan: Plan | None) -> CommandError:
-    """What is kept; the same command goes on with that."""
+def _interrupted(plan: TrainingPlan | None) -> CommandError:
     words = click.get_current_context().command_path.split() + _given(click.get_current_context())
     command = shlex.join(words)
     if plan is None:
@@ -328,35 +247,18 @@ ORIGINS: Mapping[Origin, str] = {
     "endpoint": "Served",
     "yours": "Yours",
 }
-"""In what order the models are listed, and what stands above them."""
 
 
-@click.group(cls=SuggestingGroup)
+@described("models", cls=SuggestingGroup)
 def models() -> None:
-    """List, check, train and chat with the models.
-
-    \b
-    Example:
-      parlai-humaneval models chat retrieval
-    """
+    pass
 
 
-@models.command("list")
-@zoo_option
-@json_option
+@described("models list")
 def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
-    """Show every model of the zoo: what it is, and how large. `models check --all` says which are ready here.
-
-    \b
-    Examples:
-      parlai-humaneval models list
-      parlai-humaneval models list --zoo my_models.yaml
-      parlai-humaneval models list --json
-    """
-    specs = list(read_zoo(zoo_files).values())
+    specs = list(load_zoo(more=zoo_files).values())
     if as_json:
-        listed = [spec.model_dump() for spec in specs]
-        say_json(listed)
+        say_json([spec.model_dump() for spec in specs])
         return
     table = Table(Column("model", no_wrap=True), "size", "what it is", box=None, pad_edge=False)
     for origin, heading in ORIGINS.items():
@@ -369,38 +271,18 @@ def list_command(zoo_files: Sequence[str], as_json: bool) -> None:
     table_console().print(table)
 
 
-models.add_command(check)
-models.add_command(train)
-
-
-@models.command()
-@click.argument("name")
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Of what the model draws: the same words under the same seed get the same replies.",
-)
-@zoo_option
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object a reply: text, raw_text, latency_s, masks."
-)
+@described("models chat")
 def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
-    """Talk to one model; an empty line or Ctrl-D ends it.
+    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
 
-    \b
-    Examples:
-      parlai-humaneval models chat eliza
-      echo "Hi!" | parlai-humaneval models chat retrieval --json
-    """
+    parlai_without_torch()
     from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries
     from parlai_humaneval.models.check import impatient
     from parlai_humaneval.models.model_pool import ModelPool
 
-    spec = named([name], read_zoo(zoo_files))[0]
+    (spec,), _ = specs_of([name], load_zoo(more=zoo_files))
     with quiet_parlai(), quiet_tries(), ModelPool([impatient(spec)], seed=seed) as pool:
-        speaker = pool.speaker([name], seed=seed)
+        speaker = pool.speaker([spec.name], seed=seed)
         while message := _next_message():
             speaker.observe({"text": message, "episode_done": False})
             reply = speaker.act(on_delay=lambda sentence: say(sentence, err=True))
@@ -408,30 +290,13 @@ def chat(name: str, seed: int, zoo_files: Sequence[str], as_json: bool) -> None:
             if as_json:
                 say_json(candidate, indent=None)
             else:
-                say(f"{name}: {candidate['text']}")
+                say(f"{spec.name}: {candidate['text']}")
 
 
-@models.command("train-tiny")
-@click.option(
-    "--out", type=click.Path(file_okay=False), help="Folder for the model; by default where the zoo looks for it."
-)
-@click.option(
-    "--corpus",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Conversations to learn from (JSONL), instead of the packaged ones.",
-)
-@click.option("--seconds", type=click.FloatRange(min=1), default=95.0, show_default=True, help="Longest training time.")
-@click.option("--verbose", is_flag=True, help="Show ParlAI's training log.")
-@json_option
+@described("models train-tiny")
 def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verbose: bool, as_json: bool) -> None:
-    """Train the zoo's tiny_generator here; under two minutes on two cores, and nothing is downloaded.
-
-    \b
-    Example:
-      parlai-humaneval models train-tiny
-    """
     from parlai_humaneval.dialogues.files import PACKAGED_CORPUS
-    from parlai_humaneval.models.baselines.tiny import TinySize, default_folder, train_tiny
+    from parlai_humaneval.models.baselines.training import default_folder, train_tiny
 
     if lacking := needs_local_packages("Training"):
         raise CommandError(lacking.what, try_=lacking.try_)
@@ -440,9 +305,9 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
     with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
         made = train_tiny(
             folder,
-            size=TinySize(max_seconds=seconds),
             corpus=Path(corpus) if corpus else PACKAGED_CORPUS,
             quiet=not verbose,
+            max_train_time=seconds,
         )
     took = round(time.monotonic() - started, 1)
     if as_json:
@@ -457,3 +322,7 @@ def _next_message() -> str:
     except click.Abort:
         return ""
     return text.strip()
+
+
+for each in (list_command, check, train, chat, train_tiny_command):
+    models.add_command(each)

@@ -2,12 +2,10 @@
 
     python -m parlai_humaneval.cli.self_chat_multirun --config-name slurm hydra.launcher.partition=gpu \
         models=[blender_3B] num_dialogues=1000 out=chats shards=8
-    parlai-humaneval self-chat-merge chats
 
-Settings stand in ``conf/self_chat.yaml``, those of a launcher below ``hydra.launcher``. ``hydra/launcher`` is
-``basic`` (the default: one shard after the other), ``submitit_local`` (processes on this machine), ``submitit_slurm``
-(as in ``conf/slurm.yaml``), or the launcher of any other plug-in of Hydra's, ``ray`` for example. The same command
-goes on with what is unfinished.
+Settings stand in ``conf/self_chat.yaml``; ``hydra/launcher`` is ``basic`` (the default), ``submitit_local``,
+``submitit_slurm`` (as in ``conf/slurm.yaml``), or any other plug-in's. The same command goes on with what is
+unfinished.
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ class SchedulerThere(Callback):  # type: ignore[misc]  # Hydra is not typed
     """Looks for Slurm before jobs are handed to it: without it, submitit ends in a traceback."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """End with a sentence where Slurm is asked for and is not there."""
         if config.hydra.launcher._target_.endswith(".SlurmLauncher") and shutil.which("srun") is None:
             sys.exit(
                 "Error: this machine has no Slurm (no srun on its PATH); start the command where jobs are submitted, or "
@@ -46,7 +43,6 @@ class SchedulerThere(Callback):  # type: ignore[misc]  # Hydra is not typed
 
 
 def make_shard(config: DictConfig) -> None:
-    """Make one shard; where it fails, the job does, with a sentence."""
     # Imported here: what starts the jobs needs no model.
     from parlai_humaneval.cli.self_chat import run_with_bar, show
     from parlai_humaneval.models.zoo.entries import load_zoo, resolve

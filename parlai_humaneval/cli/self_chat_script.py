@@ -9,64 +9,27 @@ from typing import Any, get_args
 from parlai.core.params import ParlaiParser
 from parlai.core.script import ParlaiScript, register_script
 
+from parlai_humaneval.models.agent.dialogue_agent import add_options, option_names
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.models.zoo.secrets import key_trouble
 from parlai_humaneval.self_chat.files import GeneratedFile
 from parlai_humaneval.self_chat.settings import SelfChatError, StartKind, checked_settings, pairs_of, shard_of
 
-OWN_OPTIONS = frozenset(
-    {
-        "models",
-        "pairs",
-        "zoo",
-        "num_self_chats",
-        "selfchat_max_turns",
-        "outdir",
-        "seed",
-        "start",
-        "start_file",
-        "context_kind",
-        "overwrite",
-        "shard",
-        "batchsize",
-        "interactive_mode",
-        "task",
-        "loglevel",
-    }
-)
-"""Options of the script, and those that it sets: none of them says which model it is."""
+SET = frozenset({"batchsize", "interactive_mode", "task", "loglevel"})
+"""What the script sets: like its own options, none of them says which model it is."""
 
 
 @register_script("batched_self_chat")
 class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not typed
-    """Self-chats, or dialogues of every two models, many at once."""
-
     @classmethod
     def setup_args(cls) -> ParlaiParser:
         """``-m`` or ``-mf`` for one model with ParlAI's own options, or ``--models`` for some of the zoo."""
         parser = ParlaiParser(True, True, "Have models talk to themselves or to each other, many dialogues at once")
-        group = parser.add_argument_group("Batched self-chat")
-        group.add_argument("--models", type=str, default=None, help="Names from the zoo, comma separated")
-        group.add_argument("--zoo", type=str, default=None, help="Zoo files of your own, comma separated")
-        group.add_argument(
-            "--pairs", type="bool", default=False, help="Every two models talk to each other, not each to itself"
-        )
-        group.add_argument("--num-self-chats", type=int, default=1, help="Dialogues of each model, or of each pair")
-        group.add_argument("--selfchat-max-turns", type=int, default=6, help="Lines of each speaker")
-        group.add_argument("--outdir", type=str, default=None, help="Folder for the files, one a model or pair")
-        group.add_argument("--start", choices=get_args(StartKind), default="hi", help="How a dialogue begins")
-        group.add_argument("--start-file", type=str, default="", help="Where beginnings come from")
-        group.add_argument(
-            "--context-kind", choices=["jsonl", "bst", "convai2"], default="jsonl", help="Format for --start contexts"
-        )
-        group.add_argument("--seed", type=int, default=0, help="Of the beginnings, and of what models draw")
-        group.add_argument("--overwrite", type="bool", default=False, help="Throw away what the folder has of these")
-        group.add_argument("--shard", type=str, default="", help="A part of the dialogues only, such as 2/8")
+        add_options(parser, "batched_self_chat", {"start": {"choices": get_args(StartKind)}})
         parser.set_defaults(interactive_mode=True, task="self_chat", batchsize=32)
         return parser
 
     def run(self) -> list[GeneratedFile]:
-        """Generate, show what was made, and return the files."""
         from parlai_humaneval.cli.self_chat import run_with_bar, show
 
         opt = self.opt
@@ -96,14 +59,8 @@ class BatchedSelfChat(ParlaiScript):  # type: ignore[misc]  # ParlAI is not type
 
 
 def _specs(opt: dict[str, Any]) -> list[ModelSpec]:
-    """The models that ``--models`` names, or the one of ``-m`` and ``-mf`` with the options that were given.
-
-    Raises:
-        SelfChatError: neither is named, or both are; or an option holds a key.
-        ZooError: a name is not in the zoo.
-    """
     names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
-    given = {key: value for key, value in opt["override"].items() if key not in OWN_OPTIONS}
+    given = {key: value for key, value in opt["override"].items() if key not in SET | option_names("batched_self_chat")}
     single = bool(given.get("model") or given.get("model_file"))
     if bool(names) == single:
         raise SelfChatError("name the models of the zoo (--models eliza,retrieval) or one model (-m or -mf), not both")

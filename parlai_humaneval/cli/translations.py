@@ -1,10 +1,4 @@
-"""Everything that raters read, from the sources into the catalogues.
-
-``python -m parlai_humaneval.i18n`` refreshes ``zh.po`` and its fellows in a clone: what is new waits there for its
-translation, what is gone goes, and every text names the files where it stands.
-
-``python -m parlai_humaneval.i18n``: the catalogues are brought up to date with the sources.
-"""
+"""``python -m parlai_humaneval.cli.translations`` brings the catalogues up to date with what raters read in the sources."""
 
 from __future__ import annotations
 
@@ -18,13 +12,11 @@ import yaml
 
 from parlai_humaneval.i18n.catalogs import PACKAGED, catalogue
 from parlai_humaneval.materials.instructions import NO_WORDS
-from parlai_humaneval.techniques.criteria import CRITERIA, DIMENSIONS
-from parlai_humaneval.techniques.questions import label_questions
+from parlai_humaneval.techniques.questions import CRITERIA, DIMENSIONS, label_questions
 from parlai_humaneval.techniques.registry import techniques
 
 ROOT = Path(__file__).parents[2]
 KEYWORDS: Mapping[str, tuple[int, ...] | None] = {"t": None, "tn": (1, 2), "phrase": None}
-"""Functions of both languages of the sources that say something."""
 CODE = {
     "python": ("mephisto_tasks/**/*.py", "parlai_humaneval/**/*.py"),
     "javascript": ("mephisto_tasks/webapp/src/**/*.ts*",),
@@ -38,7 +30,6 @@ PRACTICE = ("mephisto_tasks/presets/*/task_config/*.json",)
 NOT_SAID = frozenset(
     {*NO_WORDS, "shared", "metric", "better", "labels", "sides", "must", "must_not", "judged", "right"}
 )
-"""Keys of materials whose values nobody reads."""
 CONFS = ("mephisto_tasks/presets/*/hydra_configs/conf/**/*.yaml",)
 SAID_IN_CONFS = frozenset({"question", "none_label", "first_message"})
 LINES = ("parlai_humaneval/data/openers.txt", "parlai_humaneval/data/topics.txt")
@@ -46,7 +37,6 @@ SENTENCES = ("parlai_humaneval/data/personas.jsonl", "parlai_humaneval/data/cont
 SAID_OF_PEOPLE = frozenset({"sentences", "human_persona", "bot_persona", "topic", "opening"})
 
 Text = str | tuple[str, str]
-"""An English text, or one for one thing and one for many."""
 
 
 def refresh(folder: Path = PACKAGED) -> dict[str, int]:
@@ -125,15 +115,15 @@ def _texts_of(data: Any) -> Iterator[str]:
 
 
 def _of_questions() -> Iterator[tuple[Text, str]]:
-    asked = "parlai_humaneval/techniques"
+    data = "parlai_humaneval/data"
     for criteria in CRITERIA.values():
-        yield from ((criterion.text, f"{asked}/criteria.py") for criterion in criteria.values())
+        yield from ((criterion.text, f"{data}/criteria.yaml") for criterion in criteria.values())
     for dimension in DIMENSIONS.values():
-        yield from ((text, f"{asked}/dimensions.py") for text in (dimension.text, *dimension.hints))
-    yield from ((text, f"{asked}/judging_questions.py") for text in label_questions().values())
+        yield from ((text, f"{data}/criteria.yaml") for text in (dimension.text, *dimension.hints))
+    yield from ((text, "parlai_humaneval/techniques/questions.py") for text in label_questions().values())
     for technique in techniques().values():
         for questions in (technique.questions, *technique.questions_of.values()):
-            yield from ((text, "parlai_humaneval/techniques/registry.py") for text in questions.values())
+            yield from ((text, f"{data}/techniques.yaml") for text in questions.values())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -24,13 +24,11 @@ class SaidLine:
 
 @dataclass(frozen=True)
 class Dialogue:
-    """A dialogue: at least two lines, none blank.
-
-    ``context`` holds what nobody said (persona lines with their prefix, topics); ``line_number`` where it begins in its
-    ``source``, a file or the name of a task. ``entities``: speaker → who that is, a model's name or ``human``; empty where
-    the source does not say. ``settings``: what the source tells of how the dialogue was made. ``rating``: what its own
-    rater was asked and answered, of a dialogue that was rated live.
-    """
+    """A dialogue: at least two lines, none blank. ``context`` holds what nobody said (persona lines with their prefix,
+    topics); ``line_number`` where it begins in its ``source``, a file or the name of a task. ``entities``: speaker →
+    who that is, a model's name or ``human``; empty where the source does not say. ``settings``: what the source tells
+    of how the dialogue was made. ``rating``: what its own rater was asked and answered, of a dialogue that was rated
+    live."""
 
     dialogue_id: str
     lines: tuple[SaidLine, ...]
@@ -78,11 +76,7 @@ class Dialogue:
         return len(self.lines) // 2
 
     def known_entities(self) -> list[str]:
-        """Who the speakers are, in the order in which they first speak.
-
-        Raises:
-            DataError: it is not known of one of them.
-        """
+        """Who the speakers are, in the order in which they first speak. Raises DataError."""
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
             raise DataError(
@@ -96,3 +90,43 @@ class Dialogue:
     def named(self, entities: Mapping[str, str]) -> Dialogue:
         """The same dialogue with its speakers known."""
         return replace(self, entities=entities)
+
+
+OWN = "your persona:"
+PARTNERS = "partner's persona:"
+
+
+@dataclass(frozen=True)
+class HeardPersona:
+    """The parts of a message: sentences about its reader, about its speaker, and what was said."""
+
+    own: tuple[str, ...]
+    partner: tuple[str, ...]
+    said: str
+
+
+def persona_line(line: str) -> tuple[Literal["own", "partner"], str] | None:
+    """Whose persona a line belongs to, and its sentence, which may be empty; None for any other line."""
+    line = line.strip()
+    if line.startswith(OWN):
+        return "own", line[len(OWN) :].strip()
+    if line.startswith(PARTNERS):
+        return "partner", line[len(PARTNERS) :].strip()
+    return None
+
+
+def split_persona(text: str) -> HeardPersona:
+    """Separate persona lines at the start of ``text`` from the rest."""
+    lines = text.split("\n")
+    heard: dict[str, list[str]] = {"own": [], "partner": []}
+    while lines and (found := persona_line(lines[0])):
+        whose, sentence = found
+        if sentence:
+            heard[whose].append(sentence)
+        lines.pop(0)
+    return HeardPersona(tuple(heard["own"]), tuple(heard["partner"]), "\n".join(lines))
+
+
+def with_persona(own: Sequence[str], said: str) -> str:
+    """``said`` as the first message to a model whose persona is ``own``."""
+    return "\n".join([*(f"{OWN} {sentence}" for sentence in own), *([said] if said else [])])

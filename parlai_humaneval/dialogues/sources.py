@@ -8,21 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
-from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine
-from parlai_humaneval.dialogues.files import Entities, load_dialogues
-from parlai_humaneval.dialogues.formats import NOTHING_SAID
-from parlai_humaneval.dialogues.personas import PARTNERS
-from parlai_humaneval.schema.records import Candidate, DialogueRecord, ReplayedRating, Turn
+from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
+from parlai_humaneval.dialogues.files import NOTHING_SAID, Entities, load_dialogues
+from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 
-PERSON, BOT = "human", "bot"
-"""The speakers of a dialogue from a live task."""
-TOGETHER = "+"
-"""Joins the names of models that speak as one, with a shared history."""
-PACKAGED = "packaged"
-"""An entry that stands for the samples of this project."""
+PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
+TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
+PACKAGED = "packaged"  # An entry that stands for the samples of this project
 FORM = (
     "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
     "packaged (samples of this project)"
@@ -34,19 +29,11 @@ def load_sources(
     read_task: Callable[[str], Sequence[DialogueRecord]],
     samples: Callable[[], Sequence[Dialogue]],
 ) -> list[Dialogue]:
-    """The dialogues of all entries, in their order.
-
-    Args:
-        entries: paths of files or of folders (every ``*.jsonl`` in them); ``{file: …, entities: …}``, where ``entities``
-            says who the speakers are, a name for both or speaker → name; ``{task: NAME}`` of a live task, with
-            ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
-        read_task: its records, by the task's name.
-        samples: what :data:`PACKAGED` stands for.
-
-    Raises:
-        DataError: an entry that is none of these, a file that cannot be used, nothing at all, or an id that two of
-            them have.
-    """
+    """The dialogues of all entries, in their order. ``entries``: paths of files or of folders (every ``*.jsonl`` in
+    them); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a name for both or speaker → name;
+    ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
+    ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands for. Raises DataError: an
+    entry that is none of these, a file that cannot be used, nothing at all, or an id that two of them have."""
     dialogues: list[Dialogue] = []
     places: dict[str, str] = {}
     for entry in entries:
@@ -66,23 +53,28 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
     if isinstance(entry, (str, Path)):
         yield from _of_path(entry, None)
     elif isinstance(entry, Mapping) and "task" in entry and set(entry) <= {"task", "setting"}:
-        wanted = entry.get("setting", [])
-        yield from _of_task(str(entry["task"]), [wanted] if isinstance(wanted, str) else list(wanted), read_task)
+        task, wanted = str(entry["task"]), entry.get("setting", [])
+        settings = [wanted] if isinstance(wanted, str) else list(wanted)
+        records = [record for record in read_task(task) if not settings or record.setting in settings]
+        found = [dialogue for record in records for dialogue in dialogues_of(record)]
+        if not found:
+            of = f" of the setting {' or '.join(settings)}" if settings else ""
+            raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
+        for dialogue in found:
+            yield replace(dialogue, source=dialogue.source or task)
     elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
-        yield from _of_path(entry["file"], _entities(entry))
+        given = entry.get("entities")
+        if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
+            given = {str(speaker): name for speaker, name in given.items()}
+        elif given is not None and not isinstance(given, str):
+            raise DataError(
+                f"entities of {entry['file']} cannot be {given!r}",
+                where="dialogues",
+                try_="give a name, or speaker: name, …",
+            )
+        yield from _of_path(entry["file"], given)
     else:
         raise DataError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
-
-
-def _entities(entry: Mapping[str, Any]) -> Entities:
-    given = entry.get("entities")
-    if given is None or isinstance(given, str):
-        return given
-    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
-        return {str(speaker): name for speaker, name in given.items()}
-    raise DataError(
-        f"entities of {entry['file']} cannot be {given!r}", where="dialogues", try_="give a name, or speaker: name, …"
-    )
 
 
 def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
@@ -97,60 +89,40 @@ def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
         yield from load_dialogues(file, entities)
 
 
-def _of_task(
-    task: str, settings: Sequence[str], read_task: Callable[[str], Sequence[DialogueRecord]]
-) -> Iterator[Dialogue]:
-    records = [record for record in read_task(task) if not settings or record.setting in settings]
-    found = [dialogue for record in records for dialogue in dialogues_of(record)]
-    if not found:
-        of = f" of the setting {' or '.join(settings)}" if settings else ""
-        raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
-    for dialogue in found:
-        yield replace(dialogue, source=dialogue.source or task)
-
-
 def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
-    """What was said in a live dialogue, as far as its turns are complete; with what its own rater was asked and answered.
-
-    Speakers are ``human`` and ``bot``. Several models that answered behind one partner, with a shared history, are one
-    entity, “a+b”; where each went on with its own replies, there is a dialogue for each, in the order in which they stood
-    side by side. These share one ``rating``.
-
-    The context is what the person was told, as the bot would hear it: their sentences are its “partner's persona”. What
-    only a bot was told is left out, as its rater did not see it.
-    """
+    """What was said in a live dialogue, as far as its turns are complete; with what its own rater was asked and
+    answered. Speakers are ``human`` and ``bot``. Several models that answered behind one partner, with a shared
+    history, are one entity, “a+b”; where each went on with its own replies, there is a dialogue for each, in the order
+    in which they stood side by side. These share one ``rating``. The context is what the person was told, as the bot
+    would hear it: their sentences are its “partner's persona”. What only a bot was told is left out, as its rater did
+    not see it."""
     turns = record.complete_turns
     if not turns:
         return []
-    rating = _rating(record)
+    rating = ReplayedRating(**{name: getattr(record, name) for name in ReplayedRating.model_fields})
     if not any(turn.continued_each for turn in turns):
         name = TOGETHER.join(model.name for model in record.models)
-        return [_dialogue(record, rating, record.dialogue_id, name, [_continued(turn) for turn in turns])]
-    sides = sorted((c for c in turns[0].candidates), key=lambda candidate: (candidate.failed, candidate.position))
+        said = [
+            turn.written if turn.written is not None else _said(turn, "candidate_id", turn.continued) for turn in turns
+        ]
+        return [_dialogue(record, rating, record.dialogue_id, name, said)]
+    sides = sorted(turns[0].candidates, key=lambda candidate: (candidate.failed, candidate.position))
     return [
         _dialogue(
             record,
             rating,
             f"{record.dialogue_id}:{side.model}",
             side.model,
-            [_reply_of(turn, side.model) for turn in turns],
+            [_said(turn, "model", side.model) for turn in turns],
         )
         for side in sides
     ]
 
 
-def _continued(turn: Turn) -> str:
-    if turn.written is not None:
-        return turn.written
-    return _said(next((reply for reply in turn.candidates if reply.candidate_id == turn.continued), None))
-
-
-def _reply_of(turn: Turn, model: str) -> str:
-    return _said(next((reply for reply in turn.candidates if reply.model == model), None))
-
-
-def _said(candidate: Candidate | None) -> str:
-    return NOTHING_SAID if candidate is None or not candidate.text.strip() else candidate.text
+def _said(turn: Turn, name: Literal["candidate_id", "model"], wanted: str | None) -> str:
+    """The reply of which ``name`` is as ``wanted``."""
+    text = next((reply.text for reply in turn.candidates if getattr(reply, name) == wanted), "")
+    return text if text.strip() else NOTHING_SAID
 
 
 def _dialogue(
@@ -164,7 +136,7 @@ def _dialogue(
     return Dialogue(
         dialogue_id,
         tuple(lines),
-        _context(record),
+        (*(f"{PARTNERS} {sentence}" for sentence in record.context.persona), *filter(None, [record.context.topic])),
         0,
         entities={PERSON: HUMAN, BOT: entity},
         source=record.task_name,
@@ -173,30 +145,7 @@ def _dialogue(
     )
 
 
-def _context(record: DialogueRecord) -> tuple[str, ...]:
-    lines = [f"{PARTNERS} {sentence}" for sentence in record.context.persona]
-    return (*lines, record.context.topic) if record.context.topic else tuple(lines)
-
-
-def _rating(record: DialogueRecord) -> ReplayedRating:
-    return ReplayedRating(
-        technique=record.technique,
-        setting=record.setting,
-        metric=record.metric,
-        question=record.question,
-        worker=record.worker,
-        task_name=record.task_name,
-        turns=list(record.turns),
-        turn_criteria=list(record.turn_criteria),
-        criteria=list(record.criteria),
-        final_ratings=dict(record.final_ratings),
-        verdict=record.verdict,
-        verdict_model=record.verdict_model,
-    )
-
-
-MODELS = ("eliza", "retrieval")
-"""Those that speak in the samples."""
+MODELS = ("eliza", "retrieval")  # Those that speak in the samples
 
 
 def between_people() -> list[Dialogue]:

@@ -1,78 +1,30 @@
-"""How a reply looks, apart from what it says: markdown, emoji, invisible characters, length.
-
-A model that writes headings, bold words and bullets is known by them. ``plain`` shows every reply in the same way; what was
-changed is noted by the names in :data:`CHANGES`. ``markdown`` leaves the text as it was said, for the page to draw (see
-:mod:`~parlai_humaneval.display.markdown_tree`). What is no part of the reply
-(:mod:`~parlai_humaneval.display.turn_cleanup`) is
-taken out in any case, and so are characters that nobody sees, and those that turn the direction of writing around: they
-could hide a name, or scramble the page.
-"""
+"""How a reply looks, apart from what it says: markdown, emoji, invisible characters, length; and what of it is its
+speaker's own turn. What was changed is noted by the names in :data:`CHANGES`."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Literal
 
 import regex
 
 from parlai_humaneval.display.markdown import without_markdown
-from parlai_humaneval.display.thoughts import without_thoughts
-from parlai_humaneval.display.turn_cleanup import without_labels, without_model_tokens, without_unsafe_mark
+from parlai_humaneval.display.text import marks, without_control
+from parlai_humaneval.display.thoughts import Code, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged
 
 Appearance = Literal["as_said", "plain", "markdown"]
 Emoji = Literal["keep", "strip"]
 
-CHANGES = {
-    "control_characters": "characters without a shape, or that turn the direction of writing around, and a terminal's "
-    "colours were removed",
-    "thoughts": "what the model thought before it replied was left out",
-    "unsafe_mark": "the model's own mark of a reply that it does not trust (_POTENTIALLY_UNSAFE__, _PAUSE__) was removed",
-    "model_tokens": "marks of a model's own format (</s>, <|im_end|>, <answer>), words to programs, and turns that marks "
-    "begin, were removed",
-    "speaker_labels": "“Assistant:” before the reply was removed, or a turn after it that begins with “User:”",
-    "markdown": "markdown was written as plain text",
-    "emoji": "emoji were removed",
-    "white_space": "runs of spaces and empty lines were made one",
-    "length": "the end was cut off",
-}
-"""What may be done to how a reply looks, by the name that stands in ``Candidate.changes``."""
+CHANGES = (
+    "control_characters", "thoughts", "unsafe_mark", "model_tokens", "speaker_labels", "markdown", "emoji", "white_space",
+    "length",
+)  # fmt: skip
+"""What may be done to how a reply looks, in this order, by the names in ``Candidate.changes``."""
 
 ELLIPSIS = "…"
 _SHORTEST_CUT = 0.5
-"""A cut at the end of a sentence keeps at least this part of what would fit; else it is between words."""
-
-_TERMINAL = re.compile(
-    r"(?:\x1b\[|\x9b(?=[\d;?]))[0-?]*[ -/]*[@-~]"  # colours, moves of the cursor
-    r"|(?:\x1b\]|\x9d(?=\d+;))[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # titles, links
-    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)"  # strings to the terminal
-    r"|\x1b(?:[ -/]+[0-~]|[78=>])"  # sets of characters
-)
-"""Escape sequences of terminals (ECMA-48), which leave “[31m” behind if only their first character goes."""
-
-_NEWLINES = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
-# Some characters without a shape give one to those next to them: joiners (emoji, Persian, Indic writing), variation
-# selectors (emoji, Chinese characters, signs of mathematics, Mongolian) and the tags in the flags of regions. These stay.
-_FLAG = r"(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
-"""Of a region, as England's: a black flag and the region's code in tags (UTS #51, ED-14a)."""
-_SELECTORS = r"\ufe00-\ufe0f\u180b-\u180d\u180f\U000e0100-\U000e01ef"
-_SIGNS_OVER_NUMBERS = r"\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
-"""Format characters that are seen (Unicode's Prepended_Concatenation_Mark)."""
-
-_UNSEEN = regex.compile(
-    rf"{_FLAG}|[[\p{{Cc}}\p{{Cf}}\p{{Default_Ignorable_Code_Point}}\u2800]"
-    rf"--[\n\t\u200c\u200d{_SELECTORS}{_SIGNS_OVER_NUMBERS}]]",
-    regex.V1,
-)
-"""Control and format characters, fillers, unassigned ones that are ignored (UAX #44), and the empty Braille pattern."""
-_LONE_SELECTOR = regex.compile(
-    rf"(?<![[\p{{Emoji}}--\p{{ASCII}}]\p{{Han}}\p{{Sm}}\p{{Mongolian}}\p{{Myanmar}}\p{{Phags_Pa}}])[{_SELECTORS}](?!\u20e3)",
-    regex.V1,
-)
-"""Not behind what it selects a shape of, and not in a keycap (a digit, U+FE0F, U+20E3)."""
-_LONE_JOINER = regex.compile(
-    "(?:(?<![^\x00-\u02ff])|(?<=[\u2000-\u200b]))[\u200c\u200d]|[\u200c\u200d](?![^\x00-\u02ff])|[\u200c\u200d](?=[\u200c\u200d])"
-)
 
 _FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s)")
@@ -86,15 +38,8 @@ def looked_over(
     max_chars: int | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[str, list[str]]:
-    """``text`` as it is to look, and the names of what was changed, in the order of :data:`CHANGES`.
-
-    Args:
-        text: what a model said.
-        appearance: ``plain`` takes out markdown and HTML tags, and makes white space the same.
-        emoji: whether emoji stay.
-        max_chars: the longest text; what is over it is cut off, if possible after a sentence.
-        vocabulary: holds the labels of speakers; None: the packaged ones.
-    """
+    """``text`` as it is to look, and the names of what was changed; ``max_chars``: cut off, if possible after a
+    sentence."""
     plain = appearance == "plain"
     steps: list[tuple[str, Any]] = [
         ("control_characters", without_control),
@@ -121,18 +66,7 @@ def looked_over(
     return text, changes
 
 
-def without_control(text: str) -> str:
-    """Newlines as ``\\n``; no control, zero-width and direction characters, and no escape sequences of terminals.
-
-    Joiners and the like stay in emoji and non-Latin words (see :func:`without_unseen`).
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return without_unseen(_NEWLINES.sub("\n", _TERMINAL.sub("", text)))
-
-
 def without_emoji(text: str) -> str:
-    """No emoji, and no space that stood before one."""
     if text.isascii():
         return text
     import emoji
@@ -142,14 +76,12 @@ def without_emoji(text: str) -> str:
 
 
 def with_single_spaces(text: str) -> str:
-    """One space between words, one line break between lines, nothing at the ends."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """At most ``max_chars`` characters: up to the end of a sentence, or else of a word or of what is seen as a character,
-    and “…”."""
+    """At most ``max_chars`` characters: up to the end of a sentence, a word, or what is seen as a character, and “…”."""
     if len(text) <= max_chars:
         return text
     room = text[: max(0, max_chars - 2)]
@@ -179,14 +111,6 @@ def shortened_markdown(text: str, max_chars: int) -> str:
     return cut + ELLIPSIS + "**" * bold
 
 
-def without_unseen(text: str) -> str:
-    r"""``text`` without characters that have no shape and give none to their neighbours; ``\n`` and ``\t`` stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    seen = _UNSEEN.sub(lambda match: match["flag"] or "", text)
-    return str(_LONE_JOINER.sub("", _LONE_SELECTOR.sub("", seen)))
-
-
 def whole_up_to(text: str, end: int) -> int:
     r"""The last place up to ``end`` that splits no character as it is seen: a grapheme cluster (UAX #29, ``\X``)."""
     if end >= len(text):
@@ -195,3 +119,98 @@ def whole_up_to(text: str, end: int) -> int:
         if cluster.end() > end:
             return int(cluster.start())
     return end
+
+
+_HEADER = marks("HEADER")
+_ASKED = marks("ASKED")
+_CALLS = marks("CALLS")
+_TOKENS = marks("TOKENS")
+_UNSAFE = marks("UNSAFE")
+_WRAPPER = marks("WRAPPER")
+_BETWEEN_MARKS = marks("BETWEEN_MARKS")
+_SENTENCE_TOKENS = marks("SENTENCE_TOKENS")
+
+
+def without_model_tokens(text: str, *, all_of_them: bool = False) -> str:
+    """No ``<|im_end|>`` and the like, nothing before the reply, and no turn after it; ``<s>`` only with
+    ``all_of_them``."""
+    if not ("<" in text or "[" in text or "__" in text):
+        return text
+    reply = _outside_code(_CALLS, text, "")
+    reply = _ASKED.sub("", reply, count=1) if _ASKED.match(reply) else reply
+    start, code = 0, Code(reply)
+    for header in _HEADER.finditer(reply):
+        if code.holds(header.start()):
+            continue
+        if _TOKENS.sub("", reply[start : header.start()]).strip(" \t\n") not in ("", "<s>"):
+            reply = reply[: header.start()].rstrip()
+            break
+        start = header.end()
+    reply = _outside_code(_TOKENS, reply[start:], " ")
+    if "<s>" in reply or "</s>" in reply:
+        reply = _without_sentence_tokens(reply, all_of_them)
+    reply = _without_answer_tag(reply)
+    return text if reply == text else reply.strip()
+
+
+def without_unsafe_mark(text: str) -> str:
+    return _UNSAFE.sub("", text).strip() if "__" in text and _UNSAFE.search(text) else text
+
+
+def _outside_code(pattern: re.Pattern[str], text: str, put: str) -> str:
+    code = Code(text)
+    return pattern.sub(lambda match: match.group() if code.holds(match.start()) else put, text)
+
+
+def _without_answer_tag(text: str) -> str:
+    wrapped = _WRAPPER.match(text) if "<" in text else None
+    if wrapped is None:
+        return text
+    if wrapped["tag"] is not None:
+        return text if _BETWEEN_MARKS.fullmatch(wrapped["reply"]) else wrapped["reply"] + wrapped["rest"]
+    inner: str = wrapped["cut"] if wrapped["begun"] is None else wrapped["begun"]
+    return text if Code(text).holds(len(text.rstrip()) - 1) or "<answer>" in inner else inner
+
+
+def _without_sentence_tokens(text: str, all_of_them: bool) -> str:
+    """``<s>`` and ``</s>`` are HTML, too: a pair around words in the middle of a text stays."""
+    if all_of_them:
+        return _outside_code(_SENTENCE_TOKENS, text, " ")
+    text = text.strip()
+    while text.endswith("</s>") and "<s>" not in text[3:]:
+        text = text[: -len("</s>")].rstrip()
+    while text.startswith("<s>") and "</s>" not in text:
+        text = text[len("<s>") :].lstrip()
+    return text
+
+
+def without_labels(text: str, vocabulary: Vocabulary) -> str:
+    """No “Assistant:” before the reply, nor the person's last words again, and nothing from a line “User:” on."""
+    if ":" not in text and "：" not in text:
+        return text
+    leading, echo, next_turn = _speaker_labels(vocabulary)
+    label = echo.match(text) or leading.match(text)
+    reply = text[label.end() :] if label else text
+    following = next_turn.search(reply)
+    if following and reply[: following.start()].strip():
+        reply = reply[: following.start()].rstrip()
+    return reply
+
+
+@lru_cache(maxsize=64)
+def _speaker_labels(vocabulary: Vocabulary) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    languages = vocabulary.words.languages.values()
+    person = [label for language in languages for label in language.human_labels]
+    program = [label for language in languages for label in language.labels]
+    return (
+        re.compile(rf"\s*{_label(person + program)}[ \t]*\n?", re.IGNORECASE),
+        re.compile(
+            rf"\s*{_label(person)}[^\n]*\n(?:[^\n]*\n){{0,5}}?[ \t]*{_label(program)}[ \t]*\n?(?=\s*\S)", re.IGNORECASE
+        ),
+        re.compile(rf"\n[ \t]*{_label([*person, *map(str.upper, person)])}"),
+    )
+
+
+def _label(labels: list[str]) -> str:
+    longest_first = "|".join(map(re.escape, sorted(set(labels), key=lambda label: (-len(label), label))))
+    return rf"(?:\#{{1,4}}[ ]?|\*\*)?(?:{longest_first})(?:[ ]?\d)?(?:\*\*)?[ ]?[:：](?!//)(?:\*\*)?"

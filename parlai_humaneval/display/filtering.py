@@ -1,13 +1,8 @@
 """A filter of replies: offensive words are masked, or the reply is not shown at all and the model is asked again.
 
-What is offensive is said by the word list of :mod:`~parlai_humaneval.display.filtering`, a words file of one's own,
-and, if one is named, a classifier: any function ``text -> score`` in an importable module.
-
-Offensive words of a message, by the word list of the package ``pyobscenity`` (nothing is downloaded).
-
-The list is a port of *obscenity* (English; slurs and obscenities, with the harmless words that hold one of them). It
-was chosen for its few false alarms: lists such as LDNOOBW's also hold “god”, “kill”, “gay”, “vodka” or “hell”, which
-raters may well chat about, and one wrong verdict can shut a worker out of a whole study.
+The list is that of the package ``pyobscenity``, a port of *obscenity*. It was chosen for its few false alarms: lists
+such as LDNOOBW's also hold “god”, “kill”, “gay” or “hell”, and one wrong verdict can shut a worker out of a whole
+study.
 """
 
 from __future__ import annotations
@@ -25,7 +20,6 @@ from typing import Any
 from parlai_humaneval._util.errors import HumanevalError
 
 MILD = frozenset({"damn", "sex"})
-"""Entries of the list that are left out: common in talk that offends nobody."""
 
 HARMLESS = (
     "penistone", "dickson", "dickie", "chappaquiddick", "philip k. dick", "dick van", "uncle dick", "dick tracy",
@@ -42,7 +36,6 @@ _lock = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _matcher() -> Any:
-    """Made at first use: most programs never need it."""
     import pyobscenity as obscenity
 
     # A copy: the package's own list is shared by everybody in this process.
@@ -60,17 +53,12 @@ def _matcher() -> Any:
 
 
 def offensive_spans(text: str) -> tuple[str, ...]:
-    """What of ``text`` is offensive, as it stands there, in order; see :func:`offensive_places`."""
     return tuple(text[start:end] for start, end in offensive_places(text))
 
 
 def offensive_places(text: str) -> tuple[tuple[int, int], ...]:
-    """Where ``text`` is offensive, as (start, end), in order; case, “sh1t” and look-alike letters do not hide it.
-
-    Digits alone are never offensive, though “455” could be read as a word. A text is looked at as a whole, where the
-    words around make it harmless (“Moby Dick”), once one of its words is suspicious; the only entry of the list that is
-    made of harmless words is missed by that (“double …”).
-    """
+    """Where ``text`` is offensive, in order; case, “sh1t” and look-alike letters do not hide it. It is looked at as a
+    whole (“Moby Dick”) once one of its words is suspicious."""
     return _places(text) if any(_suspicious(word.strip(_EDGES).casefold()) for word in text.split()) else ()
 
 
@@ -95,7 +83,6 @@ Classifier = Callable[[str], float]
 """A text → how unfit it is; from which score on it is refused is a setting. Called by several threads at once."""
 
 REMEMBERED = 1024
-"""Texts of which a classifier's score is kept: a reply is looked at more than once on its way to the page."""
 
 
 class FilterError(HumanevalError, ValueError):
@@ -103,13 +90,7 @@ class FilterError(HumanevalError, ValueError):
 
 
 class TextJudge:
-    """A classifier and the score from which on it objects to a text. Thread-safe; a text is scored once.
-
-    Args:
-        classifier: scores a text.
-        threshold: from this score on there is an objection.
-        of: what it looks for, in the words of its objection and of the log.
-    """
+    """A classifier, which looks for ``of``, and the score from which on it objects to a text. A text is scored once."""
 
     def __init__(self, classifier: Classifier, threshold: float = 0.5, of: str = "the classifier") -> None:
         self._score = lru_cache(maxsize=REMEMBERED)(classifier)
@@ -117,17 +98,13 @@ class TextJudge:
         self._of = of
 
     def objection(self, text: str) -> str | None:
-        """What the classifier has against ``text``, in words for the record; None: nothing.
-
-        One that breaks, or gives no number, objects: what nobody could check is not shown.
-        """
+        """What the classifier has against ``text``; one that breaks objects: what nobody could check is not shown."""
         if failure := self.failure(text):
             return failure
         score = float(self._score(text))
         return f"{self._of} gave {score:.3g}" if score >= self._threshold else None
 
     def failure(self, text: str) -> str | None:
-        """How the classifier fails at ``text``; None: it does not."""
         try:
             score = float(self._score(text))
         except Exception as error:
@@ -137,27 +114,24 @@ class TextJudge:
 
 
 class ResponseFilter:
-    """Finds what no person should read in a reply. Thread-safe.
-
-    Args:
-        words: in addition to the packaged list; whole words or phrases, a ``*`` at the end stands for any ending.
-        classifier: scores a whole reply.
-        threshold: from this score on a reply is refused.
-    """
+    """Finds what no person should read, by the list, more ``words`` (``*``: any ending) and a classifier. Thread-safe."""
 
     def __init__(self, words: Sequence[str] = (), classifier: Classifier | None = None, threshold: float = 0.5) -> None:
-        self._added_words = _pattern(words)
+        parts = (
+            r"\s+".join(map(re.escape, word.removesuffix("*").split())) + (r"\w*" if word.endswith("*") else "")
+            for word in sorted(words, key=len, reverse=True)
+        )
+        added = re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)", re.IGNORECASE)
+        self._added_words = added if words else None
         self._judge = None if classifier is None else TextJudge(classifier, threshold)
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Where words of the lists stand in ``text``, as (start, end), in order."""
         places = [*offensive_places(text)]
         if self._added_words is not None:
             places += [match.span() for match in self._added_words.finditer(text)]
         return sorted(places)
 
     def reason(self, text: str) -> str | None:
-        """Why ``text`` must not be shown, in words for the record; None: it may be."""
         places = self.places(text)
         if places:
             return "offensive: " + ", ".join(dict.fromkeys(text[start:end] for start, end in places))
@@ -165,11 +139,6 @@ class ResponseFilter:
 
 
 def read_words(path: Path) -> list[str]:
-    """A words file: one word or phrase a line; empty lines and those with ``#`` do not count.
-
-    Raises:
-        FilterError: it cannot be read, or holds no word.
-    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -186,11 +155,7 @@ def read_words(path: Path) -> list[str]:
 
 
 def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier:
-    """The function that ``module:function`` names.
-
-    Raises:
-        FilterError: there is none of that name, or it is no function; the message begins with ``setting``.
-    """
+    """The function that ``module:function`` names; a FilterError, which begins with ``setting``, where it is none."""
     module, _, function = name.partition(":")
     if not module or not function:
         raise FilterError(f"expected module:function, got {name!r}", where=setting)
@@ -201,13 +166,3 @@ def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier
     if not callable(classifier):
         raise FilterError(f"{name} is no function", where=setting)
     return classifier  # type: ignore[no-any-return]  # its signature cannot be known
-
-
-def _pattern(words: Sequence[str]) -> re.Pattern[str] | None:
-    if not words:
-        return None
-    parts = (
-        r"\s+".join(map(re.escape, word.removesuffix("*").split())) + (r"\w*" if word.endswith("*") else "")
-        for word in sorted(words, key=len, reverse=True)
-    )
-    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w)", re.IGNORECASE)

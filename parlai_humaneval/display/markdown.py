@@ -1,108 +1,35 @@
-r"""The words of a markdown text: no signs, the same lines, and no word lost.
-
-CommonMark takes ``2*3*4`` for emphasis, ``# of people`` for a heading and ``List<String>`` for HTML. In a chat they are
-words, and a reply must not lose them. So a sign that may mean something else is replaced by a character that stands in no
-text before markdown-it reads it, and put back afterwards (see :data:`_DOUBTFUL`). Indented lines, “[a]: b” and underlined
-titles are no markdown here.
-"""
+"""The words of a markdown text, with no sign and no word lost; and the tree of it that the page draws. CommonMark takes
+``2*3*4`` for emphasis; in a chat it is none. So a sign that may mean something else is replaced by a character that
+stands in no text before markdown-it reads it. In the tree HTML is text, and links are their words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import regex
 
+from parlai_humaneval.display.text import is_blank, mark, marks, without_control
+from parlai_humaneval.schema.wire import MOST_LEVELS, MOST_PARTS, Markup, Part, Tag
+
 _SIGNS = "*_~<>#-+|[]`\\.)!"
 _HIDE = {ord(sign): 0xFDD0 + number for number, sign in enumerate(_SIGNS)}
-"""Sign → a code point that Unicode keeps free of characters for ever."""
 _SHOW = {free: sign for sign, free in _HIDE.items()}
-_MARKDOWN = re.compile(r"[*_`#>\[\]|~<&\\]|^[^\S\n]*(?:[-+]|\d+[.)])\s|^[^\S\n]*-+[^\S\n]*$|https?:", re.MULTILINE)
-_BREAK = re.compile(
-    r"</?(?:address|article|aside|blockquote|body|br|caption|center|d[dlt]|details|div|fieldset|fig\w+|footer|form|h[1-6r]|"
-    r"head(?:er)?|html|legend|li|main|nav|ol|option|p|pre|section|summary|table|t[bdhr]\w*|title|ul)\b",
-    re.IGNORECASE,
-)
-"""Tags between which words do not touch."""
+_MARKDOWN = marks("MARKDOWN")
+_BREAK = marks("BREAK")
 
-_TAG_NAMES = (
-    "a abbr address area article aside audio b big blockquote body br button canvas center cite code col colgroup dd del "
-    "details dfn dialog div dl dt em embed fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header hr "
-    "html i iframe img input ins kbd label legend li link main mark menu meta nav noscript object ol optgroup option p "
-    "param picture pre progress q s samp script section select small source span strike strong style sub summary sup svg "
-    "table tbody td textarea tfoot th thead title tr tt u ul var video wbr"
-).replace(" ", "|")
-_VALUE = r"\"[^\"]*\"|'[^']*'|[^\s\"'<>=`]+"
-_ATTRIBUTES = (
-    rf"(?:\s+(?:[a-z:@_][\w:.-]*\s*=\s*(?:{_VALUE})|async|checked|controls|defer|disabled|hidden|loop|muted|open|readonly|"
-    r"required|reversed|selected))*"
-)
-_TAG = (  # a tag of one letter right behind a word (“a<b>c”) needs its end
-    rf"<(?:(?!(?<=\w<)\w>(?!.*</))(?:{_TAG_NAMES}){_ATTRIBUTES}\s*/?>|/(?:{_TAG_NAMES})\s*>|!--.*?-->|!doctype\s[^<>]*>|"
-    r"(?:https?|ftp|mailto):[^\s<>]*>|[\w.+-]+@[\w-]+(?:\.[\w-]+)+>)"
-)
-_ADDRESS = r"\s*<?(?:[)>#/.?]|www\.|[\w.+-]+://|(?:mailto|tel|sms|data|file|javascript):|[^\s\"'()]*(?:@|\.[a-z]\w))"
-"""The target of a link; that of “[home](finally)” is a word."""
 
-# Written without spaces around words.
-_UNSPACED = r"\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\u3000-\u303f"
-_SPACED = rf"[[\w\p{{M}}]--[{_UNSPACED}]]"
-_SEEN = r"[\p{L}\p{N}\p{M}\p{So}\p{Sc}]"
-_RUN = r"(?<![*_~\\])(?:[*_]|(?<!~)~~(?!~))+(?![*_~])"
-_EMPHASIS = (
-    r"(?<![\w*^\\/)\]=])\*\*[^\W\d_]{2,30}\*\*(?=\w)|(?<=\w)\*\*[^\W\d_]{2,30}\*\*(?![\w*])|"
-    rf"(?<!{_SPACED}|[\^\\/)\]}}%=<$@#&¯]){_RUN}(?={_SEEN})|(?<=^|[\s(\[{{]){_RUN}(?=[\"'`<\[({{¿¡…#@&\p{{Pi}}]|\.\.\.)|"
-    rf"(?<={_SEEN}){_RUN}(?!{_SPACED}|[\^\\=@#]|(?<=_)(?:[.:/(@-]\w|\(\)))|"
-    rf"(?<=[.,!?:;…\"'`%>)\]}}\p{{Pf}}]){_RUN}(?=$|[\s.,!?:;…)\]}}{_UNSPACED}])"
-)
-"""Signs around a part of a word that stands free on its other side (``**Chat**GPT``), and those that stand free on one."""
-_LINE = r"^[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
-_SURE = (
-    r"(?<!¯)\\[*_`\[\]<>~|$&#]|(?<=^[ \t]*)\\[-+]|(?<=^[ \t]*\d+)\\[.)]|\\(?=!\[)|\\\n|"
-    rf"(?<={_LINE})(?:`{{3,}}|~{{3,}})[ \t]*(?:(?:[\w+#.-]{{1,20}}|\{{[^`~}}]*\}})[ \t]*(?=\n)|$)|"
-    rf"(?<={_LINE})(?:(?:\*[ \t]*){{3,}}$|\*(?=[ \t]+\S)|(?:_[ \t]*){{3}}$)|"
-    rf"{_TAG}|\]\(\s*<?(?=[)>])|\]\((?={_ADDRESS})"
-)
-"""Escapes, code with an end, bullets and rules, tags, links."""
-_LONE = "|".join(
-    rf"(?<=^[ \t]*)(?<!^[ \t]*{sign}[^\n]*\n[ \t]*)(?<![:：][ \t]*\n\s*){sign}(?=[ \t]+\d)(?![^\n]*\n[ \t]*{sign}[ \t])"
-    for sign in ("-", r"\+")
-)
-"""A sign before a number, with none below or above it and no announcement: “It is\n- 5 degrees”."""
-_NO_BLOCK = (
-    rf"(?<={_LINE})(?:#{{1,6}}(?=[ \t]*$)|\#(?=[ \t]+of\b)|>(?![ \t]+(?![\d=<>]?[\d=])\S|[ \t]*$)|`{{3,}}(?=[^`\n]*$)|"
-    rf"[-+*](?=[ \t]*$))|(?<=\A\s*)\#(?=[ \t]+(?:(?-i:\p{{Ll}})|\d)[^\n]*\s*\Z)|{_LONE}"
-)
-"""A number (“# of dogs”), a face or comparison (“>:(”, “> 5”), code without an end, a list of nothing, a sum."""
-_DOUBTFUL = regex.compile(
-    rf"(?=[*_~<>#+`\\\]-])(?:(?P<sure>{_SURE})|(?P<name>__[a-z]+__)|(?P<emphasis>{_EMPHASIS})|{_NO_BLOCK}|"
-    r"[*_]+|~+|\\|<|\](?=\())",
-    regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL,
-)
-"""Signs. Those in the groups ``sure`` and ``emphasis`` are left to markdown-it; all others are no markdown."""
-_DEEP = re.compile(
-    r"^(?:[ \t]{0,9}(?:[>+*-]|\d{1,9}[.)])){9,}(?=[ \t]*[^\s>*+-])|^(?:[ \t]{0,9}[>+*-](?=[ \t])){100,}|(?:!?\[){30,}",
-    re.MULTILINE,
-)
-"""Lists within lists without end: markdown-it drops what is too deep. And signs without end, which take seconds to read."""
+_DOUBTFUL = regex.compile(mark("DOUBTFUL"), regex.V1 | regex.MULTILINE | regex.IGNORECASE | regex.DOTALL)
+_DEEP = marks("DEEP")
 
-_MATHS = re.compile(
-    r"\\\[(?:(?!\n\s*\n|```|\\\[).){1,2000}?\\\]|\\\((?:(?!\n|\\\().){1,500}?\\\)"
-    r"|\$\$(?:(?!\n\s*\n|```|\$\$).){1,2000}?\$\$|(?<![\w$\\])\$(?=\S)(?=[^$\n]*[\\^_{=])[^$\n*`]{1,500}(?<=\S)\$(?![\w$])",
-    re.DOTALL,
-)
-"""LaTeX between its signs; two prices in a sentence are none."""
-_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_MATHS = marks("MATHS")
+_LINE_BREAK = marks("LINE_BREAK")
 
 
 def without_markdown(text: str) -> str:
-    """``text`` without signs for bold, headings, code, quotes; links without their address.
-
-    Items of a list stand on lines of their own, numbers stay; cells of a table are joined by commas; tags of HTML are
-    left out, what stands between them is not. Signs that may mean something else stay.
-    """
+    """``text`` without signs, addresses and tags; numbers of a list stay, cells of a table are joined by commas."""
     if not may_be_markdown(text):
         return text
     shown = put_back("\n".join(_lines(parsed(text))))
@@ -110,16 +37,11 @@ def without_markdown(text: str) -> str:
 
 
 def may_be_markdown(text: str) -> bool:
-    """Whether anything in ``text`` may be a sign."""
     return _MARKDOWN.search(text) is not None
 
 
 def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
-    """markdown-it's tokens of ``text``; what they hold is to be :func:`put_back`.
-
-    ``keep_maths``: what stands between the signs of LaTeX is no markdown, and neither is a link where it leads nowhere else
-    than out of the page.
-    """
+    """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is no markdown."""
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text
     sure = _DOUBTFUL.sub(_hidden_from_parser, _DEEP.sub(_all_hidden, known))
     tokens: list[Any] = _parser(any_address=keep_maths).parse(_without_short_tables(sure))
@@ -127,13 +49,7 @@ def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
 
 
 def put_back(text: str) -> str:
-    """``text`` of a token with the signs that were hidden from markdown-it."""
     return text.translate(_SHOW)
-
-
-def is_line_break(tag: str) -> bool:
-    """Whether an HTML tag does nothing but break the line."""
-    return _LINE_BREAK.fullmatch(tag) is not None
 
 
 def _all_hidden(match: re.Match[str]) -> str:
@@ -217,3 +133,120 @@ def _inline(token: Any) -> str:
     if token.type == "image":
         return _words(token)
     return str(token.content)  # of text and code; what opens and closes has none
+
+
+LONGEST = 20_000
+
+_BLOCKS: dict[str, Tag] = {
+    "paragraph": "p",
+    "heading": "title",
+    "bullet_list": "ul",
+    "ordered_list": "ol",
+    "list_item": "li",
+    "blockquote": "quote",
+    "table": "table",
+    "tr": "tr",
+    "th": "th",
+    "td": "td",
+    "strong": "b",
+    "em": "i",
+    "s": "s",
+}
+_LINES: frozenset[str] = frozenset({"p", "title", "pre", "li", "hr", "br", "table", "tr"})
+
+
+@lru_cache(maxsize=2048)
+def markup_of(text: str) -> Markup | None:
+    """The parts of a markdown text, not to be changed; None: it has none, is too involved, or nothing would be seen."""
+    if len(text) > LONGEST or not may_be_markdown(text):
+        return None
+    tree = _Tree()
+    tree.add_all(parsed(text, keep_maths=True))
+    plain = all(isinstance(part, str) or part["tag"] in ("p", "br") for part in _all_parts(tree.root))
+    if tree.count > MOST_PARTS or is_blank(words_of(tree.root)):
+        return None
+    return None if plain and words_of(tree.root).split() == text.split() else tree.root
+
+
+def words_of(markup: Markup) -> str:
+    """What a person reads of it: the words, on lines of their own where the page breaks them."""
+    return "".join(_displayed(markup)).strip("\n")
+
+
+def _displayed(markup: Markup) -> Iterator[str]:
+    for part in markup:
+        if isinstance(part, str):
+            yield part
+            continue
+        yield from _displayed(part["parts"])
+        if part["tag"] in _LINES:
+            yield "\n"
+        elif part["tag"] in ("td", "th"):
+            yield " "
+
+
+def _all_parts(markup: Markup) -> Iterator[Part | str]:
+    for part in markup:
+        yield part
+        if not isinstance(part, str):
+            yield from _all_parts(part["parts"])
+
+
+class _Tree:
+    """Grows by markdown-it's tokens. What is nested deeper than a page draws stands in the last part that it does draw."""
+
+    def __init__(self) -> None:
+        self.root: Markup = []
+        self.count = 0
+        self._open: list[Markup] = [self.root]
+
+    def add_all(self, tokens: Iterable[Any]) -> None:
+        for token in tokens:
+            kind, _, way = str(token.type).rpartition("_")
+            is_break = token.type == "html_inline" and _LINE_BREAK.fullmatch(token.content)
+            if token.type in ("inline", "image"):
+                self.add_all(token.children or [])
+            elif way == "open" and kind in _BLOCKS:
+                self._begin(_BLOCKS[kind], token)
+            elif way == "close" and kind in _BLOCKS:
+                self._open.pop()
+            elif token.type in ("fence", "code_block"):
+                self._leaf("pre", token.content.rstrip("\n"))
+            elif token.type == "code_inline":
+                self._leaf("code", token.content)
+            elif token.type == "hr":
+                self._leaf("hr")
+            elif token.type in ("softbreak", "hardbreak") or is_break:
+                self._leaf("br")
+            elif way not in ("open", "close"):  # of a link, or a table's head and body, only what stands in it is shown
+                said, here = _seen(token.content), self._open[-1]
+                if said and here and isinstance(here[-1], str):
+                    here[-1] += said
+                elif said:
+                    self._put(said)
+
+    def _begin(self, tag: Tag, token: Any) -> None:
+        if token.hidden or len(self._open) >= MOST_LEVELS:
+            self._open.append(self._open[-1])
+            if self._open[-1] and tag in _LINES:
+                self._leaf("br")
+            return
+        part: Part = {"tag": tag, "parts": []}
+        start = token.attrGet("start") if tag == "ol" else None
+        if start is not None:
+            part["start"] = int(start)
+        self._put(part)
+        self._open.append(part["parts"])
+
+    def _leaf(self, tag: Tag, text: str = "") -> None:
+        said = _seen(text)
+        self._put({"tag": tag, "parts": [said] if said else []})
+
+    def _put(self, part: Part | str) -> None:
+        self.count += 1
+        self._open[-1].append(part)
+
+
+def _seen(text: str) -> str:
+    """Text as it is shown. Written as “&#8238;”, a character that turns the page around was none before."""
+    return without_control(put_back(text))

@@ -1,27 +1,11 @@
-"""Masks that leave no mark: “As an AI language model, I cannot feel …” is shown as “I cannot feel …”.
+"""Mask what gives a model away in its own reply (its name or its maker's, talk of being a program, its instructions),
+where that can be without leaving a mark.
 
-“[…]” tells that a program speaks as plainly as the words that it hides. So a clause that says nothing but who or what the
-speaker is goes as a whole, where the rest of its sentence stands without it: “As ChatGPT, I”, “I, ChatGPT, think”, “…,
-because I'm an AI.”, “I'm just a program, so I …”, “I'm [name], made by OpenAI.”. So does a whole sentence of such clauses
-where other sentences remain. What then begins the sentence gets the capital letter.
-
-Elsewhere the mark stays, and a reply is never left without a word: “I'm an AI.” alone is shown as “I'm […].”.
-
-Mask what gives a model away in its own reply: its name or its maker's, talk of being a program, its instructions.
-
-A rater who reads “As ChatGPT, I …” no longer rates the reply. Names are of two kinds:
-
-- *Telling* names have no other meaning in a chat (``ChatGPT``, ``BlenderBot``, ``OpenAI``, ``Llama 3.1``, and zoo names
-  with a digit, an underscore or a hyphen, such as ``blender_90M``). They are masked wherever they stand as whole words.
-- *Ordinary* names are also words or people's names (a zoo model called ``retrieval``, ``Claude``, ``Llama``). They
-  are masked only where the sentence identifies the speaker by them: “I am Retrieval”, “my name is Claude”,
-  “as Llama, I”, “I was made by Meta”. So “information retrieval” and “I saw a llama” stay.
-
-Case never matters. Zoo names with separators are also found with other separators (``blender-90M``, ``blender 90M``).
-
-Talk of being a program (:mod:`~parlai_humaneval.display.disclosures`) and instructions that are repeated (“You are a helpful
-assistant that …”) are masked by ``[…]`` where that is asked for. Where talk of being a program is hidden, marks are left
-only where they cannot be helped (:mod:`~parlai_humaneval.display.masking`).
+*Telling* names (``ChatGPT``, zoo names with a digit or separator) are masked wherever they stand as whole words.
+*Ordinary* names are also words or people's names (``retrieval``, ``Claude``): only where the sentence identifies the
+speaker by them. “[…]” tells that a program speaks as plainly as the words that it hides. So a clause that says nothing
+but who the speaker is goes as a whole, where the rest of its sentence stands without it, and so does a whole sentence
+of such clauses where others remain. Elsewhere the mark stays, and a reply is never left without a word.
 """
 
 from __future__ import annotations
@@ -33,56 +17,27 @@ from functools import lru_cache
 from itertools import groupby
 
 from parlai_humaneval.display.disclosures import english_talk
-from parlai_humaneval.display.model_names import (
+from parlai_humaneval.display.patterns import PhraseBook, stems_of
+from parlai_humaneval.display.text import SENTENCE, folded, mark, marks, spaced_words_only, words_in
+from parlai_humaneval.display.vocabulary import (
+    Vocabulary,
     any_maker,
     innocent_phrases,
     name_patterns,
     name_phrases,
+    packaged,
     talk_phrases,
 )
-from parlai_humaneval.display.patterns import PhraseBook, stems_of
-from parlai_humaneval.display.text import folded, spaced_words_only, words_in
-from parlai_humaneval.display.vocabulary import Vocabulary, packaged
 from parlai_humaneval.schema.records import Mask, MaskKind
 
-_SUBJECT = (
-    r"(?:I|you|we|it|that|there|this|what|how|who|where|when|they|he|she|my|let|many|please|thanks?)(?:['’]\w+)?\b"
-)
-_JOINS = "and so|and|but|so|because|since|even though|although|though|while"
-SENTENCE = re.compile(
-    r"(?:[^.!?。！？\n]|[.!?](?!\s|[\"”'’)\]]*(?:\s|$)))*(?:[.!?。！？][.!?。！？\"”'’)\]」』]*\s*|\n\s*|$)"
-)
-_SEPARATOR = re.compile(  # gaps of a few spaces only: else a reply of thousands takes seconds
-    r"[，、；：]\s?"
-    rf"|(?:\s?[,;:]|\s[–—-])\s{{1,4}}(?:(?:{_JOINS})\s{{1,4}})?"
-    r"|(?:(?<=\bhi)|(?<=\bhey)|(?<=\bhello)|(?<=\bthere))\s{1,4}(?=i['’]?m\b|i\sam\b)"
-    rf"|(?<!\beven)\s{{1,4}}(?:(?:{_JOINS}|as)\s{{1,4}}(?={_SUBJECT})|because\s{{1,4}})",
-    re.IGNORECASE,
-)
-_ADVERBIAL = re.compile(
-    r"(?:as|being|unlike|since|until|up\s+to|en\stant|étant|como|siendo|al\sser|in\squanto|come|essendo|enquanto|sendo|"
-    r"por\sser|как|будучи)\b|[作身做][为為]|.*(?:として[はの]?|なので|だから|ですので|ですから|로서|라서|때문에|\bolarak)$",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What is hidden and begins or ends so is a clause of its own: “as an AI”, “up to my last update”, “AIなので”. A German one
-is not: without it, the verb stands first."""
-_OF_MAKER = re.compile(r"\s(?:from|by)\s$")
-_SUBJECT_FOLLOWS = re.compile(rf"{_SUBJECT}\s+\w", re.IGNORECASE)
-_REMAINS_OPEN = re.compile(r"(?:^|\W)(?:I|think|say|believe|know)$", re.IGNORECASE)
-"""Between a subject and its verb, or a verb and its “that”, no comma stays: “I, as an AI, think”."""
+_SEPARATOR = marks("SEPARATOR")
+_ADVERBIAL = marks("ADVERBIAL")
+_OF_MAKER = marks("OF_MAKER")
+_SUBJECT_FOLLOWS = marks("SUBJECT_FOLLOWS")
+_REMAINS_OPEN = marks("REMAINS_OPEN")
 
-_EMPTY_WORDS = words_in(
-    """
-    i am im m ve well oh remember just only merely simply actually really still also basically essentially of course my
-    name is s the this was were have been being by from at and or but so a an not do don t cannot can lack possess
-    experience feel hold form any you are re now talking speaking chatting to with they call me called known as made
-    built trained created developed designed programmed run on team people researchers engineers folks based because
-    since though although even while language model assistant here afraid after all truly lol haha unfortunately sadly
-    """
-)
-"""Words of a clause that says no more than who speaks."""
-_FILLERS = words_in("well oh remember but so and of course actually after all unfortunately sadly truly lol haha")
-"""Words of a clause that says nothing at all."""
+_EMPTY_WORDS = words_in(mark("EMPTY_WORDS"))
+_FILLERS = words_in(mark("FILLERS"))
 
 
 @dataclass(frozen=True)
@@ -93,15 +48,11 @@ class _Clause:
     start: int
     end: int
     idle: bool
-    """It holds a mask, and says nothing else."""
     adverbial: bool
 
 
 def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
-    """``masks`` of ``text``, in order and without overlaps, some of them widened, and replaced by nothing or by a letter.
-
-    Offsets stay those into ``text``. A widened mask has the kind of the first that went into it.
-    """
+    """``masks``, in order and without overlaps, some of them widened, and replaced by nothing or by a letter."""
     if not masks or masks[0].end - masks[0].start == len(text):  # nothing, or all of it
         return list(masks)
     sentences = [match.span() for match in SENTENCE.finditer(text) if match.group()]
@@ -118,21 +69,17 @@ def clean_cuts(text: str, masks: Sequence[Mask]) -> list[Mask]:
 
 
 def _is_idle(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
-    return _says_nothing_else(text, masks, start, end) and all(
-        clause.idle or words_in(text[clause.start : clause.end]) <= _FILLERS
-        for clause in _clauses(text, masks, start, end)
-    )
+    clauses = _clauses(text, masks, start, end)
+    fills = (clause.idle or words_in(text[clause.start : clause.end]) <= _FILLERS for clause in clauses)
+    return _says_nothing_else(text, masks, start, end) and all(fills)
 
 
 def _says_nothing_else(text: str, masks: Sequence[Mask], start: int, end: int) -> bool:
     within = [mask for mask in masks if start <= mask.start < end]
     if not within or any(mask.kind not in ("ai_disclosure", "name", "maker") for mask in within):
         return False
-    rest, at = [], start
-    for mask in within:
-        rest.append(text[at : mask.start])
-        at = mask.end
-    words = " ".join([*rest, text[at:end]])
+    starts, ends = [start, *(mask.end for mask in within)], [*(mask.start for mask in within), end]
+    words = " ".join(text[slice(*place)] for place in zip(starts, ends, strict=True))
     return "?" not in words and "…" not in words and words_in(words) <= _EMPTY_WORDS
 
 
@@ -205,14 +152,8 @@ def _cut_of(text: str, before: _Clause | None, run: Sequence[_Clause], after: _C
 
 
 def _with_cuts(text: str, masks: Sequence[Mask], cuts: Sequence[tuple[int, int]]) -> list[Mask]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(cuts):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        elif start < end:
-            joined.append((start, end))
     widened: list[Mask] = []
-    for start, end in joined:
+    for start, end in _joined(cut for cut in cuts if cut[0] < cut[1]):
         within = [mask for mask in masks if start <= mask.start < end]
         if not within:
             continue
@@ -251,7 +192,6 @@ SHORTEST_PROMPT = 5
 _WORD = re.compile(r"[\w'’]+")
 
 Place = tuple[int, int, MaskKind]
-"""Start, end and kind of what is to be hidden."""
 
 
 def giveaways(
@@ -262,10 +202,8 @@ def giveaways(
     prompts: Sequence[str] = (),
     vocabulary: Vocabulary | None = None,
 ) -> list[Mask]:
-    """What of ``text`` gives a model away, in order and without overlaps, whoever wrote it: a reply, a message, a reason.
-
-    Of two that overlap the longer reach goes first: instructions, then talk of being a program, then names.
-    """
+    """What of ``text`` gives a model away, in order: instructions go before talk of being a program, and that before
+    names."""
     return to_masks(text, _places(text, tuple(sorted(set(names))), ai_talk, tuple(prompts), vocabulary or packaged()))
 
 
@@ -296,9 +234,9 @@ def _places(
         talk = telling(found(talk_phrases(vocabulary)) + english_talk(spaced, words))
         longest_first = sorted(talk, key=lambda place: place[0] - place[1])
         places += [(start, end, "ai_disclosure") for start, end in longest_first]
-    for named in name_patterns(names, vocabulary):
+    for named, kind in name_patterns(names, vocabulary):
         if named.may_match(words):
-            places += [(*match.span("hidden"), named.kind) for match in named.pattern.finditer(spaced)]
+            places += [(*match.span("hidden"), kind) for match in named.pattern.finditer(spaced)]
     for kind, book in name_phrases(names, vocabulary).items():
         places += [(*place, kind) for place in telling(found(book))]
     named_at = [start for start, _, kind in places if kind == "name"]
@@ -310,7 +248,6 @@ def _places(
 
 
 def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:
-    """Masks of what was found, in the order of the text; of those that overlap, the one that was found first."""
     masks: list[Mask] = []
     for start, end, kind in places:
         if start < end and all(end <= mask.start or mask.end <= start for mask in masks):
@@ -320,30 +257,19 @@ def to_masks(text: str, places: Iterable[Place]) -> list[Mask]:
 
 
 def masked_text(text: str, masks: Sequence[Mask]) -> str:
-    """``text`` with every mask's replacement; ``masks`` in order, with offsets into it."""
-    shown, at = [], 0
-    for mask in masks:
-        shown += [text[at : mask.start], mask.replacement]
-        at = mask.end
-    return "".join([*shown, text[at:]])
+    for mask in reversed(masks):
+        text = text[: mask.start] + mask.replacement + text[mask.end :]
+    return text
 
 
 def unmask(shown: str, masks: Sequence[Mask]) -> str:
-    """The text before masking, from what was shown of it and its masks."""
-    text, at, moved = [], 0, 0
-    for mask in masks:
-        start = mask.start + moved
-        text += [shown[at:start], mask.original]
-        at = start + len(mask.replacement)
-        moved += len(mask.replacement) - (mask.end - mask.start)
-    return "".join([*text, shown[at:]])
+    for mask in masks:  # from the first on, so that what stands before each is as it was
+        shown = shown[: mask.start] + mask.original + shown[mask.start + len(mask.replacement) :]
+    return shown
 
 
 def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
-    """Places (start, end) of ``text`` that repeat :data:`ECHO_WORDS` or more words of one of ``prompts`` in a row.
-
-    Case and punctuation do not matter. The places do not overlap, and come in order.
-    """
+    """Places (start, end) of ``text`` that repeat :data:`ECHO_WORDS` or more words of one of ``prompts`` in a row."""
     grams = _grams(tuple(prompts))
     if not grams:
         return []
@@ -353,7 +279,7 @@ def prompt_echoes(text: str, prompts: Sequence[str]) -> list[tuple[int, int]]:
         for first in range(len(words) - length + 1):
             if tuple(word for word, _, _ in words[first : first + length]) in known:
                 places.append((words[first][1], words[first + length - 1][2]))
-    return _joined(sorted(places))
+    return _joined(places)
 
 
 @lru_cache(maxsize=64)
@@ -369,9 +295,9 @@ def _grams(prompts: tuple[str, ...]) -> dict[int, frozenset[tuple[str, ...]]]:
     return {length: frozenset(runs) for length, runs in runs_by_length.items()}
 
 
-def _joined(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _joined(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
-    for start, end in places:
+    for start, end in sorted(places):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:

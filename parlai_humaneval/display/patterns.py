@@ -2,15 +2,14 @@
 
 ``als [eine] {program} <habe ich|.>`` finds “Als KI habe ich” and “als eine KI.”:
 
-- Words are found as whole words, in any case. A word in capitals (``AI``) is found in capitals only. Accents do not matter.
-- ``(a|b)`` is one of several, ``[a|b]`` one of them or nothing, ``{list}`` one of the list of that name.
-- ``word*`` has any ending, ``*`` is any word, and ``…`` stands for any words of the same sentence.
-- ``,`` is a comma, and ``.`` any other punctuation or the end.
-- ``<a|b>`` must stand there, and is not hidden; it is the first or the last part of a phrase. ``<!a|b>`` must not stand
-  there; before a phrase these are single words.
+- Words are found as whole words, in any case. A word in capitals (``AI``) is found in capitals only. Accents do not
+matter. - ``(a|b)`` is one of several, ``[a|b]`` one of them or nothing, ``{list}`` one of the list of that name. -
+``word*`` has any ending, ``*`` is any word, and ``…`` stands for any words of the same sentence. - ``,`` is a comma,
+and ``.`` any other punctuation or the end. - ``<a|b>`` must stand there, and is not hidden; it is the first or the last
+part of a phrase. ``<!a|b>`` must not stand there; before a phrase these are single words.
 
-Where a phrase holds characters that are written without spaces, a space in it may stand in the text or not; ``_`` is one
-that must.
+Where a phrase holds characters that are written without spaces, a space in it may stand in the text or not; ``_`` is
+one that must.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _END = r"(?=\s*(?:[.;:!?)\"…–—]|$)|\s+-)"
 _WITH_CONTEXT = re.compile(
     r"(?:<(?P<before>[^<>]+)>(?P<space>\s*))?(?P<hidden>[^<>]+?)(?:(?P<space_after>\s*)<(?P<after>[^<>]+)>)?"
 )
-_NO_HANGUL = r"(?<![\uac00-\ud7a3])"
+_NO_HANGUL = r"(?<!(?-i:[\uac00-\ud7a3]))"  # see NO_LETTER_BEFORE
 _NOT_IN_A_WORD = r"(?!\B\w)"
 """No phrase of words with spaces starts inside of one: most places of a text are passed over by this alone."""
 _HANGUL_FIRST = re.compile(r"[<(\[]*[\uac00-\ud7a3]")
@@ -50,10 +49,7 @@ class PhraseError(HumanevalError, ValueError):
 
 
 class Part(NamedTuple):
-    """A part of a phrase, and the sets of stems of which one must stand in the text.
-
-    ``spaced``: whether a space stands before it. ``optional``: whether it may be missing.
-    """
+    """A part of a phrase, and the sets of stems of which one must stand in the text. ``spaced``: after a space."""
 
     expression: str
     needed: Triggers = ()
@@ -67,22 +63,17 @@ ListsRead = dict[tuple[bool, str, str], Part]
 
 @dataclass(frozen=True)
 class Phrase:
-    """A pattern whose group ``hidden`` is to be hidden, and what a text must hold to be looked at.
-
-    ``unspaced``: whether the text is to be looked at with the characters that are written without spaces.
-    """
+    """A pattern whose group ``hidden`` is to be hidden; ``unspaced``: looked for with letters written without spaces."""
 
     expression: str
     triggers: Triggers
     unspaced: bool
 
     def may_match(self, stems: frozenset[str]) -> bool:
-        """Whether ``stems`` hold one of each set."""
         return not any(map(stems.isdisjoint, self.triggers))
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """It is made when it is first needed: most texts are in one language."""
         return _compiled(self.expression)
 
 
@@ -102,7 +93,6 @@ class PhraseBook:
                 self._by_stem.setdefault(stem, []).append(number)
 
     def that_may_match(self, stems: frozenset[str]) -> list[Phrase]:
-        """Most texts are in one language: few of many phrases are looked for."""
         numbers = {number for stem in stems & self._by_stem.keys() for number in self._by_stem[stem]}
         return [self._phrases[number] for number in sorted(numbers) if self._phrases[number].may_match(stems)]
 
@@ -129,18 +119,8 @@ def read_phrase(
     variants: Mapping[str, str] | None = None,
     lists_read: ListsRead | None = None,
 ) -> Phrase:
-    """The phrase of a ``notation``.
-
-    Args:
-        notation: as the module says.
-        lists: name → phrases that ``{name}`` stands for.
-        names: the same for what is no phrase, such as the names of models.
-        variants: a character → all that stand for the same, as 为 and 為.
-        lists_read: what phrases of the same lists, names and variants have read of them; more is added.
-
-    Raises:
-        PhraseError: it cannot be read.
-    """
+    """The phrase of a ``notation``; a :class:`PhraseError` where it cannot be read. ``variants``: a character → all
+    that stand for the same. ``lists_read``: what other phrases have read."""
     parts = _WITH_CONTEXT.fullmatch(folded(notation).strip())
     if parts is None:
         raise PhraseError("<…> must be closed, and be its first or its last part")
@@ -160,24 +140,18 @@ def read_phrase(
     return Phrase(starts + expression, triggers, unspaced)
 
 
+@dataclass
 class _Words:
-    def __init__(
-        self,
-        lists: Mapping[str, Sequence[str]],
-        names: Mapping[str, Part],
-        variants: Mapping[str, str],
-        unspaced: bool,
-        lists_read: ListsRead,
-    ) -> None:
-        self._lists = lists
-        self._names = names
-        self._variants = variants
-        self._unspaced = unspaced
-        self._lists_read = lists_read
-        self.space = r"\s?" if unspaced else r"(?:\s{1,3}|(?<='))"
+    lists: Mapping[str, Sequence[str]]
+    names: Mapping[str, Part]
+    variants: Mapping[str, str]
+    unspaced: bool
+    lists_read: ListsRead
+
+    def __post_init__(self) -> None:
+        self.space = r"\s?" if self.unspaced else r"(?:\s{1,3}|(?<='))"
 
     def read(self, text: str, before: str = "") -> Part:
-        """All of ``text``, with what stands ``before`` its first word."""
         tokens = _TOKEN.findall(text)
         part = self._sequence(tokens, before)
         if tokens:
@@ -186,9 +160,9 @@ class _Words:
 
     def before(self, context: str, space: str) -> Part:
         if context.startswith("!"):
-            gap = "" if self._unspaced else r"\s"
+            gap = "" if self.unspaced else r"\s"
             unwanted = [re.escape(word.strip()).replace("_", r"\s") + gap for word in context[1:].split("|")]
-            return Part("".join(rf"(?<!{'' if self._unspaced else chr(92) + 'b'}{word})" for word in unwanted))
+            return Part("".join(rf"(?<!{'' if self.unspaced else chr(92) + 'b'}{word})" for word in unwanted))
         part = self.read(f"({context})")
         return Part(part.expression + space, part.needed)
 
@@ -200,7 +174,7 @@ class _Words:
     def _sequence(self, tokens: list[str], before: str = "") -> Part:
         """Up to a bracket that closes, or “|”, which is left; tokens are taken from the list as they are read."""
         parts: list[Part] = []
-        spaced = self._unspaced
+        spaced = self.unspaced
         while tokens and tokens[0] not in ("|", ")", "]", ">", "}"):
             token = tokens.pop(0)
             if token.isspace():
@@ -210,7 +184,7 @@ class _Words:
             space = self.space if spaced else ""
             part = self._item(token, tokens, ("" if parts else before) if starts else space)
             parts.append(Part(part.expression, part.needed, spaced, part.optional))
-            spaced = self._unspaced
+            spaced = self.unspaced
         if not parts:
             raise PhraseError("a part of it is empty")
         return self._joined(parts)
@@ -239,12 +213,12 @@ class _Words:
         if token == "<":
             raise PhraseError("<…> must be its first or its last part")
         if token == "…":
-            return Part(r"[^.!?\n]{0,30}?" if self._unspaced else r"[^.!?\n]{0,60}?")
+            return Part(r"[^.!?\n]{0,30}?" if self.unspaced else r"[^.!?\n]{0,60}?")
         if token == ".":
             return Part(_END)
         if not any(character.isalnum() or character in _SIGNS for character in token):
             return Part(r"\s?" + re.escape(token))
-        word = self._unspaced_word(token) if self._unspaced else self._word(token)
+        word = self._unspaced_word(token) if self.unspaced else self._word(token)
         return Part(before + word.expression, word.needed)
 
     def _choice(self, tokens: list[str], closing: str, before: str) -> Part:
@@ -261,20 +235,18 @@ class _Words:
         name = tokens.pop(0) if tokens else ""
         if not tokens or tokens.pop(0) != "}":
             raise PhraseError("“}” is missing")
-        if name in self._names:
-            return Part(before + self._names[name].expression, self._names[name].needed)
-        if name not in self._lists:
-            known = ", ".join("{" + known + "}" for known in (*self._lists, *self._names)) or "none"
+        if name in self.names:
+            return Part(before + self.names[name].expression, self.names[name].needed)
+        if name not in self.lists:
+            known = ", ".join("{" + known + "}" for known in (*self.lists, *self.names)) or "none"
             raise PhraseError(f"there is no list {{{name}}}", try_=f"there are: {known}")
-        if (key := (self._unspaced, name, before)) not in self._lists_read:
-            self._lists_read[key] = self._read_list(name, before)
-        return self._lists_read[key]
-
-    def _read_list(self, name: str, before: str) -> Part:
-        others = {other: items for other, items in self._lists.items() if other != name}
-        words = _Words(others, self._names, self._variants, self._unspaced, self._lists_read)
-        either = _either([words.read(folded(item), before) for item in self._lists[name]])
-        return Part(either.expression + ("" if self._unspaced else r"(?!-\w)"), either.needed)
+        if (key := (self.unspaced, name, before)) not in self.lists_read:
+            others = {other: items for other, items in self.lists.items() if other != name}
+            words = _Words(others, self.names, self.variants, self.unspaced, self.lists_read)
+            either = _either([words.read(folded(item), before) for item in self.lists[name]])
+            expression = either.expression + ("" if self.unspaced else r"(?!-\w)")
+            self.lists_read[key] = Part(expression, either.needed)
+        return self.lists_read[key]
 
     def _word(self, word: str) -> Part:
         if word == "*":
@@ -295,7 +267,7 @@ class _Words:
         expressions, needed = [], []
         for piece in _PIECE.findall(word):
             if is_unspaced(piece):
-                choices = [self._variants.get(character, character) for character in piece]
+                choices = [self.variants.get(character, character) for character in piece]
                 expressions.append("".join(f"[{every}]" if len(every) > 1 else every for every in choices))
                 pairs = [*pairwise(choices)] if len(choices) > 1 else [(choices[0], "")]
                 needed += [frozenset(a + b for a in first for b in second or ("",)) for first, second in pairs]
@@ -318,3 +290,12 @@ def _either(parts: Sequence[Part]) -> Part:
         return Part(expression)
     rarest = (max(part.needed, key=lambda stems: min(map(len, stems))) for part in parts)
     return Part(expression, (frozenset().union(*rarest),))
+
+
+def any_of(names: Sequence[str]) -> str:
+    """Any of ``names``, longest first; a separator stands for any, “*” for any ending."""
+    parts = [
+        r"[\s_-]".join(re.escape(part).replace(r"\*", r"\w*") for part in re.split(r"[\s_-]+", name))
+        for name in sorted(set(names), key=lambda name: (-len(name), name))
+    ]
+    return f"(?:{'|'.join(parts)})"

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import Self
+
+from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.appearance import Appearance, Emoji, looked_over
-from parlai_humaneval.display.disclosure_model import DisclosureModel
-from parlai_humaneval.display.filtering import ResponseFilter, TextJudge
-from parlai_humaneval.display.markdown_tree import markup_of, words_of
-from parlai_humaneval.display.masking import SENTENCE, Place, clean_cuts, giveaways, masked_text, to_masks
-from parlai_humaneval.display.text import is_blank
+from parlai_humaneval.display.disclosures import DisclosureModel, packaged_model
+from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
+from parlai_humaneval.display.markdown import markup_of, words_of
+from parlai_humaneval.display.masking import Place, clean_cuts, giveaways, masked_text, to_masks
+from parlai_humaneval.display.text import SENTENCE, is_blank
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.display.vocabulary import Vocabulary, packaged
+from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
 from parlai_humaneval.schema.records import Mask, MaskKind
 
 
 @dataclass(frozen=True)
 class Presented:
-    """A reply as it is shown. ``masks``: what was hidden, offsets as in ``Mask``; ``changes``: what else was done,
-    by the names of ``showing.appearance.CHANGES``."""
+    """A reply as it is shown, what of it was hidden, and what else was done, by the names of ``CHANGES``."""
 
     text: str
     masks: list[Mask] = field(default_factory=list)
@@ -35,7 +39,6 @@ _TELLING: dict[MaskKind, str] = {
     "ai_disclosure": "talk of being a program",
     "system_prompt": "its instructions",
 }
-"""Kinds of masks that hide who speaks, in words."""
 
 
 _TRIED_OUT = (
@@ -45,41 +48,14 @@ _TRIED_OUT = (
 )
 """What people say, and what programs say: where these have been looked at, replies in English take no time."""
 _FOUL = "damn"
-"""A word that the list of offensive ones is asked about."""
-
-
-class Presenter(Protocol):
-    """Decides what a person sees of a reply. Thread-safe, and the same for every model.
-
-    ``ask_again``: how often a model is asked again whose reply :meth:`doubt` has something against.
-    """
-
-    @property
-    def ask_again(self) -> int: ...
-
-    def refuse(self, text: str) -> str | None:
-        """Why no person may see ``text``; None: they may. A refused model is asked again."""
-
-    def doubt(self, text: str, names: Sequence[str]) -> str | None:
-        """What of ``text`` gives its model away and would have to be hidden, in words for the record; None: nothing."""
-
-    def present(self, text: str, names: Sequence[str]) -> Presented:
-        """``text`` as it is shown; ``names``: zoo names of the models in play."""
 
 
 @dataclass(frozen=True)
-class SettledPresenter:
-    """Shows replies as a study's settings say (see :class:`~parlai_humaneval.display.settings.ReplyLooks`).
-
-    First the looks are seen to, then what gives the model away or is offensive is masked in what is left.
-
-    ``ai_talk``: whether talk of being a program is masked, without a mark where that can be helped. ``prompts``:
-    instructions that are not to be repeated. ``vocabulary``: the words by which programs give themselves away.
-    ``response_filter``: finds offensive words; ``block``: such replies are refused, and not only masked.
-    ``disclosure_model``: the packaged classifier of talk of being a program, in sentences in which no phrase finds any.
-    ``disclosures``: somebody's own; sentences that it finds are masked as well.
-    ``ask_again``: how often a model is asked again before anything that gives it away is masked.
-    """
+class Presenter:
+    """Shows replies as a study's settings say (see :class:`~parlai_humaneval.display.presenter.ReplyDisplay`): first the
+    looks, then the masks in what is left. ``prompts``: instructions that are not to be repeated. ``block``: replies in
+    which ``response_filter`` finds something are refused, and not only masked. ``disclosures``: somebody's own
+    classifier."""
 
     appearance: Appearance = "as_said"
     emoji: Emoji = "keep"
@@ -94,25 +70,18 @@ class SettledPresenter:
     ask_again: int = 0
 
     def prepare(self, names: Sequence[str]) -> threading.Thread:
-        """Have what looks for give-aways of the models ``names`` made at once, beside everything else: it takes two
-        seconds or three, which else the first reply would take longer. A reply that comes earlier waits for it.
-
-        Returns:
-            The thread that does it.
-        """
+        """Have what looks for give-aways made at once, in a thread: it takes two seconds or three."""
         thread = threading.Thread(target=self._try_out, args=(names,), name="prepare replies", daemon=True)
         thread.start()
         return thread
 
     def _try_out(self, names: Sequence[str]) -> None:
-        """Vocabularies are read, and patterns compiled, where they are first needed."""
         for text in _TRIED_OUT:
             self.present(text, names)
         if self.response_filter is not None:
             self.response_filter.places(_FOUL)
 
     def refuse(self, text: str) -> str | None:
-        """Offensive replies where they are blocked, and those of which nothing is left to show."""
         looks, changes = self._looks(text)
         if changes and is_blank(looks):
             if "thoughts" in changes:
@@ -126,14 +95,12 @@ class SettledPresenter:
         return self.response_filter.reason(looks) or self.response_filter.reason(self._displayed_words(looks))
 
     def doubt(self, text: str, names: Sequence[str]) -> str | None:
-        """What would be masked because it gives the model away, offensive words aside."""
         told = [mask for mask in self.present(text, names).masks if mask.kind in _TELLING]
         if not told:
             return None
         return "gives itself away: " + "; ".join(f"{_TELLING[mask.kind]}, “{mask.original}”" for mask in told)
 
     def present(self, text: str, names: Sequence[str]) -> Presented:
-        """The looks, then the masks, whose offsets are into the text without what ``changes`` name."""
         looks, changes = self._looks(text)
         masks = self._masks(looks, names)
         if self._displayed_words(looks) != looks and self._hidden_by_markup(looks, masks, names):
@@ -145,7 +112,10 @@ class SettledPresenter:
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
-        found = [*self._unforeseen(looks, masks), *self._disclosures(looks)]
+        found = self._disclosures(looks)
+        if self.disclosure_model is not None:
+            known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]
+            found = [*self.disclosure_model.telling_sentences(looks, known), *found]
         more: list[Place] = [(start, end, "ai_disclosure") for start, end in found]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
@@ -156,21 +126,13 @@ class SettledPresenter:
         return looks if markup is None else words_of(markup)
 
     def _hidden_by_markup(self, looks: str, masks: Sequence[Mask], names: Sequence[str]) -> bool:
-        """Whether the page would show what is to be hidden, because signs stand within it: “Chat**GPT**”. Such a reply is
-        shown as plain text, in which it is masked."""
-        known = [_bare(mask.original) for mask in masks]
-        shown = (_bare(mask.original) for mask in self._masks(self._displayed_words(looks), names))
+        """Whether signs within what is to be hidden would have the page show it: “Chat**GPT**”."""
+        displayed = self._masks(self._displayed_words(looks), names)
+        known, shown = ([re.sub(r"[\W_]+", "", m.original).casefold() for m in some] for some in (masks, displayed))
         return any(all(one not in mask for mask in known) for one in shown)
 
-    def _unforeseen(self, looks: str, masks: Sequence[Mask]) -> list[tuple[int, int]]:
-        if self.disclosure_model is None:
-            return []
-        known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]
-        return self.disclosure_model.telling_sentences(looks, known)
-
     def _disclosures(self, looks: str) -> list[tuple[int, int]]:
-        """The sentences, as (start, end), that the classifier takes for talk of being a program; all of them where it finds
-        it in each, or in none by itself."""
+        """The sentences that the classifier objects to; all of them where it does to each, or to none by itself."""
         if self.disclosures is None or self.disclosures.objection(looks) is None:
             return []
         sentences = [match.span() for match in SENTENCE.finditer(looks) if match.group()]
@@ -180,16 +142,128 @@ class SettledPresenter:
     def _looks(self, text: str) -> tuple[str, list[str]]:
         return looked_over(
             text,
-            appearance=self.appearance,
-            emoji=self.emoji,
-            max_chars=self.max_chars,
-            vocabulary=self.vocabulary,
-        )
+            appearance=self.appearance, emoji=self.emoji, max_chars=self.max_chars, vocabulary=self.vocabulary,
+        )  # fmt: skip
 
 
-def _bare(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
-
-
-AS_SAID: Presenter = SettledPresenter()
+AS_SAID = Presenter()
 """As the model said it, but for names that give it away, marks of its format, and characters that nobody sees."""
+
+
+Filtering = Literal["none", "mask", "block"]
+AppearanceSetting = Literal["auto", "as_said", "plain", "markdown"]
+Typing = Literal["none", "natural", "fixed"]
+
+NO_CLASSIFIER = "none"
+"""As ``disclosure_classifier``: talk of being a program is found by lists alone."""
+
+
+class ReplyDisplay(BaseModel):
+    """How replies look, and which are not shown."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    appearance: AppearanceSetting = "auto"
+    """markdown: drawn, the same for all models. as_said: letter by letter. plain: no markdown, HTML tags, special
+    tokens or empty lines. auto: markdown where a model is a chat LLM, else as_said; a study keeps the look that it
+    began with. A look that only one model has gives it away."""
+    emoji: Emoji = "keep"
+    """Whether emoji are shown (keep) or removed (strip). Strip them where one model alone uses them, and they are not
+    what you ask about."""
+    max_chars: int | None = Field(default=5000, ge=20)
+    """Longest reply that is shown; what is over it is cut off after a sentence. null: any length. People do not read
+    pages; a limit that few replies reach changes little."""
+    hide_ai_talk: bool | None = None
+    """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for
+    humanness. Such words give a program away, and people then judge that instead of the reply."""
+    disclosures_file: str = ""
+    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file. Yours
+    may speak of itself by a name that no list knows."""
+    disclosure_classifier: str = ""
+    """module:function (text → score): finds talk of being a program besides the packaged lists and the packaged
+    classifier, which knows English. Sentences that it scores at disclosure_threshold or more are masked. none: not even
+    the packaged one is asked."""
+    disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
+    """From this score on the classifier takes a text for talk of being a program. Lower ones mask more, harmless
+    sentences among them."""
+    filter: Filtering = "none"
+    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out).
+    It protects raters, but hides a fault of the model."""
+    filter_words_file: str = ""
+    """Words that the filter finds besides its own list: a text file with one a line. Words offend in other languages
+    and fields than the list's."""
+    filter_classifier: str = ""
+    """module:function (text → score), asked by the filter as well; needs filter=block. Replies can offend without any
+    bad word."""
+    filter_threshold: float = Field(default=0.5, allow_inf_nan=False)
+    """From this score on the classifier's reply is blocked. Lower ones block more, harmless replies among them."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
+            raise InvalidValue(
+                "filter_words_file and filter_classifier do nothing with filter=none", try_="say filter=mask or block"
+            )
+        if self.disclosure_classifier and self.hide_ai_talk is False:
+            raise InvalidValue(
+                "disclosure_classifier does nothing with hide_ai_talk=false", try_="leave one of them out"
+            )
+        if self.filter_classifier and self.filter != "block":
+            raise InvalidValue(
+                "filter_classifier judges whole replies, of which no part can be masked", try_="say filter=block"
+            )
+        return self
+
+
+class ReplySettings(ReplyDisplay):
+    """The same for live replies, with when they appear."""
+
+    ask_again: int = Field(default=2, ge=0, le=10)
+    """How often a model whose reply gives it away (its name, talk of being a program) is asked for another one before
+    that is masked. What it said first is recorded, with the reason. 0: it is masked at once. A new reply reads better
+    than one with gaps."""
+    typing: Typing = "none"
+    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not
+    before typing_seconds. How fast a model is then does not tell which it is."""
+    typing_seconds: float = Field(default=6.0, gt=0, le=120)
+    """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait.
+    Too long a wait makes people leave."""
+
+
+def presenter_of(
+    looks: ReplyDisplay,
+    options: Iterable[dict[str, Any]],
+    *,
+    compared: bool,
+    ask_again: int = 0,
+    names: Iterable[str] = (),
+) -> Presenter:
+    """What shows replies by these settings; a FilterError or VocabularyError where a file or classifier cannot be used.
+    ``options``: of each model; its ``system_prompt`` is not repeated. ``compared``: what ``hide_ai_talk`` means where
+    it is not set. ``names``: of models in play, whose patterns are made at once."""
+    checked = None
+    if looks.filter != "none":
+        words = read_words(Path(looks.filter_words_file).expanduser()) if looks.filter_words_file else []
+        classifier = load_classifier(looks.filter_classifier) if looks.filter_classifier else None
+        checked = ResponseFilter(words, classifier, looks.filter_threshold)
+    ai_talk = compared if looks.hide_ai_talk is None else looks.hide_ai_talk
+    disclosures = None
+    if ai_talk and looks.disclosure_classifier not in ("", NO_CLASSIFIER):
+        finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
+        disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
+    presenter = Presenter(
+        appearance="as_said" if looks.appearance == "auto" else looks.appearance,
+        emoji=looks.emoji,
+        max_chars=looks.max_chars,
+        ai_talk=ai_talk,
+        vocabulary=vocabulary_with(Path(looks.disclosures_file).expanduser()) if looks.disclosures_file else packaged(),
+        prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
+        response_filter=checked,
+        block=looks.filter == "block",
+        disclosure_model=packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
+        disclosures=disclosures,
+        ask_again=ask_again,
+    )
+    if in_play := list(names):
+        presenter.prepare(in_play)
+    return presenter

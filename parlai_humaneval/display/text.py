@@ -1,11 +1,4 @@
-"""Letters of all scripts: which are written without spaces between words, and which stand for the same.
-
-Everything here keeps places: the n-th character of what is returned stands for the n-th of the text.
-
-Which texts a person would see nothing of.
-
-Keeping what takes a second to be made, where the threads of many conversations ask for it at the same moment.
-"""
+"""Letters of all scripts: which have no spaces between words, which stand for the same, which nobody sees."""
 
 from __future__ import annotations
 
@@ -14,16 +7,33 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
+import regex
+
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.text import UNSEEN
 
 
 def is_blank(text: str) -> bool:
-    """Whether ``text`` holds nothing but white space and characters without a shape."""
     return all(unicodedata.category(character) in UNSEEN for character in text)
+
+
+def marks(name: str) -> re.Pattern[str]:
+    """One of the packaged ``data/marks.yaml``."""
+    return re.compile(mark(name))
+
+
+def mark(name: str) -> str:
+    return re.sub(r"(?<!\\p)\{([A-Z_]+)\}", lambda part: mark(part[1]), "".join(_all_marks()[name]))
+
+
+@lru_cache(maxsize=1)
+def _all_marks() -> Mapping[str, str | list[str]]:
+    content: Mapping[str, str | list[str]] = read_yaml(packaged("marks.yaml"))
+    return content
 
 
 P = ParamSpec("P")
@@ -31,11 +41,8 @@ R = TypeVar("R")
 
 
 def made_once(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function whose last ``maxsize`` values are kept, each made by one thread only: the others wait for it.
-
-    With ``lru_cache`` alone all threads make it that ask before it is there. They hinder each other: for two hundred
-    conversations that began in the same second, the words of all languages were read two hundred times, in twenty seconds.
-    """
+    """A function whose last ``maxsize`` values are kept, each made by one thread only: with ``lru_cache`` two hundred
+    conversations read the words of all languages two hundred times."""
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
         kept: Callable[..., R] = lru_cache(maxsize=maxsize)(make)
@@ -57,12 +64,12 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\uffa1-\uffdc\U00020000-\U0003ffff"
 )
-"""Thai, Lao, Burmese, Khmer, Chinese and Japanese, and Korean, where endings follow a foreign word at once: the insides of
-a set of characters in a pattern."""
+"""Thai, Lao, Burmese, Khmer, Chinese, Japanese and Korean: the insides of a set of characters in a pattern."""
 
-NO_LETTER_BEFORE = rf"(?<![^\W{UNSPACED}])"
-NO_LETTER_AFTER = rf"(?![^\W{UNSPACED}])"
-"""The ends of a word that is written with spaces around it, or beside characters that are written without."""
+NO_LETTER_BEFORE = rf"(?<!(?-i:[^\W{UNSPACED}]))"
+NO_LETTER_AFTER = rf"(?!(?-i:[^\W{UNSPACED}]))"
+"""The ends of a word that is written with spaces around it, or beside characters that are written without: these have no
+case, and to make a pattern that ignores it Python would look at each of a hundred thousand."""
 
 _SCRIPTS = frozenset(
     ["LATIN", "CYRILLIC", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH", "HALFWIDTH", "IDEOGRAPHIC"]
@@ -72,7 +79,6 @@ _SCRIPTS = frozenset(
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _WORD = re.compile(rf"[^\W\d_{UNSPACED}]+")
 _SIGN = "\ufffc"
-"""Stands for a letter that is no part of a word with spaces around it."""
 _SIGNS = dict(zip("。、’‘ʼ′“”„«»「」『』\u3000", ".,''''" + '"' * 9 + " ", strict=True))
 
 
@@ -80,19 +86,16 @@ class _Plain(dict[int, str]):
     """Code point → the plain letter or sign that it stands for, looked up once."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = plain = _plain(chr(code))
+        plain = _SIGNS.get(chr(code), chr(code))
+        if "\uff01" <= plain <= "\uff5e":
+            plain = unicodedata.normalize("NFKC", plain)
+        elif plain == "ı":
+            plain = "i"
+        elif unicodedata.category(plain) in ("Ll", "Lu"):
+            apart = unicodedata.normalize("NFD", plain)
+            plain = apart[0] if all(unicodedata.combining(mark) for mark in apart[1:]) else plain
+        self[code] = plain
         return plain
-
-
-def _plain(character: str) -> str:
-    if "\uff01" <= character <= "\uff5e":
-        return unicodedata.normalize("NFKC", character)
-    if character == "ı":
-        return "i"
-    if unicodedata.category(character) in ("Ll", "Lu"):
-        apart = unicodedata.normalize("NFD", character)
-        return apart[0] if all(unicodedata.combining(mark) for mark in apart[1:]) else character
-    return _SIGNS.get(character, character)
 
 
 _PLAIN = _Plain()
@@ -104,20 +107,15 @@ def folded(text: str) -> str:
 
 
 def spaced_words_only(text: str) -> str:
-    """``text`` with a sign in the place of each character that is written without spaces.
-
-    A pattern whose words end where no letter follows then finds “ChatGPT” in “我是ChatGPT”.
-    """
+    """``text`` with a sign for each character that is written without spaces: “ChatGPT” is in “我是ChatGPT”."""
     return text if text.isascii() else _UNSPACED_RUN.sub(lambda run: _SIGN * len(run.group()), text)
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether characters that are written without spaces stand in ``text``."""
     return not text.isascii() and _UNSPACED_RUN.search(text) is not None
 
 
 def unspaced_runs(text: str) -> list[str]:
-    """The runs of characters that are written without spaces."""
     return [] if text.isascii() else _UNSPACED_RUN.findall(text)
 
 
@@ -136,3 +134,26 @@ def words_in(text: str) -> frozenset[str]:
     """The casefolded runs of letters in ``text``: “GPT-4 is” holds “gpt” and “is”; “我是GPT” holds “我”, “是” and “gpt”."""
     lower = text.casefold()
     return frozenset(_WORD.findall(lower)).union(*unspaced_runs(lower))
+
+
+SENTENCE = marks("SENTENCE")
+_TERMINAL = marks("TERMINAL")
+_NEWLINES = marks("NEWLINES")
+_UNSEEN = regex.compile(mark("UNSEEN"), regex.V1)
+_LONE_SELECTOR = regex.compile(mark("LONE_SELECTOR"), regex.V1)
+_LONE_JOINER = marks("LONE_JOINER")
+
+
+def without_control(text: str) -> str:
+    """Newlines as ``\\n``; no control, zero-width and direction characters, and no escape sequences of terminals."""
+    if text.isascii() and text.isprintable():
+        return text
+    return without_unseen(_NEWLINES.sub("\n", _TERMINAL.sub("", text)))
+
+
+def without_unseen(text: str) -> str:
+    r"""``text`` without characters that have no shape and give none to their neighbours; ``\n`` and ``\t`` stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    seen = _UNSEEN.sub(lambda match: match["flag"] or "", text)
+    return str(_LONE_JOINER.sub("", _LONE_SELECTOR.sub("", seen)))

@@ -1,11 +1,5 @@
-"""What of a model's text is its reply, and what are its thoughts, by the marks of the formats that are known.
-
-Models that reason write their plan before the reply, each family between marks of its own. A server or a tokenizer that
-tells the two apart is believed (see :mod:`~parlai_humaneval.models.backends.chat_replies`); this reads what they leave.
-
-People talk about these marks, too. What stands in code or in quotation marks is a word like any other, and so is a tag in
-the middle of a sentence: “Qwen puts its plan between <think> and </think>.”
-"""
+"""What of a model's text is its reply, and what are its thoughts. People talk about their marks, too: in code, in
+quotation marks and in the middle of a sentence a tag is a word like any other."""
 
 from __future__ import annotations
 
@@ -16,74 +10,34 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
+from parlai_humaneval.display.text import marks
+
 ONLY_THOUGHTS = (
     "its thoughts left no room for a reply: raise max_tokens (a model on a server) or max_new_tokens (one that runs here), "
     "or turn its thinking off"
 )
-"""Why a reply of thoughts alone is none."""
 MOST_ROUNDS = 50
 """Blocks of thoughts that are looked for; nobody writes more, and a text of nothing but tags must not take seconds."""
 MOST_MENTIONS = 20
-"""Tags that are spoken of before one that is meant; likewise."""
 NEAR = 200
 """Characters before a mark that tell whether it is spoken of."""
 
-_ALWAYS = r"(?:\w{1,12}:)?think(?:ing)?"
-"""Tags that are meant anywhere: some models think again after the first words. With the prefixes of MiniMax and Seed."""
-_AT_LINE_START = (
-    r"(?:\w{1,12}:)?(?:thoughts?|reason(?:ing)?|scratchpad|reflection|analysis|inner_monologue|"
-    r"(?:thought|thinking)_process|antthinking)"
-)
-"""Words that name other things, too: tags of these begin a line."""
-_OPENING = re.compile(
-    rf"<(?P<tag>{_ALWAYS}|(?P<early>{_AT_LINE_START}))(?:[ ][^<>\n]*)?>|(?-i:\[(?:THINK|THINKING|REASONING)\])|◁think▷"
-    r"|<\|(?:start_|begin_of_|begin_)?(?:think(?:ing)?|thoughts?|reasoning)\|>|<\|channel>thought\b|<unused94>(?:thought\b)?",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    rf"</(?:{_ALWAYS}|(?P<early>{_AT_LINE_START}))\s*>|(?-i:\[/(?:THINK|THINKING|REASONING)\])|◁/think▷"
-    r"|<\|(?:(?:end_of_|end_|/)(?:think(?:ing)?|thoughts?|reasoning))\|>|<channel\|>|<unused95>"
-    r"|(?-i:\[BEGIN FINAL RESPONSE\])",
-    re.IGNORECASE,
-)
-"""What ends thoughts that the chat template had begun, so that they have no beginning here."""
+_OPENING = marks("OPENING")
+_CLOSING = marks("CLOSING")
 
-_HARMONY = re.compile(
-    r"\A(?:\s|assistant|<\|\w+\|>)*<\|channel\|>|\A(?P<begun>.*?)(?:<\|end\|>)?<\|start\|>assistant<\|channel\|>"
-    r"(?:final\b[^<]*<\|message\|>|(?:analysis|commentary)\b(?=.*<\|channel\|>final\b[^<]*<\|message\|>))",
-    re.DOTALL,
-)
-"""A text in channels, the first of which the prompt may have ``begun``; elsewhere their marks are spoken of."""
-_HARMONY_MESSAGE = re.compile(
-    r"<\|start\|>\s*(?:user|system|developer)\b(?P<other>)"
-    r"|<\|channel\|>\s*(?P<channel>\w*)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
-    r"(?P<content>.*?)(?=<\|(?:start|end|return|call|channel)\|>|\Z)",
-    re.DOTALL,
-)
-"""A message of OpenAI's harmony format, or the header of another speaker's."""
-_BARE_HARMONY = re.compile(
-    r"\A\s*(?:(?:assistant)?analysis(?! )(?P<thoughts>.*))?assistantfinal(?P<reply>.*)\Z", re.DOTALL
-)
-"""The same where a decoder left the marks out: “analysisA plan.assistantfinalHello”."""
-_BARE_HARMONY_CUT = re.compile(
-    r"\A\s*analysis(?:[A-Z]\w*:|(?:The|We|User|I|I'm|I'll|Need|Let|Let's|This|It|It's|They|You|Simple|Just|Okay|OK|So|In|As|A|"
-    r"Should|Must|Could|Provide|Respond|Answer|Reply|According|Given|My|There|That|What|First|Now|Maybe|Probably)\b[ ,.])"
-)
-"""As it begins where it was cut before that: no word goes on so, but names in programs might."""
-_GRANITE = re.compile(
-    r"\A\s*Here(?:'s| is) my thought process:(?P<thoughts>.*?)Here(?:'s| is) my response:(?P<reply>.*)\Z", re.DOTALL
-)
+_HARMONY = marks("HARMONY")
+_HARMONY_MESSAGE = marks("HARMONY_MESSAGE")
+_BARE_HARMONY = marks("BARE_HARMONY")
+_BARE_HARMONY_CUT = marks("BARE_HARMONY_CUT")
+_GRANITE = marks("GRANITE")
 
-_FENCE = r"^[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^[ ]{0,3}(?P=fence)[`~]*[ \t]*$"
-_TICKS = r"(?<!`)(?P<ticks>`{1,3})(?!`)(?:[^`\n]|\n(?![ \t]*\n)|(?<!`)(?!(?P=ticks)(?!`))`+)+?(?P=ticks)(?!`)"
-_FENCED = re.compile(_FENCE, re.DOTALL | re.MULTILINE)
-_CODE = re.compile(f"{_FENCE}|{_TICKS}", re.DOTALL | re.MULTILINE)
-_IN_SENTENCE = re.compile(r"[\w,;]['’]?[ ]*\Z")
-_SPOKEN_OF = re.compile(r"[ ](?:and|are|as|blocks?|comes?|in|is|marks?|markers?|means?|or|tags?|tokens?|was|were)\b")
-_NOUN = re.compile(r"[ ](?:blocks?|marks?|markers?|tags?|tokens?)\b")
-_LITTLE = re.compile(r"[\W_]*(?P<word>and|or|to|und|oder|et|ou|y|o|e|и|和|与|と)?[\W_]*")
-"""Between two tags that are spoken of: “<think> and </think>”, “<think>…</think>”."""
-_GOES_ON = re.compile(r"[.,;:!?)]|[ ]+(?![A-Z])\w|\s*\Z")
+_FENCED = marks("FENCED")
+_CODE = marks("CODE")
+_IN_SENTENCE = marks("IN_SENTENCE")
+_SPOKEN_OF = marks("SPOKEN_OF")
+_NOUN = marks("NOUN")
+_LITTLE = marks("LITTLE")
+_GOES_ON = marks("GOES_ON")
 _QUOTES = (frozenset("`\"“„«‘'("), frozenset("`\"”“»’')"))
 
 
@@ -105,14 +59,13 @@ class Code:
         self._starts = [start for start, _ in self._places]
 
     def holds(self, place: int) -> bool:
-        """Whether a place of the text is within code."""
         at = bisect_right(self._starts, place) - 1
         return at >= 0 and place < self._places[at][1]
 
 
 def parted(text: str) -> Parted:
     """``text`` as the reply in it and the thoughts around; unchanged where it holds none."""
-    if not _may_hold_marks(text):
+    if not ("<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistant", "Here"))):
         return Parted(text)
     if (harmony := _of_harmony(text)) is not None:
         return harmony
@@ -143,22 +96,14 @@ def begins_thoughts(text: str) -> str:
 
 
 def is_channel(token: str) -> bool:
-    """Whether a token of a model tells the channels of OpenAI's harmony format apart."""
     return token in ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")
 
 
 def is_mark(token: str) -> bool:
-    """Whether a token of a model begins or ends thoughts, or tells its channels apart."""
     return is_channel(token) or token == "<|channel>" or any(each.fullmatch(token) for each in (_OPENING, _CLOSING))
 
 
-def _may_hold_marks(text: str) -> bool:
-    """False for nearly all texts: nothing in them could begin or end thoughts."""
-    return "<" in text or "[" in text or "▷" in text or text.lstrip().startswith(("analysis", "assistant", "Here"))
-
-
 def _of_harmony(text: str) -> Parted | None:
-    """None: the text has no channels."""
     mark = _HARMONY.match(text) if "<|channel|>" in text else None
     if mark is None or Code(text).holds(text.index("<|channel|>")):
         return None

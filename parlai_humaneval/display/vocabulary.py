@@ -1,14 +1,15 @@
-"""The words by which programs give themselves away: ``data/disclosures.yaml``, and a file of one's own besides.
-
-The names of models and makers, and for each language the phrases by which a program speaks of itself. They are data: how
-to write them says :mod:`~parlai_humaneval.display.patterns`.
-"""
+"""The words by which programs give themselves away: ``data/disclosures.yaml``, and a file of one's own besides."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +18,32 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from parlai_humaneval._util.data_files import packaged as packaged_file
 from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.display.patterns import ListsRead, Part, Phrase, PhraseError, read_phrase
-from parlai_humaneval.display.text import made_once
+from parlai_humaneval._util.files import write_private
+from parlai_humaneval.display.patterns import (
+    ListsRead,
+    Part,
+    Phrase,
+    PhraseBook,
+    PhraseError,
+    Triggers,
+    any_of,
+    read_phrase,
+    stem_of,
+)
+from parlai_humaneval.display.text import (
+    NO_LETTER_AFTER,
+    NO_LETTER_BEFORE,
+    folded,
+    is_unspaced,
+    made_once,
+    unspaced_runs,
+    words_in,
+)
+from parlai_humaneval.schema.records import MaskKind
 
 NAME, MAKER = "name", "maker"
 """The lists of names that phrases of every language may use."""
 PHRASES = ("talk", "innocent", "introductions", "origins")
-"""The parts of a language that hold phrases."""
 
 
 class VocabularyError(HumanevalError, ValueError):
@@ -63,7 +83,6 @@ class LanguageWords(BaseModel):
     """What stands before a line of the person who talks to it: “User”."""
 
     def letters(self) -> dict[str, str]:
-        """A character → all that stand for the same."""
         return {character: group for group in self.variants.split() for character in group}
 
 
@@ -86,19 +105,10 @@ class Words(BaseModel):
     """Language → its words."""
 
     def with_more(self, more: Words) -> Words:
-        """These, and ``more``; its lists make those of the same name longer."""
         return Words.model_validate(_joined(self.model_dump(), more.model_dump()))
 
     def phrases(self, part: str, names: Mapping[str, Part]) -> Iterator[Phrase]:
-        """Those of all languages: one of :data:`PHRASES`.
-
-        Args:
-            part: ``talk``, ``innocent``, ``introductions`` or ``origins``.
-            names: those that :data:`NAME` and :data:`MAKER` stand for.
-
-        Raises:
-            VocabularyError: one cannot be read.
-        """
+        """Those of all languages in a ``part`` of :data:`PHRASES`; a VocabularyError where one cannot be read."""
         for code, language in self.languages.items():
             letters, lists_read = language.letters(), ListsRead()
             for notation in getattr(language, part):
@@ -117,16 +127,10 @@ class Vocabulary:
 
 @made_once(maxsize=1)
 def packaged() -> Vocabulary:
-    """That of the packaged file alone."""
     return Vocabulary(Words.model_validate(read_yaml(packaged_file("disclosures.yaml"))))
 
 
 def vocabulary_with(path: Path) -> Vocabulary:
-    """The packaged one with a file of one's own.
-
-    Raises:
-        VocabularyError: it cannot be read, or a phrase in it cannot.
-    """
     data = read_yaml(path, "expected a YAML file like data/disclosures.yaml", VocabularyError)
     own = validated(Words, {} if data is None else data, path, error=VocabularyError)
     try:
@@ -141,8 +145,7 @@ def vocabulary_with(path: Path) -> Vocabulary:
 
 
 def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[str] = ()) -> str | None:
-    """A sentence on the languages in which no phrase is known, of ``tags`` (“pt-BR”, “zh”) and ``scripts`` (“Arabic”); None:
-    there is none."""
+    """A sentence on the languages, by ``tags`` (“pt-BR”) and ``scripts`` (“Arabic”), in which no phrase is known."""
     known = vocabulary.words.languages
     unknown = [tag for tag in dict.fromkeys(tags) if re.split("[-_]", tag)[0].lower() not in known]
     unknown += [f"{script} letters" for script in dict.fromkeys(scripts)]
@@ -156,6 +159,163 @@ def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[s
 
 def _joined(first: Any, second: Any) -> Any:
     if isinstance(first, dict):
-        return {key: _joined(first[key], second[key]) if key in first and key in second else first.get(key, second.get(key))
-                for key in {**first, **second}}  # fmt: skip
+        both = {key: _joined(first[key], second[key]) for key in first if key in second}
+        return {**first, **second, **both}
     return f"{first} {second}" if isinstance(first, str) else [*first, *second]
+
+
+@made_once(maxsize=1)
+def english() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = read_yaml(packaged_file("english.yaml"))
+    return content
+
+
+def filled(expression: str | Sequence[str], names: Mapping[str, str]) -> str:
+    """An expression of :func:`english` with its parts and ``names`` in the places of ``{PART}``."""
+    known = {"NO_LETTER_AFTER": NO_LETTER_AFTER, **english()["parts"], **names}
+    return re.sub(r"\{([A-Za-z_]+)\}", lambda place: filled(known[place[1]], names), "".join(expression))
+
+
+ANYBODYS = frozenset({"human", "person", "bot", "chatbot", "model", "assistant", "people", "user", "worker"})
+"""Zoo names that anybody may call themselves, the zoo's ``human`` above all: “I am human” tells nobody's name."""
+
+
+def is_telling(name: str) -> bool:
+    """Whether a zoo name is unmistakable: it holds a digit or a separator, which no ordinary word does."""
+    return any(character.isdigit() or character in "_-" for character in name)
+
+
+def speaking_names(names: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Names that are hidden only where the speaker is introduced by them: the zoo's, and those of the vocabulary."""
+    zoo = [name for name in names if not is_telling(name) and name.casefold() not in ANYBODYS]
+    return [*zoo, *vocabulary.words.ordinary_names]
+
+
+@made_once(maxsize=256)
+def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKind, PhraseBook]:
+    """How other languages than English name a speaker and its maker, and names in letters written without spaces."""
+    words = vocabulary.words
+    telling: dict[MaskKind, list[str]] = {"maker": words.makers, "name": [*filter(is_telling, names), *words.names]}
+    whole: dict[MaskKind, list[Phrase]] = {}
+    for kind, some in telling.items():
+        part = name_part([*filter(is_unspaced, some)], _version())
+        whole[kind] = [Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True)] if part.expression else []
+    lists = {
+        NAME: name_part(speaking_names(names, vocabulary), _version()),
+        MAKER: name_part([*words.makers, *words.ordinary_makers]),
+    }
+    return {
+        "maker": PhraseBook([*whole["maker"], *words.phrases("origins", lists)]),
+        "name": PhraseBook([*whole["name"], *words.phrases("introductions", lists)]),
+    }
+
+
+@made_once(maxsize=64)
+def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
+    """Those packaged take two seconds to read: they are kept where Python keeps what it has compiled, and read anew where
+    that cannot be had."""
+    if vocabulary is not packaged() or not sys.implementation.cache_tag:
+        return PhraseBook(_with_names("talk", vocabulary))
+    # By their contents: installers and images may give all files one time.
+    code = (Path(__file__).with_name(f"{name}.py") for name in ("patterns", "text", "vocabulary"))
+    sources = [packaged_file("disclosures.yaml"), packaged_file("english.yaml"), *filter(Path.is_file, code)]
+    stamp = sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
+    kept = Path(cache_from_source(__file__)).with_name(f"talk.{sys.implementation.cache_tag}.json")
+    with suppress(OSError, ValueError, TypeError):
+        stamped, rows = json.loads(kept.read_bytes())
+        if stamped == stamp:
+            return PhraseBook(Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows)
+    phrases = list(_with_names("talk", vocabulary))
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):
+            rows = [(each.expression, [sorted(stems) for stems in each.triggers], each.unspaced) for each in phrases]
+            write_private(kept, json.dumps([stamp, rows]).encode(), mode=0o644)
+    return PhraseBook(phrases)
+
+
+@made_once(maxsize=64)
+def innocent_phrases(vocabulary: Vocabulary) -> PhraseBook:
+    return PhraseBook(_with_names("innocent", vocabulary))
+
+
+def _with_names(part: str, vocabulary: Vocabulary) -> Iterator[Phrase]:
+    words = vocabulary.words
+    names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
+    return words.phrases(part, {NAME: name_part(names, _version()), MAKER: name_part(makers)})
+
+
+@made_once(maxsize=256)
+def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple[Phrase, MaskKind], ...]:
+    """English patterns for zoo ``names`` and the well-known ones; an earlier one wins where two overlap."""
+    words = vocabulary.words
+    lists = {
+        "speaking": _spaced(speaking_names(names, vocabulary)),
+        "telling": _spaced([*filter(is_telling, names), *words.names]),
+        "makers": _spaced([*words.ordinary_makers, *words.makers]),
+        "telling_makers": _spaced(words.makers),
+        "versioned": _spaced(words.versioned),
+        "anthropic": ["anthropic"],
+    }
+    lists["names"] = [*lists["speaking"], *lists["telling"]]
+    expressions = {name: any_of(some) for name, some in lists.items()}
+    expressions |= {"ordinary": expressions["speaking"], "named": expressions["telling"]}
+    expressions["speaker"] = f"(?P<hidden>{expressions['ordinary']}{{VERSION}})"
+    expressions["maker"] = f"(?P<hidden>{expressions['makers']})"
+    return tuple(
+        (
+            Phrase(
+                filled(entry["find"], expressions),
+                tuple(needed for name in entry["needs"] for needed in _telling_words(lists[name])),
+                unspaced=False,
+            ),
+            entry["kind"],
+        )
+        for entry in english()["names"]
+    )
+
+
+@made_once(maxsize=64)
+def any_maker(vocabulary: Vocabulary) -> re.Pattern[str]:
+    """Any maker: beside the speaker's own name it tells as much as the name, whatever stands between them."""
+    words = vocabulary.words
+    return re.compile(
+        f"(?P<hidden>{name_part([*words.makers, *words.ordinary_makers]).expression})", re.IGNORECASE | re.MULTILINE
+    )
+
+
+def _version() -> str:
+    return filled("{VERSION}", {})
+
+
+def _spaced(names: Sequence[str]) -> list[str]:
+    return [folded(name) for name in names if not is_unspaced(name)]
+
+
+def _telling_words(names: Sequence[str]) -> Triggers:
+    """What a text must hold to name one of ``names``: of each its longest word; nothing, where one has no letters."""
+    runs = [words_in(name) for name in names]
+    if not all(runs):
+        return ()
+    longest = {max(sorted(run), key=len) for run in runs}
+    return (frozenset(longest | {word + letter for word in longest for letter in "vr"}),)  # “GPTv2”
+
+
+def name_part(names: Sequence[str], version: str = "") -> Part:
+    """Any of ``names`` as a part of phrases: a word of its own where it is written with spaces around; none: empty."""
+    if not names:
+        return Part("")
+    spaced, unspaced = _spaced(names), [folded(name) for name in names if is_unspaced(name)]
+    expressions = [rf"{NO_LETTER_BEFORE}{any_of(spaced)}{version}{NO_LETTER_AFTER}(?!-\w)"] if spaced else []
+    expressions += [any_of(unspaced)] if unspaced else []
+    stems = [_stem(folded(name)) for name in names]
+    needed = () if None in stems else (frozenset(stem for stem in stems if stem is not None),)
+    return Part(f"(?:{'|'.join(expressions)})", needed)
+
+
+def _stem(name: str) -> str | None:
+    """What of :func:`~parlai_humaneval.display.patterns.stems_of` a text must hold to hold ``name``; None: nothing."""
+    runs = unspaced_runs(name)
+    if runs:
+        return max(runs, key=len)[:2]
+    words = sorted(words_in(name), key=len)
+    return stem_of(words[-1], any_ending=name.endswith("*")) if words else None

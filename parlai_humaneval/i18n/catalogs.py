@@ -26,7 +26,6 @@ class CatalogueError(HumanevalError, ValueError):
 
 
 def tags(folder: Path | None = None) -> list[str]:
-    """The languages that there are, English first; ``folder``: of a study's own catalogues."""
     found = {path.stem for place in _folders(folder) for path in place.glob("*.po")}
     return [ENGLISH.tag, *sorted(found - {ENGLISH.tag})]
 
@@ -55,7 +54,11 @@ def page_words(tag: str, folder: Path | None = None) -> dict[str, Any]:
             of_file = catalogue(path)
             words[""] = {"plural_forms": f"nplurals={of_file.num_plurals}; plural={of_file.plural_expr};"}
             # What a study translates of its own may stand anywhere.
-            shown = [one for one in of_file if place != PACKAGED or _is_on_page(one)]
+            shown = [
+                one
+                for one in of_file
+                if place != PACKAGED or any(place.startswith(ON_PAGE) for place, _ in one.locations)
+            ]
             words |= {_key(one): _forms(one.string) for one in shown if one.id and _is_usable(one)}
     return words
 
@@ -127,10 +130,6 @@ def _read(tag: str, paths: Collection[Path]) -> Language:
 
 def _is_usable(message: Any) -> bool:
     return not message.fuzzy and all(_forms(message.string))
-
-
-def _is_on_page(message: Any) -> bool:
-    return any(place.startswith(ON_PAGE) for place, _ in message.locations)
 
 
 def _key(message: Any) -> str:

@@ -33,7 +33,6 @@ class Offered:
         return next(iter(self.languages.values()))
 
     def named(self, tag: object) -> Language:
-        """The language that a page says it speaks; the main one where that is none of these."""
         return self.languages.get(str(tag), self.main)
 
     def that_began(self, tag: str) -> Language:
@@ -52,7 +51,6 @@ class Offered:
                 self._of.popitem(last=False)
 
     def of(self, worker: str) -> Language:
-        """The language of this worker's page."""
         return self.named(self._of.get(worker))
 
     def for_page(self) -> dict[str, dict[str, object]]:

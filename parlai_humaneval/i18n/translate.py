@@ -36,7 +36,6 @@ _spoken: ContextVar[Language] = ContextVar("language", default=ENGLISH)
 
 
 def spoken() -> Language:
-    """The language in force."""
     return _spoken.get()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parlai_humaneval.importers.units import (
-    Plan,
+    ImportPlan,
     Rows,
     Unit,
     UnreadableUnit,
@@ -21,11 +21,11 @@ from parlai_humaneval.importers.units import (
     metric_of,
     optional,
     required,
-    worker_name,
 )
+from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied
 from parlai_humaneval.tables.columns import Row, iso_time
+from parlai_humaneval.tables.schema import STUDY
 
-TECHNIQUE = "pw_dialog"
 ONBOARDING = "pairs of the onboarding, whose answer is known"
 NO_ANSWER = "pairs without an answer"
 FAILED = "pairs of workers who failed the onboarding"
@@ -43,11 +43,10 @@ class _Dialogue:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A judged pair: speakers, their dialogues in the same order, and the answer; ``left``: who stood on the left."""
+    """A judged pair: its dialogues, whose judged speakers are two, and the answer; ``left``: who stood on the left."""
 
     where: str
     data: Mapping[str, Any]
-    speakers: tuple[str, str]
     dialogues: tuple[_Dialogue, _Dialogue]
     left: str | None
     question: str | None
@@ -56,15 +55,10 @@ class _Pair:
     right: str | None
 
 
-def rows_of(unit: Unit, plan: Plan) -> Rows:
+def rows_of(unit: Unit, plan: ImportPlan) -> Rows:
     """A row of ``comparisons`` and one of ``judgements`` for each judged pair; onboarding stands in ``judgements`` only.
-
     Ids of dialogues and of pairs come from what was read, so that they are the same in all files. ``seconds`` is given
-    where a unit held one pair: ParlAI keeps the time of the whole unit.
-
-    Raises:
-        UnreadableUnit: not of this form; the message names the field.
-    """
+    where a unit held one pair: ParlAI keeps the time of the whole unit. Raises UnreadableUnit."""
     if not isinstance(unit.data, list):
         raise UnreadableUnit("expected the list of judged pairs of an ACUTE-Eval unit", where=unit.where)
     if not unit.worker:
@@ -73,7 +67,7 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
             where=unit.where,
             try_="import the Mephisto data directory (--from mephisto), or what DataBrowser.get_data_from_unit gives",
         )
-    worker = plan.pseudonym(worker_name(unit.worker))
+    worker = plan.worker(unit.worker)
     pairs = [_pair(entry, f"{unit.where}, pair {number}") for number, entry in enumerate(unit.data, start=1)]
     rows = Rows()
     for number, pair in enumerate(pairs, start=1):
@@ -84,8 +78,20 @@ def rows_of(unit: Unit, plan: Plan) -> Rows:
         rows.add("judgements", judgement)
         if pair.onboarding:
             rows.left_out[ONBOARDING] += 1
-        else:
-            rows.add("comparisons", _comparison(pair, judgement))
+            continue
+        a, b = sorted(pair.dialogues, key=lambda dialogue: dialogue.speaker)
+        side = None if pair.left is None else 1 if pair.left == a.speaker else 2
+        same = ("item_id", "worker_id", *STUDY, "judgement_id", "seconds", "reason", "question")
+        comparison = {
+            **{name: judgement[name] for name in same},
+            **comparison_cells(a.speaker, b.speaker, pair.choice),
+            "dialogue_a": a.dialogue_id,
+            "dialogue_b": b.dialogue_id,
+            "position_a": side,
+            "side": side,
+            "dialogue_status": "complete",
+        }
+        rows.add("comparisons", comparison)
     return rows
 
 
@@ -108,78 +114,75 @@ def without_failed(all_rows: Sequence[Rows]) -> None:
 def _pair(entry: Any, where: str) -> _Pair:
     pairing = required(entry, "pairing_dict", dict, where)
     specs = required(entry, "task_specs", dict, where)
-    speakers = required(pairing, "speakers_to_eval", list, f"{where}, pairing_dict")
+    inside = f"{where}, pairing_dict"
+    speakers = required(pairing, "speakers_to_eval", list, inside)
     if len(speakers) != 2 or not all(isinstance(name, str) for name in speakers) or speakers[0] == speakers[1]:
-        raise UnreadableUnit(f"{where}, pairing_dict: speakers_to_eval is {speakers!r}, expected two different names")
+        raise UnreadableUnit(f"{inside}: speakers_to_eval is {speakers!r}, expected two different names")
     choice = optional(entry, "speakerChoice", str, where) or ""
     if choice and choice not in speakers:
         raise UnreadableUnit(f"speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}", where=where)
-    dialogues = required(pairing, "dialogue_dicts", list, f"{where}, pairing_dict")
+    dialogues = required(pairing, "dialogue_dicts", list, inside)
     if len(dialogues) != 2:
-        raise UnreadableUnit(f"{where}, pairing_dict: dialogue_dicts has {len(dialogues)} dialogues, expected two")
+        raise UnreadableUnit(f"{inside}: dialogue_dicts has {len(dialogues)} dialogues, expected two")
     left = specs.get("model_left")
     onboarding = bool(specs.get("is_onboarding") or pairing.get("is_onboarding"))
     return _Pair(
         where,
         entry,
-        (speakers[0], speakers[1]),
         (_dialogue(dialogues[0], speakers[0], where, 0), _dialogue(dialogues[1], speakers[1], where, 1)),
         left.get("name") if isinstance(left, dict) else None,
         optional(specs, "question", str, f"{where}, task_specs"),
         onboarding,
         choice,
-        required(pairing, "correct_answer", str, f"{where}, pairing_dict") if onboarding else None,
+        required(pairing, "correct_answer", str, inside) if onboarding else None,
     )
 
 
 def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
     inside = f"{where}, dialogue_dicts[{place}]"
-    lines = required(data, "dialogue", list, inside)
-    said = [(_said_by(line, f"{inside}.dialogue[{n}]"), line) for n, line in enumerate(lines)]
-    names = tuple(dict.fromkeys(name for name, _ in said))
+    lines = [(f"{inside}.dialogue[{n}]", line) for n, line in enumerate(required(data, "dialogue", list, inside))]
+    # Who said a line; earlier versions of the task had another name for it.
+    by = [
+        required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, at)
+        for at, line in lines
+    ]
+    names = tuple(dict.fromkeys(by))
     if speaker not in names:
         raise UnreadableUnit(
             f"{speaker!r}, who is judged, says nothing (speakers: {', '.join(names) or 'none'})", where=inside
         )
-    texts = tuple(
-        (names.index(name), required(line, "text", str, f"{inside}.dialogue[{n}]"))
-        for n, (name, line) in enumerate(said)
-    )
+    said = (required(line, "text", str, at) for at, line in lines)
+    texts = tuple((names.index(name), text) for name, text in zip(by, said, strict=True))
     return _Dialogue(content_id("d", speaker, names, texts), speaker, names, texts)
 
 
-def _said_by(line: Any, where: str) -> str:
-    """Who said a line; earlier versions of the task had another name for it."""
-    return required(line, "speaker" if isinstance(line, dict) and "id" not in line else "id", str, where)
-
-
-def _shown_column(dialogue: _Dialogue, position: int) -> dict[str, Any]:
-    return {
-        "dialogue_id": dialogue.dialogue_id,
-        "position": position,
-        "entities": list(dialogue.names),
-        "judged": dialogue.names.index(dialogue.speaker),
-        "lines": [{"speaker": speaker, "text": text} for speaker, text in dialogue.lines],
-    }
-
-
-def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, numbers: int) -> Row:
+def _judgement(unit: Unit, plan: ImportPlan, worker: str, pair: _Pair, number: int, numbers: int) -> Row:
     metric = plan.metric or metric_of(pair.question)
     item = content_id("p", sorted(dialogue.dialogue_id for dialogue in pair.dialogues))
-    shown = pair.dialogues if pair.left in (None, pair.speakers[0]) else pair.dialogues[::-1]
+    first, second = pair.dialogues
+    shown = (first, second) if pair.left in (None, first.speaker) else (second, first)
     answer = {"question_id": metric, "option": "first" if pair.choice == shown[0].speaker else "second"}
-    seconds = None if unit.started is None or unit.ended is None else unit.ended - unit.started
+    cards = [
+        {
+            "dialogue_id": one.dialogue_id,
+            "position": place,
+            "entities": list(one.names),
+            "judged": one.names.index(one.speaker),
+            "lines": [{"speaker": speaker, "text": text} for speaker, text in one.lines],
+        }
+        for place, one in enumerate(shown, start=1)
+    ]
     return {
         "judgement_id": content_id("j", worker, item, metric, pair.data.get("pair_id"), unit.unit_id),
         "item_id": f"gold:{item}" if pair.onboarding else item,
         "worker_id": worker,
-        "technique": TECHNIQUE,
+        "technique": "pw_dialog",
         "setting": plan.setting,
         "metric": metric,
-        "group": None if pair.onboarding else ";".join(sorted(pair.speakers)),
+        "group": None if pair.onboarding else ";".join(sorted((first.speaker, second.speaker))),
         "dialogues": ";".join(dialogue.dialogue_id for dialogue in shown),
         "status": "complete",
-        "seconds": seconds if numbers == 1 else None,
+        "seconds": unit.seconds if numbers == 1 else None,
         "gold": int(pair.onboarding),
         "gold_passed": int(pair.choice == pair.right) if pair.onboarding else None,
         "reason": optional(pair.data, "textReason", str, pair.where),
@@ -188,35 +191,6 @@ def _judgement(unit: Unit, plan: Plan, worker: str, pair: _Pair, number: int, nu
         "question": pair.question,
         "started": None if unit.started is None else iso_time(unit.started),
         "answers": None if pair.left is None else json.dumps([answer], ensure_ascii=False),
-        "shown": json.dumps([_shown_column(one, n) for n, one in enumerate(shown, start=1)], ensure_ascii=False),
-        "task_name": unit.task_name,
-        "task_run_id": unit.task_run_id,
-        "unit_id": unit.unit_id,
-        "assignment_id": unit.assignment_id,
-    }
-
-
-def _comparison(pair: _Pair, judgement: Row) -> Row:
-    a, b = sorted(pair.dialogues, key=lambda dialogue: dialogue.speaker)
-    model_a, model_b = a.speaker, b.speaker
-    side = None if pair.left is None else 1 if pair.left == model_a else 2
-    return {
-        **{
-            name: judgement[name] for name in ("item_id", "worker_id", "technique", "setting", "metric", "judgement_id")
-        },
-        **{name: judgement[name] for name in ("seconds", "reason", "question")},
-        "model_a": model_a,
-        "model_b": model_b,
-        "dialogue_a": a.dialogue_id,
-        "dialogue_b": b.dialogue_id,
-        "winner": pair.choice,
-        "tied": 0,
-        "position_a": side,
-        "side": side,
-        "selected_a": int(pair.choice == model_a),
-        "selected_b": int(pair.choice == model_b),
-        "n_models": 2,
-        "both_bad": 0,
-        "automatic": 0,
-        "dialogue_status": "complete",
+        "shown": json.dumps(cards, ensure_ascii=False),
+        **copied(unit, "task_name", *MEPHISTO),
     }

@@ -6,7 +6,7 @@ Workers' names → pseudonyms, everywhere in a set of tables.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -19,18 +19,24 @@ from pandas.api.types import is_numeric_dtype
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
-from parlai_humaneval.tables.columns import Repeated, Repeats, TableError, Tables, check_unique, from_rows, typed
+from parlai_humaneval.tables.columns import (
+    CleanedLabels,
+    Repeats,
+    TableError,
+    Tables,
+    added_up,
+    from_rows,
+    typed,
+    with_clean_labels,
+)
 from parlai_humaneval.tables.files import read_frame
-from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
-from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.schema import TABLES, TableName
-from parlai_humaneval.tables.validate import check_rules
 
 _PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
 _TOKEN = re.compile(r"[\w@][\w@.+-]{4,}[\w@]")
 _WORD = re.compile(r"\w{6,}")
-_SANDBOX = "_sandbox"
-"""Mephisto's mock and sandbox providers put it behind a worker's name."""
+_SANDBOX = "_sandbox"  # Mephisto's mock and sandbox providers put it behind a worker's name
 
 
 class Pseudonyms:
@@ -52,11 +58,14 @@ class Pseudonyms:
 
 def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int]:
     """``tables`` in which no text holds a key of ``given``: its value, the pseudonym, stands there in its place.
-
     Workers do write their own id into a comment. Only names of six characters and more are looked for, as whole words:
-    a shorter one, such as “12”, may mean anything. Returns also how many cells were changed.
-    """
-    wanted = {form: pseudonym for name, pseudonym in given.items() for form in _forms(name)}
+    a shorter one, such as “12”, may mean anything. Returns also how many cells were changed."""
+    wanted = {
+        form: pseudonym
+        for name, pseudonym in given.items()
+        for form in (name, name.removesuffix(_SANDBOX))
+        if len(form) >= 6 and _TOKEN.fullmatch(form)
+    }
     if not wanted:
         return tables, 0
     changed: dict[str, Any] = {}
@@ -72,11 +81,6 @@ def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int
     return replace(tables, **changed, judges=judges), count
 
 
-def _forms(name: str) -> Iterable[str]:
-    forms = {name, name.removesuffix(_SANDBOX)}
-    return [form for form in forms if len(form) >= 6 and _TOKEN.fullmatch(form)]
-
-
 def _clean(column: pd.Series[Any], wanted: Mapping[str, str]) -> pd.Series[Any] | None:
     """The column without the names, or None where it has none of them."""
     text = "\n".join({value for value in column if isinstance(value, str)})
@@ -90,19 +94,21 @@ def _clean(column: pd.Series[Any], wanted: Mapping[str, str]) -> pd.Series[Any] 
     return clean
 
 
-WORKERS = ("worker_id", "own_worker")
-"""Columns of ours that name workers."""
+WORKERS = ("worker_id", "own_worker")  # Columns of ours that name workers
 
 _TRUTH = {"true": 1, "false": 0}
 _SWAPPED = {"model_a": "model_b", "dialogue_a": "dialogue_b", "selected_a": "selected_b", "rank_a": "rank_b"}
 _ROW = re.compile(r" in rows? [\d, ]*\d")
+_HINT = (
+    "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
+    "empty that may be"
+)
 
 
 @dataclass(frozen=True)
 class TidyPlan:
     """``renames``: name in the files → names of ours, each of which gets the column. ``values``: columns that the files
-    lack → what is in them. ``repeats``: which answers count that a worker gave again; None: they are refused.
-    """
+    lack → what is in them. ``repeats``: which answers count that a worker gave again; None: they are refused."""
 
     renames: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
@@ -110,15 +116,16 @@ class TidyPlan:
 
 
 def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[TableName, Path]]:
-    """Files with their tables: the files themselves, and of folders those that are named as a table.
-
-    Raises:
-        TableError: a path is not there, a folder has no table, or a file's name says no table and ``table`` is None.
-    """
+    """Files with their tables: the files themselves, and of folders those that are named as a table. Raises TableError."""
     found: list[tuple[TableName, Path]] = []
     for path in paths:
         if path.is_dir():
-            inside = [(name, file) for name in get_args(TableName) for file in _named(path, name)]
+            inside = [
+                (name, file)
+                for name in get_args(TableName)
+                for ending in ("csv", "jsonl")
+                if (file := path / f"{name}.{ending}").is_file()
+            ]
             if not inside:
                 raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
             found += inside
@@ -135,10 +142,6 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[Ta
     return found
 
 
-def _named(folder: Path, name: TableName) -> list[Path]:
-    return [path for ending in ("csv", "jsonl") if (path := folder / f"{name}.{ending}").is_file()]
-
-
 def read_tidy(
     files: Sequence[tuple[TableName, Path]],
     plan: TidyPlan,
@@ -146,13 +149,9 @@ def read_tidy(
     skip_bad: bool = False,
     on_file: Callable[[Path], None] = lambda path: None,
 ) -> Imported:
-    """Read, rename, complete, clean and check tables; several files of one table are put together.
-
-    In ``comparisons`` the model whose name comes first in the alphabet becomes ``model_a``. A flag may be true or false.
-
-    Raises:
-        TableError: names file, table, row and column, and says what was expected; or nothing is left.
-    """
+    """Read, rename, complete, clean and check tables; several files of one table are put together. In ``comparisons``
+    the model whose name comes first in the alphabet becomes ``model_a``. A flag may be true or false. Raises
+    TableError."""
     known = {column.name for name, _ in files for column in TABLES[name]}
     wrong = sorted({new for names in plan.renames.values() for new in names} | set(plan.values)) if files else []
     unknown = [name for name in wrong if name not in known]
@@ -173,18 +172,12 @@ def read_tidy(
     if unused:
         raise TableError(f"No file has a column {', '.join(unused)} to rename")
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
-    frames = {name: frame for name, (frame, _) in together.items()}
-    repeats = tuple(one for _, told in together.values() for one in told)
-    units = sum(map(len, frames.values()))
+    tables = replace(tables_of(together), cleaned=added_up(cleaned))
+    units = sum(len(table.frame) for table in together.values())
     if not units:
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
-    return Imported(
-        Tables(**frames, repeats=repeats, judges=None, stopping=(), cleaned=added_up(cleaned)),
-        units,
-        skipped=skipped,
-        notes=data_warnings(frames["turns"]),
-    )
+    return Imported(tables, units, skipped=skipped, notes=data_warnings(tables.turns))
 
 
 def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:
@@ -209,48 +202,31 @@ def _checked(
     numbers: npt.NDArray[np.int64] = np.arange(1, len(frame) + 1)
     frame = frame.reset_index(drop=True)
     while len(frame):
-        index = frame.index
         try:
             whole = typed(table, frame)
             if table == "comparisons":
                 whole = in_order(whole)
             # Which of them count is said once, of all files together.
-            whole, _ = settled(table, whole, None if repeats is None else "keep")
-            index = whole.index
-            check_unique(table, whole)
-            check_rules(table, whole)
+            return checked(table, whole, None if repeats is None else "keep").frame
         except TableError as error:
             if skipped is None or not error.rows:
-                raise TableError(error, error.rows, where=path, try_=_hint(error)) from error
-            places = index[list(error.rows)].tolist()
+                hint = _HINT if "missing column" in str(error) else ""
+                raise TableError(error, error.rows, where=path, try_=hint) from error
+            places = list(error.rows)
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
             frame = frame.drop(index=places).reset_index(drop=True)
-        else:
-            return whole
     return from_rows(table, [])
 
 
-def _hint(error: TableError) -> str:
-    if "missing column" not in str(error):
-        return ""
-    return (
-        "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
-        "empty that may be"
-    )
-
-
-def _together(
-    table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats | None
-) -> tuple[pd.DataFrame, tuple[Repeated, ...]]:
+def _together(table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats | None) -> Checked:
     filled = [frame for frame in frames if len(frame)]
     if not filled:
-        return from_rows(table, []), ()
-    whole, told = settled(table, pd.concat(filled, ignore_index=True) if len(filled) > 1 else filled[0], repeats)
+        return Checked(from_rows(table, []))
     if len(filled) > 1:
-        check_unique(table, whole)
-        check_rules(table, whole)
-    return whole.reset_index(drop=True), told
+        return checked(table, pd.concat(filled, ignore_index=True), repeats)
+    whole, told = settled(table, filled[0], repeats)
+    return Checked(whole.reset_index(drop=True), told)
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
@@ -279,18 +255,14 @@ def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
         for value in frame[name].dropna()
     }
     renamed = {value: pseudonym(value) for value in ids}
-    clean = {name: _renamed(frame, renamed) for name, frame in frames.items()}
-    return Tables(**clean, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _renamed(frame: pd.DataFrame, renamed: Mapping[str, str]) -> pd.DataFrame:
-    columns: dict[str, pd.Series[Any]] = {}
-    ours = set(frame.columns) & set(WORKERS)
-    for name in frame.columns:
-        if name in ours or _holds_ids(frame[name], renamed):
-            cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
-            columns[name] = pd.Series(cells, index=frame.index, dtype=object)
-    return frame.assign(**columns) if columns else frame
+    for table, frame in frames.items():
+        columns: dict[str, pd.Series[Any]] = {}
+        for name in frame.columns:
+            if name in WORKERS or _holds_ids(frame[name], renamed):
+                cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
+                columns[name] = pd.Series(cells, index=frame.index, dtype=object)
+        frames[table] = frame.assign(**columns) if columns else frame
+    return Tables(**frames, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
 
 
 def _holds_ids(column: pd.Series[Any], renamed: Mapping[str, str]) -> bool:

@@ -1,17 +1,23 @@
-"""What a reader gets (a unit of work), gives (rows), and is told (a plan); fields of units, with errors that name them."""
+"""What a reader gets (a unit of work), gives (rows), and is told (a plan); fields of units, with errors that name them.
+
+Units stand in ParlAI's saved JSON files. One may hold the chat data alone (as ``model_chat`` writes it into its
+``chat_data_folder``), a rater's ``state.json`` or ``agent_data.json`` of a Mephisto data directory, or what Mephisto's
+``DataBrowser`` gives; one of them, a JSON list, or one a line.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from parlai_humaneval.tables.columns import Repeats, Row, TableError
 from parlai_humaneval.tables.schema import TableName
-from parlai_humaneval.techniques.criteria import CRITERIA
+from parlai_humaneval.techniques.questions import CRITERIA
 from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
 
 NOT_MTURK = "--NOT-MTURK-AGENT-"
@@ -32,17 +38,12 @@ class UnreadableUnit(TableError):
 
 @dataclass(frozen=True)
 class Unit:
-    """What one rater did in one unit of work, as ParlAI saved it, and what is known of it besides.
-
-    Attributes:
-        where: file, and place in it, for messages.
-        data: chat data (an object) or judged pairs (a list).
-        worker: name of the worker on the crowd platform, where it does not stand in ``data``.
-        started, ended: seconds since the epoch.
-        messages: everything that was sent and received, where that is kept; it tells positions and times.
-        question: what raters were asked, where it does not stand in ``data``.
-        final_questions: the questions at the end, in their order.
-    """
+    """What one rater did in one unit of work, as ParlAI saved it, and what is known of it besides. ``where``: file, and
+    place in it, for messages. ``data``: chat data (an object) or judged pairs (a list). ``worker``: name of the worker
+    on the crowd platform, where it does not stand in ``data``. ``started``, ``ended``: seconds since the epoch.
+    ``messages``: everything that was sent and received, where that is kept; it tells positions and times. ``question``:
+    what raters were asked, where it does not stand in ``data``. ``final_questions``: the questions at the end, in their
+    order."""
 
     where: str
     data: Any
@@ -57,6 +58,11 @@ class Unit:
     unit_id: str | None = None
     assignment_id: str | None = None
 
+    @property
+    def seconds(self) -> float | None:
+        """From beginning to end, where both are known."""
+        return None if self.started is None or self.ended is None else self.ended - self.started
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -66,7 +72,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ImportPlan:
     """How units become rows.
 
     Attributes:
@@ -84,6 +90,10 @@ class Plan:
     keep_failed: bool = False
     repeats: Repeats | None = None
 
+    def worker(self, name: str) -> str:
+        """The pseudonym of a worker by the name that ParlAI gave them."""
+        return self.pseudonym(name.removeprefix(NOT_MTURK))
+
 
 @dataclass
 class Rows:
@@ -96,11 +106,6 @@ class Rows:
         self.tables.setdefault(table, []).append(row)
 
 
-def worker_name(name: str) -> str:
-    """The name without what ParlAI puts before it."""
-    return name.removeprefix(NOT_MTURK)
-
-
 def content_id(letter: str, *content: object) -> str:
     """The same for the same content: ``letter`` and 16 hexadecimal digits of a SHA-256."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
@@ -108,11 +113,7 @@ def content_id(letter: str, *content: object) -> str:
 
 
 def required(data: Any, name: str, kind: type[T], where: str) -> T:
-    """``data[name]``, which must be there and of ``kind``.
-
-    Raises:
-        UnreadableUnit: ``data`` is no object, or the field is missing or of another kind.
-    """
+    """``data[name]``, which must be there and of ``kind``. Raises UnreadableUnit."""
     if not isinstance(data, dict):
         raise UnreadableUnit(f"{shown(data)}, expected an object with {name}", where=where)
     if name not in data:
@@ -124,11 +125,7 @@ def required(data: Any, name: str, kind: type[T], where: str) -> T:
 
 
 def optional(data: Mapping[str, Any], name: str, kind: type[T], where: str) -> T | None:
-    """``data[name]``, or None where it is missing or null.
-
-    Raises:
-        UnreadableUnit: it is of another kind.
-    """
+    """``data[name]``, or None where it is missing or null. Raises UnreadableUnit."""
     return None if data.get(name) is None else required(data, name, kind, where)
 
 
@@ -138,8 +135,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-UNNAMED = "unnamed"
-"""Metric where neither the data nor the user says what was asked."""
+UNNAMED = "unnamed"  # Metric where neither the data nor the user says what was asked
 
 _PARLAI = {
     "Which next response from your partner would be more interesting?": "interestingness",
@@ -156,17 +152,11 @@ def _plain(question: str) -> str:
     return "".join(letter for letter in question.lower() if letter.isalnum())
 
 
-def _by_words(questions: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    return {_plain(question): metric for question, metric in questions}
-
-
-_CHOICES = _by_words(
-    [
-        *((question, metric) for metric, question in (*PW_TURN.questions.items(), *PW_DIALOG.questions.items())),
-        *_PARLAI.items(),
-    ]
-)
-_RATINGS = _by_words((criterion.text, name) for name, criterion in CRITERIA["likert"].items())
+_CHOICES = {
+    **{_plain(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
+    **{_plain(text): metric for text, metric in _PARLAI.items()},
+}
+_RATINGS = {_plain(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
 
 
 def metric_of(question: str | None) -> str:
@@ -176,6 +166,148 @@ def metric_of(question: str | None) -> str:
     return _CHOICES.get(_plain(question), " ".join(question.split()))
 
 
-def criterion_of(question: str) -> str | None:
+def criterion_of(question: str | None) -> str | None:
     """The criterion of a known wording of a rating at the end."""
-    return _RATINGS.get(_plain(question))
+    return _RATINGS.get(_plain(question or ""))
+
+
+DONE = ("completed", "approved")
+"""Mephisto's statuses of work that counts; ParlAI's own analysis reads these and no others."""
+
+NOTHING_SAVED = "nothing was saved: not finished"
+
+
+def json_files(paths: Sequence[Path]) -> list[Path]:
+    """The files themselves, and of folders every ``.json`` and ``.jsonl`` below them, in the order of their names.
+    Raises UnreadableUnit."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.suffix in (".json", ".jsonl") and file.is_file())
+            if not inside:
+                raise UnreadableUnit(
+                    f"{path} holds no .json or .jsonl file", try_="name the folder or file that ParlAI wrote"
+                )
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise UnreadableUnit("there is no such file or folder", where=path)
+    return list(dict.fromkeys(found))
+
+
+def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
+    """What a file holds, in its order. What cannot be read is given as an error, so that others can go on."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield UnreadableUnit(f"not UTF-8 ({error.reason} at byte {error.start})", where=path)
+        return
+    try:
+        whole = json.loads(text)
+    except ValueError as error:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        if len(lines) < 2 and path.suffix != ".jsonl":
+            yield UnreadableUnit(f"{path} is no JSON: {error}")
+            return
+        for number, line in lines:
+            where = f"{path}, line {number}"
+            try:
+                yield _unit_of(json.loads(line), where)
+            except UnreadableUnit as unreadable:
+                yield unreadable
+            except ValueError as broken:
+                yield UnreadableUnit(f"{where} is no JSON: {broken}")
+        return
+    several = isinstance(whole, list) and not _judged_pairs(whole)
+    for number, entry in enumerate(whole if several else [whole], start=1):
+        try:
+            yield _unit_of(entry, f"{path}, entry {number}" if several else str(path))
+        except UnreadableUnit as unreadable:
+            yield unreadable
+
+
+def _judged_pairs(data: object) -> bool:
+    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "pairing_dict" in data[0]
+
+
+def _unit_of(entry: Any, where: str) -> Unit | LeftOut:
+    """The unit of work in one JSON value, whichever of the forms above it has. Raises UnreadableUnit."""
+    if _judged_pairs(entry):
+        return Unit(where, entry)
+    if not isinstance(entry, dict):
+        raise UnreadableUnit(f"{shown(entry)}, expected an object that ParlAI saved", where=where)
+    if "data" in entry and ("status" in entry or "worker_id" in entry):
+        status, data = entry.get("status"), entry["data"]
+        if status is not None and status not in DONE:
+            return LeftOut(f"Mephisto's status is {status}")
+        known: dict[str, Any] = {
+            "worker": str(entry.get("worker_name") or entry.get("worker_id") or "") or None,
+            **_times(entry.get("task_start"), entry.get("task_end")),
+            **{name: None if entry.get(name) is None else str(entry[name]) for name in ("unit_id", "assignment_id")},
+        }
+        if isinstance(data, list):
+            return Unit(where, data, **known)
+        if not isinstance(data, dict):
+            return LeftOut(NOTHING_SAVED)
+        messages = data.get("messages")
+        held = tuple(message for message in messages if isinstance(message, dict)) if isinstance(messages, list) else ()
+        world = data.get("save_data")
+        return _saved(world.get("custom_data") if isinstance(world, dict) else None, where, messages=held, **known)
+    if isinstance(entry.get("outputs"), dict) or ("outputs" in entry and "inputs" in entry):
+        return of_state(entry, where)
+    if "custom_data" in entry:
+        return _saved(entry["custom_data"], where)
+    return Unit(where, entry)
+
+
+def _saved(data: Any, where: str, **known: Any) -> Unit | LeftOut:
+    return LeftOut(NOTHING_SAVED) if data is None else Unit(where, data, **known)
+
+
+def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftOut:
+    """Of a ``state.json`` (live tasks) or an ``agent_data.json`` (static ones); ``known``: further fields of the unit.
+    Raises UnreadableUnit."""
+    outputs = state.get("outputs")
+    if outputs is None:
+        return LeftOut(NOTHING_SAVED)
+    if not isinstance(outputs, dict) or not ("messages" in outputs or "final_data" in outputs):
+        raise UnreadableUnit("outputs has neither messages (a live task) nor final_data (ACUTE-Eval)", where=where)
+    if "final_data" in outputs:
+        # Beginning and end as Mephisto 1.x (metadata) and earlier ones (times) keep them.
+        kept = state.get("metadata") or state.get("times") or {}
+        times = _times(kept.get("task_start"), kept.get("task_end"))
+        return Unit(where, _merged(state.get("inputs"), outputs["final_data"], where), **{**times, **known})
+    messages = outputs["messages"]
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise UnreadableUnit("outputs.messages is no list of objects", where=where)
+    sent = [time for message in messages if (time := _time(message.get("timestamp"))) is not None]
+    times = _times(sent[0], sent[-1]) if sent else {}
+    return _saved(_world_data(messages), where, **{**times, **known, "messages": tuple(messages)})
+
+
+def _merged(inputs: Any, answers: Any, where: str) -> list[Any]:
+    """ACUTE-Eval's pairs, each with its answer, as ParlAI's agent state merges them."""
+    if not isinstance(inputs, list) or not isinstance(answers, list) or len(inputs) != len(answers):
+        raise UnreadableUnit("inputs and outputs.final_data are not two lists of the same length", where=where)
+    if not all(isinstance(one, dict) for one in (*inputs, *answers)):
+        raise UnreadableUnit("inputs and outputs.final_data are not lists of objects", where=where)
+    return [{**pair, **answer} for pair, answer in zip(inputs, answers, strict=True)]
+
+
+def _times(first: Any, last: Any) -> dict[str, Any]:
+    return {"started": _time(first), "ended": _time(last)}
+
+
+def _time(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+
+
+def _world_data(messages: Sequence[Mapping[str, Any]]) -> Any:
+    """What the world saved at the end; earlier versions appended it to the messages under another name."""
+    for message in reversed(messages):
+        if isinstance(world := message.get("WORLD_DATA"), dict):
+            return world.get("custom_data")
+        if message.get("final_chat_data") is not None:
+            return message["final_chat_data"]
+    return None

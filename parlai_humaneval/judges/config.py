@@ -1,19 +1,13 @@
-"""A judge as it is written down, in YAML: which model, which prompt, what it costs, and which models are of its house.
-
-    name: my_judge
-    model: my_server            # of the zoo, or written out in place:
-    # model: {options: {model: parlai_humaneval/chat_completions, base_url: …, served_model: …, temperature: 0}}
-    price_per_1k: {prompt: 0.00015, completion: 0.0006}
-    family: [my_small_model]    # models of the study that come from the same house
-
-The version of a judge is a digest of all that shapes its answers; where and how fast its model is served does not.
-"""
+"""A judge as it is written down, in YAML: which model (``model: my_server`` of the zoo, or an entry), which prompt,
+what it costs (``price_per_1k``), and which models are of its house (``family``). The version of a judge is a digest of
+all that shapes its answers; where and how fast its model is served does not."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +16,8 @@ from typing_extensions import Self
 
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, choose_from, value_problem
-from parlai_humaneval.judges.prompts import default_template, template_trouble
+from parlai_humaneval.judges.prompts import default_template, prompt_of, reminder_of, template_trouble
+from parlai_humaneval.judges.questions import JudgeQuestion
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 from parlai_humaneval.models.zoo.secrets import key_trouble
 from parlai_humaneval.schema.judge_answers import AnswerFormat
@@ -30,23 +25,11 @@ from parlai_humaneval.schema.judge_answers import AnswerFormat
 MOST_TOKENS = 512
 """Of an answer, where the model's entry sets no limit: a judge that explains itself at length costs money."""
 PER_PRICE = 1000
-"""Tokens that a price is for."""
-_PLACE_ALONE = frozenset(
-    {
-        "base_url",
-        "url",
-        "api_key_env",
-        "authorization_env",
-        "request_timeout_s",
-        "request_retries",
-        "connect_retries",
-        "concurrency",
-        "stream",
-        "price_prompt",
-        "price_completion",
-        "currency",
-    }
-)
+_PLACE_OPTIONS = """
+    base_url url api_key_env authorization_env request_timeout_s request_retries connect_retries concurrency stream
+    price_prompt price_completion currency
+"""
+_PLACE_ALONE = frozenset(_PLACE_OPTIONS.split())
 """Options that say where a model is, how patiently it is asked and what it costs: answers are the same without them."""
 
 
@@ -64,7 +47,6 @@ class Price(BaseModel):
     currency: Annotated[str, Field(min_length=1, max_length=10)] = "USD"
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Of one request."""
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / PER_PRICE
 
 
@@ -126,12 +108,7 @@ class JudgeSpec(BaseModel):
 
 
 def load_judge(path: Path) -> JudgeSpec:
-    """Read a judge's YAML file.
-
-    Raises:
-        JudgeError: it cannot be read, has a key that there is not, or a value that does not fit.
-        ZooError: its model is not in the zoo, or its zoo file is wrong.
-    """
+    """Read a judge's YAML file; a JudgeError for a wrong key or value, a ZooError where its model is not in the zoo."""
     given = _read(path)
     template = _template(given, path)
     if trouble := template_trouble(template):
@@ -140,6 +117,11 @@ def load_judge(path: Path) -> JudgeSpec:
     # A server's answers are as long as the budget counts with, unless its entry says how long they may be.
     served = "served_model" in model.options and model.options.get("max_tokens") is None
     options = {**model.options, "max_tokens": given.max_reply_tokens} if served else dict(model.options)
+    shaping = {
+        "options": {name: value for name, value in sorted(options.items()) if name not in _PLACE_ALONE},
+        "template": template,
+        **given.model_dump(include={"answer_format", "both_orders", "seed", "version"}),
+    }
     return JudgeSpec(
         name=given.name,
         model=model.model_copy(update={"options": options}),
@@ -150,7 +132,7 @@ def load_judge(path: Path) -> JudgeSpec:
         family=tuple(dict.fromkeys(given.family)),
         max_reply_tokens=int(options.get("max_tokens") or given.max_reply_tokens),
         seed=given.seed,
-        version=_version(given, options, template),
+        version=hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:12],
     )
 
 
@@ -195,8 +177,10 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
     try:
         spec = ModelSpec.model_validate({"name": given.name, **given.model, "folder": path.parent.resolve()})
     except ValidationError as error:
-        problems = [{**problem, "loc": ("model", *problem["loc"])} for problem in error.errors()]
-        raise JudgeError(Problem(str(one["msg"]), f"{path}: {_place(one)}") for one in problems) from error
+        problems: list[dict[str, Any]] = [{**problem, "loc": ("model", *problem["loc"])} for problem in error.errors()]
+        where = [f"{path}: {'.'.join(str(part) for part in one['loc'])}" for one in problems]
+        told = zip(problems, where, strict=True)
+        raise JudgeError(Problem(str(one["msg"]), place) for one, place in told) from error
     if "model" not in spec.options and "model_file" not in spec.options:
         raise JudgeError("expected `model` (an agent) or `model_file` (a trained one)", where=f"{path}: model.options")
     if trouble := key_trouble(spec.options, "model.options."):
@@ -204,12 +188,7 @@ def _model(given: JudgeFile, path: Path) -> ModelSpec:
     return spec
 
 
-def _place(problem: Mapping[str, Any]) -> str:
-    return ".".join(map(str, problem["loc"]))
-
-
 def _price(options: Mapping[str, Any]) -> Price | None:
-    """What the zoo entry says, which is per million tokens; None where it does not say both."""
     prompt, completion = options.get("price_prompt"), options.get("price_completion")
     if prompt is None or completion is None:
         return None
@@ -217,13 +196,110 @@ def _price(options: Mapping[str, Any]) -> Price | None:
     return Price(prompt=float(prompt) / PER_PRICE, completion=float(completion) / PER_PRICE, currency=currency)
 
 
-def _version(given: JudgeFile, options: Mapping[str, Any], template: str) -> str:
-    shaping = {
-        "options": {name: value for name, value in sorted(options.items()) if name not in _PLACE_ALONE},
-        "template": template,
-        "answer_format": given.answer_format,
-        "both_orders": given.both_orders,
-        "seed": given.seed,
-        "version": given.version,
-    }
-    return hashlib.sha256(json.dumps(shaping, sort_keys=True, default=str).encode()).hexdigest()[:12]
+AROUND = 64
+"""Tokens that a server may put around what it is sent: roles, marks of its template."""
+LETTERS_OF_A_TOKEN = 4
+"""In English, about; no token is less than one byte."""
+SHORT_REPLY = 12
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one question: its requests, and what they may hold."""
+
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    def cost(self, price: Price | None) -> float | None:
+        return None if price is None else price.cost(self.prompt_tokens, self.completion_tokens)
+
+
+def texts_of(question: JudgeQuestion, spec: JudgeSpec) -> list[str]:
+    if spec.answer_format != "score":
+        return [prompt_of(question, spec.template, spec.answer_format)]
+    said = ["\n".join(line.text for line in one.lines) for one in question.conversations]
+    return [f"{said[0]}\n{reply.text}" for reply in question.replies] or said
+
+
+def about(question: JudgeQuestion, spec: JudgeSpec, reply_tokens: float = SHORT_REPLY) -> Usage:
+    texts = [f"{_system(spec)}{text}" for text in texts_of(question, spec)]
+    tokens = sum(tokens_of(text) for text in texts)
+    return Usage(len(texts), tokens, round(len(texts) * min(reply_tokens, spec.max_reply_tokens)))
+
+
+def at_most(question: JudgeQuestion, spec: JudgeSpec) -> Usage:
+    """What it takes where every letter is a token, every reply as long as may be, and the judge is asked twice."""
+    texts = texts_of(question, spec)
+    first = sum(_bytes(text) for text in texts) + len(texts) * (AROUND + _bytes(_system(spec)))
+    replies = len(texts) * spec.max_reply_tokens
+    if spec.answer_format == "score":
+        return Usage(len(texts), first, replies)
+    again = first + spec.max_reply_tokens + _bytes(reminder_of(question, spec.answer_format)) + AROUND
+    return Usage(2, first + again, 2 * replies)
+
+
+def tokens_of(text: str) -> int:
+    return -(-len(text) // LETTERS_OF_A_TOKEN)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+def _system(spec: JudgeSpec) -> str:
+    return str(spec.model.options.get("system_prompt") or "")
+
+
+class Budget:
+    """What may be spent, what is, and what those under way may still come to. ``most`` None: as much as it takes."""
+
+    def __init__(self, most: float | None, spec: JudgeSpec) -> None:
+        self.most, self.spent = most, 0.0
+        self._spec, self._reserved = spec, 0.0
+
+    def most_of(self, question: JudgeQuestion) -> float:
+        return at_most(question, self._spec).cost(self._spec.price) or 0.0
+
+    def reserve(self, question: JudgeQuestion) -> float | None:
+        cost = self.most_of(question)
+        if self.most is not None and self.spent + self._reserved + cost > self.most:
+            return None
+        self._reserved += cost
+        return cost
+
+    @property
+    def is_overspent(self) -> bool:
+        return self.most is not None and self.spent > self.most
+
+    def settle(self, reserved: float, cost: float) -> None:
+        self._reserved -= reserved
+        self.spent += cost
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What questions will take, before they are asked. Costs are None where the judge has no price."""
+
+    questions: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+    cost_at_most: float | None
+    currency: str | None
+
+
+def estimate(questions: Sequence[JudgeQuestion], spec: JudgeSpec, reply_tokens: float = SHORT_REPLY) -> Estimate:
+    likely = [about(question, spec, reply_tokens) for question in questions]
+    prompt, completion = sum(one.prompt_tokens for one in likely), sum(one.completion_tokens for one in likely)
+    price = spec.price
+    return Estimate(
+        questions=len(questions),
+        requests=sum(one.requests for one in likely),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost=None if price is None else price.cost(prompt, completion),
+        cost_at_most=None if price is None else sum(at_most(one, spec).cost(price) or 0.0 for one in questions),
+        currency=None if price is None else price.currency,
+    )

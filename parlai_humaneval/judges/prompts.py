@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from string import ascii_uppercase
+from typing import Any
 
-from parlai_humaneval.judges.questions import Conversation, JudgeQuestion, Reply
-from parlai_humaneval.schema.judge_answers import AnswerFormat
-from parlai_humaneval.schema.records import AskedQuestion, CriterionRecord
+from parlai_humaneval.judges.questions import TURN, Conversation, JudgeQuestion, Reply
+from parlai_humaneval.schema.judge_answers import AnswerFormat, Outcome
+from parlai_humaneval.schema.records import AskedQuestion, CriterionRecord, GivenAnswer
 from parlai_humaneval.techniques.questions import SLIDER_ENDS
 
 PLACES = ("conversation", "choices", "question", "answer_format", "mark")
@@ -25,12 +27,10 @@ REMINDER = (
 
 
 def default_template() -> str:
-    """The packaged prompt."""
     return files(__package__).joinpath("prompt.txt").read_text(encoding="utf-8")
 
 
 def template_trouble(template: str) -> str | None:
-    """What is wrong with a template of one's own; None where nothing is."""
     missing = [f"{{{name}}}" for name in NEEDED if f"{{{name}}}" not in template]
     if missing:
         return f"it has no {', '.join(missing)}; a prompt needs {', '.join(f'{{{name}}}' for name in NEEDED)}"
@@ -51,17 +51,14 @@ def prompt_of(question: JudgeQuestion, template: str, answer_format: AnswerForma
 
 
 def reminder_of(question: JudgeQuestion, answer_format: AnswerFormat) -> str:
-    """What is said to a judge whose answer could not be read."""
     return REMINDER.format(answer_format=format_words(question, answer_format))
 
 
 def letters(count: int) -> list[str]:
-    """A, B, C …: what choices are called."""
     return list(ascii_uppercase[:count])
 
 
 def choices_of(question: JudgeQuestion, mark: str) -> str:
-    """What can be chosen, ticked or rated."""
     (first, *others) = question.asked
     if first.kind == "choose":
         return "\n\n".join(
@@ -149,6 +146,128 @@ def _mark(question: JudgeQuestion) -> str:
 
 
 def labels_of(question: JudgeQuestion, asked: AskedQuestion) -> Mapping[str, str]:
-    """Letter → candidate, or option."""
     known = [reply.candidate_id for reply in question.replies] or list(asked.options)
     return dict(zip(letters(len(known)), known, strict=True))
+
+
+FILTERED = "content_filter"
+_REFUSAL = re.compile(
+    r"\A\W*(i['’]?m (very |so |really )?sorry|sorry\b|i apologi[sz]e|unfortunately,? i\b|as an ai\b|(i|we) "
+    r"(can['’]?t|can ?not|could ?n['’]t|won['’]?t|will not|am (not able|unable)|must (decline|refuse)|decline|refuse))",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(
+    r"\A[\s\"'“`*_(\[]*(?:answer|choice|reply|response|option)?[\s:=*_\"'“`(\[]*([A-Z])[\s\"'”`*_.)\]!]*\Z",
+    re.IGNORECASE,
+)
+"""A letter with nothing around it but what people put around letters."""
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+LONGEST = 20_000
+
+Read = list[GivenAnswer]
+
+
+class Unreadable(ValueError):
+    """No answer can be read in what a judge wrote."""
+
+
+def outcome_of(reply: str, finish_reason: str | None = None) -> Outcome:
+    silent = not reply.strip() or finish_reason == FILTERED
+    return "refused" if silent or _REFUSAL.match(reply) else "unparsable"
+
+
+def read_answer(reply: str, question: JudgeQuestion, *, seconds: float, at: float) -> Read:
+    given = _given(reply, alone=question.single is not None)
+    first = question.asked[0]
+    times = {"seconds": seconds, "at": at}
+    if first.kind == "choose":
+        named = labels_of(question, first)
+        if question.several and not isinstance(given, list):
+            raise Unreadable(given)
+        letters = [_letter(one, named) for one in given] if question.several else [_letter(given, named)]
+        selected = [named[letter] for letter in dict.fromkeys(letters)]
+        return [GivenAnswer(question_id=TURN, turn=question.turn, selected=selected, none_said=not selected, **times)]
+    if first.kind == "tick":
+        ticked = _names(given, [criterion.name for criterion in first.criteria])
+        return [GivenAnswer(question_id=TURN, turn=question.turn, selected=ticked, none_said=not ticked, **times)]
+    if first.kind == "rate":
+        each = _by_name(given, [criterion.name for criterion in first.criteria])
+        ratings = {criterion.name: _rating(each.get(criterion.name), criterion) for criterion in first.criteria}
+        return [GivenAnswer(question_id=first.question_id, ratings=ratings, **times)]
+    each = _by_name(given, [one.question_id for one in question.asked])
+    labels = {one.question_id: labels_of(question, one) for one in question.asked}
+    chosen = {name: named[_letter(each.get(name), named)] for name, named in labels.items()}
+    return [GivenAnswer(question_id=name, option=option, **times) for name, option in chosen.items()]
+
+
+def read_score(reply: str) -> float:
+    found = _NUMBER.findall(reply)
+    if len(found) != 1 or not math.isfinite(score := float(found[0])):
+        raise Unreadable(reply)
+    return score
+
+
+def _given(reply: str, *, alone: bool) -> Any:
+    """The value of “answer” in the JSON object of a reply; or its letter, where that is all that it says."""
+    answers = [found["answer"] for found in _objects(reply) if "answer" in found]
+    distinct = {json.dumps(answer, sort_keys=True) for answer in answers}
+    if len(distinct) == 1:
+        return answers[0]
+    letter = _ALONE.match(reply) if alone and not answers else None
+    if letter is None:
+        raise Unreadable(reply)
+    return letter[1]
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    decoder, text = json.JSONDecoder(), text[-LONGEST:]
+    place = text.find("{")
+    while place >= 0:
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            if isinstance(found, dict):
+                yield found
+        place = text.find("{", end)
+
+
+def _letter(given: Any, named: Mapping[str, str]) -> str:
+    if isinstance(given, list) and len(given) == 1:
+        given = given[0]
+    letter = _ALONE.match(given) if isinstance(given, str) else None
+    if letter is None or letter[1].upper() not in named:
+        raise Unreadable(given)
+    return letter[1].upper()
+
+
+def _names(given: Any, known: Sequence[str]) -> list[str]:
+    """Which of the names are listed; also where each has a yes or no."""
+    if isinstance(given, dict) and all(isinstance(ticked, bool) for ticked in given.values()):
+        given = [name for name, ticked in given.items() if ticked]
+    if not isinstance(given, list) or not all(isinstance(name, str) and name in known for name in given):
+        raise Unreadable(given)
+    return [name for name in known if name in given]
+
+
+def _by_name(given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+    """What is given for each of the names, of which one alone need not be named."""
+    if not isinstance(given, dict) and len(names) == 1:
+        given = {names[0]: given}
+    if not isinstance(given, dict):
+        raise Unreadable(given)
+    return given
+
+
+def _rating(given: Any, criterion: CriterionRecord) -> float:
+    if isinstance(given, str) and _NUMBER.fullmatch(given.strip()):
+        given = float(given)
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not criterion.minimum <= given <= criterion.maximum:
+        raise Unreadable(given)
+    value = float(given)
+    if criterion.scale != "slider" and not value.is_integer():  # raters have no half points either
+        raise Unreadable(given)
+    return value

@@ -1,13 +1,10 @@
-"""Records of raters → what a judge is asked: the same question on the same turn or dialogue, in both orders.
-
-Nothing that raters answered is in it. Attention checks, turns in which nothing was asked, and what no rater finished are
-left out.
-"""
+"""Records of raters → what a judge is asked: the same question, in both orders, with nothing that raters answered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from parlai_humaneval._util.errors import HumanevalError
@@ -18,7 +15,6 @@ from parlai_humaneval.schema.records import (
     DialogueRecord,
     JudgementRecord,
     Rated,
-    RatedRecord,
     ShownDialogue,
     Turn,
 )
@@ -26,7 +22,6 @@ from parlai_humaneval.techniques.questions import FINAL_QUESTION, VERDICTS
 from parlai_humaneval.techniques.registry import techniques
 
 PERSON, PARTNER = "Person", "Partner"
-"""Who speaks in a conversation with a chatbot."""
 READ_AGAIN = "third_party"
 TURN, VERDICT, FINAL = "turn", "verdict", "final"
 
@@ -65,12 +60,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """What is asked once.
-
-    ``asked``: the questions, as they stand in the record of a rater. ``several``: any number of replies may be chosen.
-    ``shown``: candidates, models or dialogues in shown order. ``turn``: of a live dialogue. See
-    :class:`~parlai_humaneval.schema.judge_answers.JudgeAnswer` for the others.
-    """
+    """What is asked once, as in the record of a rater. ``several``: any number of replies may be chosen. ``shown``:
+    candidates, models or dialogues in shown order. ``turn``: of a live dialogue."""
 
     thing: str
     unit: str
@@ -88,22 +79,16 @@ class JudgeQuestion:
 
     @property
     def text(self) -> str:
-        """The questions, each once."""
         return "\n".join(dict.fromkeys(question.text for question in self.asked))
 
     @property
     def single(self) -> AskedQuestion | None:
-        """The question, where it is one of which one thing is chosen."""
         (first, *others) = self.asked
         return first if not others and first.kind in ("choose", "form") and not self.several else None
 
 
 def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[JudgeQuestion]:
-    """All that a judge can be asked of these records: each dialogue and each item once, whoever rated it.
-
-    Raises:
-        CannotJudge: nothing; the message says why.
-    """
+    """All that a judge can be asked of these records, each once; :class:`CannotJudge` where that is nothing."""
     finished = [record for record in records if record.status == "complete"]
     found: dict[tuple[str, str, str, int], JudgeQuestion] = {}
     for record in finished:
@@ -116,25 +101,19 @@ def questions_of(records: Sequence[Rated], *, both_orders: bool = True) -> list[
 
 def _nothing(records: Sequence[Rated], finished: Sequence[Rated]) -> CannotJudge:
     if not records:
-        return CannotJudge(
-            "nothing has been rated in this task yet, and a judge answers what raters were asked",
-            try_="collect answers first",
-        )
+        what = "nothing has been rated in this task yet, and a judge answers what raters were asked"
+        return CannotJudge(what, try_="collect answers first")
     if not finished:
-        return CannotJudge(
-            f"none of the {len(records)} dialogues or judgements of this task is complete, and a judge is "
-            "asked about complete ones only",
-            try_="wait until raters are done",
-        )
+        none = f"none of the {len(records)} dialogues or judgements of this task is complete"
+        return CannotJudge(f"{none}, and a judge is asked about complete ones only", try_="wait until raters are done")
     if all(record.technique == READ_AGAIN for record in finished):
+        where = "there a judge is asked what their own raters were asked"
         return CannotJudge(
             "the raters of this task rated recorded dialogues once more",
-            try_="name the task in which these dialogues were held: there a judge is asked what their own raters "
-            "were asked",
+            try_=f"name the task in which these dialogues were held: {where}",
         )
-    return CannotJudge(
-        "the raters of this task were asked nothing that a judge can be asked: no choice, tick, verdict, scale or form"
-    )
+    what = "no choice, tick, verdict, scale or form"
+    return CannotJudge(f"the raters of this task were asked nothing that a judge can be asked: {what}")
 
 
 def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
@@ -150,32 +129,36 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
             models = [at[place] for place in (1, 2) if place in at]
             if record.verdict is not None and len(models) == 2:
                 models = models if order == 1 else models[::-1]
+                of_model = [partial(_replies_of, model) for model in models]
                 sides = [
-                    _transcript_with(record, model, f"partner {name}") for model, name in zip(models, "AB", strict=True)
+                    _conversation(record, said, title=f"partner {name}")
+                    for said, name in zip(of_model, "AB", strict=True)
                 ]
                 asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
-                yield _whole(record, VERDICT, order, tuple(models), tuple(sides), asked)
+                ask = _asking(record, order, VERDICT)
+                yield ask(shown=tuple(models), conversations=tuple(sides), asked=(asked,))
             if record.final_ratings and record.criteria and order == 1:
-                asked = AskedQuestion(
-                    question_id=FINAL, kind="rate", text=_final_question(record), criteria=record.criteria
+                of_turns = record.turn_criteria or any(
+                    turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each)
+                    for turn in record.turns
                 )
-                yield _whole(record, FINAL, order, (), (_as_held(record),), asked)
+                text = FINAL_QUESTION if of_turns else record.question
+                asked = AskedQuestion(question_id=FINAL, kind="rate", text=text, criteria=record.criteria)
+                ask = _asking(record, order, FINAL)
+                yield ask(shown=(), conversations=(_conversation(record, _as_held),), asked=(asked,))
 
 
 # -- live dialogues
 
 
 def _of_turns(record: DialogueRecord, order: Order) -> Iterator[JudgeQuestion]:
-    lines = _opening(record)
     for turn in record.turns:
-        lines.append(Said(PERSON, "human", turn.human_text))
         if turn.complete and not turn.automatic and not turn.continued_each:
-            yield from _of_turn(record, turn, tuple(lines), order)
-        if went_on := _went_on(turn):
-            lines.append(Said(PARTNER, "bot", went_on))
+            lines = _conversation(record, _went_on, before=turn)
+            yield from _of_turn(record, turn, lines, order)
 
 
-def _of_turn(record: DialogueRecord, turn: Turn, lines: tuple[Said, ...], order: Order) -> Iterator[JudgeQuestion]:
+def _of_turn(record: DialogueRecord, turn: Turn, said: Conversation, order: Order) -> Iterator[JudgeQuestion]:
     cards = _cards(turn)
     if turn.ticks is None:
         if len(cards) < 2:
@@ -186,20 +169,31 @@ def _of_turn(record: DialogueRecord, turn: Turn, lines: tuple[Said, ...], order:
         if order == 2 or not cards or not record.turn_criteria:  # one reply has no order
             return
         asked = AskedQuestion(question_id=TURN, kind="tick", text=record.question, criteria=record.turn_criteria)
-    yield JudgeQuestion(
+    entry = techniques().get(record.technique)
+    one = record.settings.get("max_choices", 1) == 1
+    if entry is not None and entry.picks:
+        one = entry.picks_one(record.setting)
+    yield _asking(record, order, str(turn.turn))(
+        shown=tuple(card.candidate_id for card in cards),
+        conversations=(said,),
+        asked=(asked,),
+        replies=tuple(Reply(card.candidate_id, card.text) for card in cards),
+        several=turn.ticks is None and not one,
+        turn=turn.turn,
+    )
+
+
+def _asking(record: DialogueRecord, order: Order, part: str) -> Callable[..., JudgeQuestion]:
+    """What makes the questions on a part of a dialogue."""
+    return partial(
+        JudgeQuestion,
         thing=record.dialogue_id,
-        unit=f"{record.dialogue_id}:{turn.turn}",
+        unit=f"{record.dialogue_id}:{part}",
         technique=record.technique,
         setting=record.setting,
         metric=record.metric,
         order=order,
         dialogues=(record.dialogue_id,),
-        shown=tuple(card.candidate_id for card in cards),
-        conversations=(Conversation("", _background(record), lines),),
-        asked=(asked,),
-        replies=tuple(Reply(card.candidate_id, card.text) for card in cards),
-        several=turn.ticks is None and not _picks_one(record),
-        turn=turn.turn,
     )
 
 
@@ -208,73 +202,32 @@ def _cards(turn: Turn) -> list[Candidate]:
     return sorted(shown, key=lambda one: one.position)
 
 
-def _picks_one(record: RatedRecord) -> bool:
-    entry = techniques().get(record.technique)
-    if entry is not None and entry.picks:
-        return entry.picks_one(record.setting)
-    return bool(record.settings.get("max_choices", 1) == 1)
+def _replies_of(model: str, turn: Turn) -> list[str]:
+    return [one.text for one in turn.candidates if one.model == model]
 
 
-def _went_on(turn: Turn) -> str:
-    chosen = next((one.text for one in turn.candidates if one.candidate_id == turn.continued), "")
-    return turn.written or chosen
+def _as_held(turn: Turn) -> list[str]:
+    return _went_on(turn) if any(_went_on(turn)) else [one.text for one in turn.candidates[: len(turn.candidates) == 1]]
 
 
-def _whole(
-    record: DialogueRecord,
-    what: str,
-    order: Order,
-    shown: tuple[str, ...],
-    conversations: tuple[Conversation, ...],
-    asked: AskedQuestion,
-) -> JudgeQuestion:
-    return JudgeQuestion(
-        thing=record.dialogue_id,
-        unit=f"{record.dialogue_id}:{what}",
-        technique=record.technique,
-        setting=record.setting,
-        metric=record.metric,
-        order=order,
-        dialogues=(record.dialogue_id,),
-        shown=shown,
-        conversations=conversations,
-        asked=(asked,),
-    )
+def _went_on(turn: Turn) -> list[str]:
+    return [turn.written or next((one.text for one in turn.candidates if one.candidate_id == turn.continued), "")]
 
 
-def _final_question(record: DialogueRecord) -> str:
-    of_turns = record.turn_criteria or any(
-        turn.ticks is not None or (len(_cards(turn)) > 1 and not turn.continued_each) for turn in record.turns
-    )
-    return FINAL_QUESTION if of_turns else record.question
-
-
-def _transcript_with(record: DialogueRecord, model: str, title: str) -> Conversation:
-    lines = _opening(record)
-    for turn in record.turns:
-        lines.append(Said(PERSON, "human", turn.human_text))
-        lines += [Said(PARTNER, "bot", one.text) for one in turn.candidates if one.model == model and one.text]
-    return Conversation(title, _background(record), tuple(lines))
-
-
-def _as_held(record: DialogueRecord) -> Conversation:
-    lines = _opening(record)
-    for turn in record.turns:
-        lines.append(Said(PERSON, "human", turn.human_text))
-        alone = turn.candidates[0].text if len(turn.candidates) == 1 else ""
-        if went_on := _went_on(turn) or alone:
-            lines.append(Said(PARTNER, "bot", went_on))
-    return Conversation("", _background(record), tuple(lines))
-
-
-def _opening(record: DialogueRecord) -> list[Said]:
+def _conversation(
+    record: DialogueRecord, replies: Callable[[Turn], Iterable[str]], *, title: str = "", before: Turn | None = None
+) -> Conversation:
+    """The conversation with the ``replies`` to each turn; ``before``: up to the words of its person."""
     names = {"human": PERSON, "bot": PARTNER}
-    return [Said(names[line.speaker], line.speaker, line.text) for line in record.context.opening]
-
-
-def _background(record: DialogueRecord) -> tuple[str, ...]:
+    lines = [Said(names[line.speaker], line.speaker, line.text) for line in record.context.opening]
+    for turn in record.turns:
+        lines.append(Said(PERSON, "human", turn.human_text))
+        if turn is before:
+            break
+        lines += [Said(PARTNER, "bot", text) for text in replies(turn) if text]
     persona = [f"{PERSON}: {sentence}" for sentence in record.context.persona]
-    return (*persona, *([f"Topic: {record.context.topic}"] if record.context.topic else []))
+    topic = [f"Topic: {record.context.topic}"] if record.context.topic else []
+    return Conversation(title, (*persona, *topic), tuple(lines))
 
 
 # -- judgements of finished dialogues
@@ -305,7 +258,11 @@ def _of_item(record: JudgementRecord, order: Order) -> Iterator[JudgeQuestion]:
 
 def _finished(shown: ShownDialogue, place: int) -> Conversation:
     """``place``: 1 or 2 of two dialogues, 0 of one alone."""
-    names = _speaker_names(shown, place)
+    names = ["Speaker A", "Speaker B"]
+    if place:
+        names = [f"Speaker {place}" if index == shown.judged else PARTNER for index in range(2)]
+    elif shown.judged is not None:
+        names = [PERSON if index != shown.judged else PARTNER for index in range(2)]
     judged = [
         name != HUMAN if shown.judged is None else index == shown.judged for index, name in enumerate(shown.entities)
     ]
@@ -313,11 +270,3 @@ def _finished(shown: ShownDialogue, place: int) -> Conversation:
         Said(names[line.speaker], "bot" if judged[line.speaker] else "human", line.text) for line in shown.lines
     )
     return Conversation(str(place) if place else "", tuple(shown.context), lines)
-
-
-def _speaker_names(shown: ShownDialogue, place: int) -> list[str]:
-    if place:
-        return [f"Speaker {place}" if index == shown.judged else PARTNER for index in range(2)]
-    if shown.judged is not None:
-        return [PERSON if index != shown.judged else PARTNER for index in range(2)]
-    return ["Speaker A", "Speaker B"]

@@ -10,32 +10,27 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from parlai_humaneval.display.thoughts import without_thoughts
-from parlai_humaneval.judges.budget import Budget, tokens_of
-from parlai_humaneval.judges.config import JudgeSpec
-from parlai_humaneval.judges.parse import Unreadable, outcome_of, read_answer, read_score
-from parlai_humaneval.judges.prompts import prompt_of, reminder_of
+from parlai_humaneval.judges.config import Budget, JudgeSpec, tokens_of
+from parlai_humaneval.judges.prompts import Unreadable, outcome_of, prompt_of, read_answer, read_score, reminder_of
 from parlai_humaneval.judges.questions import VERDICT, CannotJudge, JudgeQuestion, Said
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
-from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.loading import Child, Utterance
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.schema.judge_answers import JudgeAnswer, Outcome
-from parlai_humaneval.schema.records import AskedQuestion, GivenAnswer, ReplyInfo
+from parlai_humaneval.schema.records import GivenAnswer, ReplyInfo
 
 MOST_FAILURES = 5
 """So many questions in a row without a reply, and no more are asked: the model is gone, or its key is wrong."""
 OUTAGE_S = 30.0
-"""So long it is waited for a server that is not there, unless its entry says otherwise: nobody loses anything by a run that
-ends, as the next one goes on."""
+"""So long it is waited for a server, unless its entry says otherwise: the next run goes on."""
 STOPPED = Literal["budget", "failed"]
 
 
 @dataclass
 class Ran:
-    """What came of it. ``left``: questions without an answer; ``failures``: why some got no reply, each reason once.
-    ``needed``: what the next question may cost, where that was too much. ``overspent``: replies were longer than the judge's
-    ``max_reply_tokens``, and more was spent than was allowed.
-    """
+    """What came of it. ``left``: questions without an answer; ``needed``: what the next question may cost, where that
+    was too much; ``overspent``: by longer replies than ``max_reply_tokens``."""
 
     outcomes: dict[Outcome, int] = field(default_factory=dict)
     reminded: int = 0
@@ -49,32 +44,23 @@ class Ran:
 
     @property
     def kept(self) -> int:
-        """Answers that were handed over, read or not."""
         return sum(self.outcomes.values())
 
 
 def once(model: ModelSpec) -> ModelSpec:
     """The same model, which the pool asks once for each reply: what a judge says twice is paid twice."""
-    return model.model_copy(update={"running": model.running.model_copy(update={"retries": 0})})
+    return model.run_with(retries=0)
 
 
 def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
-    """Refuse scores for what is no choice of one.
-
-    Raises:
-        CannotJudge: the message says what was asked.
-    """
-    if spec.answer_format == "score" and (other := next((one for one in questions if not _scored(one)), None)):
+    others = (one for one in questions if one.single is None or len(one.replies or one.conversations) < 2)
+    if spec.answer_format == "score" and (other := next(others, None)):
         raise CannotJudge(
             "score gives each candidate a number, of which the highest is chosen, but raters were asked "
             f"“{other.text}”, which is no choice of one",
             where="answer_format",
             try_="use answer_format: json",
         )
-
-
-def _scored(question: JudgeQuestion) -> bool:
-    return question.single is not None and len(question.replies or question.conversations) > 1
 
 
 def ask_judge(
@@ -86,71 +72,60 @@ def ask_judge(
     budget: Budget,
     on_done: Callable[[int], None] = lambda done: None,
 ) -> Ran:
-    """Ask until all is answered, the budget is used up, or the model answers no more.
-
-    Args:
-        pool: holds the judge's model.
-        spec: the judge.
-        questions: those that it is to answer.
-        keep: is handed each answer at once.
-        budget: what may be spent.
-        on_done: is told how many questions are over.
-    """
-    return _Run(pool, spec, questions, keep, budget).to_its_end(on_done)
+    """Ask until all is answered, the budget is used up, or the model is gone; ``keep`` gets each answer at once."""
+    return _Run(pool, spec, keep, budget, deque(questions)).to_its_end(on_done)
 
 
+@dataclass
 class _Run:
-    def __init__(
-        self,
-        pool: ModelPool,
-        spec: JudgeSpec,
-        questions: Sequence[JudgeQuestion],
-        keep: Callable[[JudgeAnswer], None],
-        budget: Budget,
-    ) -> None:
-        self._pool, self._spec, self._keep, self._budget = pool, spec, keep, budget
-        self._waiting = deque(questions)
-        self._asking = Asking(timeout_s=pool.timeout_s, retries=0)
-        self._asked: dict[Child, _Talk] = {}
-        self._failed_in_a_row = 0
-        self._ran = Ran()
+    pool: ModelPool
+    spec: JudgeSpec
+    keep: Callable[[JudgeAnswer], None]
+    budget: Budget
+    waiting: deque[JudgeQuestion]
+    asked: dict[Child, _Talk] = field(default_factory=dict)
+    failed_in_a_row: int = 0
+    ran: Ran = field(default_factory=Ran)
+
+    def __post_init__(self) -> None:
+        self.asking = Asking(timeout_s=self.pool.timeout_s, retries=0)
 
     def to_its_end(self, on_done: Callable[[int], None]) -> Ran:
-        ran, number = self._ran, len(self._waiting)
-        worker = self._pool.worker(self._spec.model.name)
+        ran, number = self.ran, len(self.waiting)
+        worker = self.pool.worker(self.spec.model.name)
         while ran.stopped is None:
             self._fill(worker.max_batch * worker.threads)
-            if not self._asked:
-                if self._waiting:
-                    ran.stopped, ran.needed = "budget", self._budget.most_of(self._waiting[0])
+            if not self.asked:
+                if self.waiting:
+                    ran.stopped, ran.needed = "budget", self.budget.most_of(self.waiting[0])
                 break
-            for child, reply in self._asking.answered():
-                self._take(self._asked.pop(child), reply)
+            for child, reply in self.asking.answered():
+                self._take(self.asked.pop(child), reply)
             on_done(ran.kept + ran.failed)
-            if self._failed_in_a_row >= MOST_FAILURES:
-                self._asking.forget(list(self._asked))
+            if self.failed_in_a_row >= MOST_FAILURES:
+                self.asking.forget(list(self.asked))
                 ran.stopped = "failed"
-        ran.left, ran.spent = number - ran.kept, self._budget.spent
-        ran.overspent = self._budget.is_overspent
+        ran.left, ran.spent = number - ran.kept, self.budget.spent
+        ran.overspent = self.budget.is_overspent
         return ran
 
     def _fill(self, at_once: int) -> None:
-        while self._waiting and len(self._asked) < at_once:
-            reserved = self._budget.reserve(self._waiting[0])
+        while self.waiting and len(self.asked) < at_once:
+            reserved = self.budget.reserve(self.waiting[0])
             if reserved is None:
                 return
-            self._ask(_Talk(self._pool, self._spec, self._waiting.popleft(), reserved))
+            self._ask(_Talk(self.pool, self.spec, self.waiting.popleft(), reserved))
 
     def _ask(self, talk: _Talk) -> None:
         child, dialogue = talk.next()
-        self._asked[child] = talk
-        self._asking.ask(child, dialogue)
+        self.asked[child] = talk
+        self.asking.ask(child, dialogue)
 
     def _take(self, talk: _Talk, reply: Answer | ModelFailed) -> None:
-        ran = self._ran
+        ran = self.ran
         if isinstance(reply, ModelFailed):
-            self._budget.settle(talk.reserved, talk.cost)
-            self._failed_in_a_row += 1
+            self.budget.settle(talk.reserved, talk.cost)
+            self.failed_in_a_row += 1
             ran.failed += 1
             ran.failures = list(dict.fromkeys([*ran.failures, str(reply.reason)]))
             return
@@ -158,16 +133,15 @@ class _Run:
             self._ask(talk)
             return
         answer = talk.answer()
-        self._budget.settle(talk.reserved, answer.cost or 0.0)
-        self._keep(answer)
-        self._failed_in_a_row = 0
+        self.budget.settle(talk.reserved, answer.cost or 0.0)
+        self.keep(answer)
+        self.failed_in_a_row = 0
         ran.reminded += answer.reminded
         ran.outcomes[answer.outcome] = ran.outcomes.get(answer.outcome, 0) + 1
 
 
 class _Talk:
-    """One question on its way to an answer: asked once, and once more where the answer could not be read; or, for scores,
-    once for each candidate."""
+    """One question on its way to an answer: asked again where it could not be read, or once for each score."""
 
     def __init__(self, pool: ModelPool, spec: JudgeSpec, question: JudgeQuestion, reserved: float) -> None:
         self.question, self.reserved = question, reserved
@@ -241,7 +215,6 @@ class _Talk:
 
     @property
     def cost(self) -> float:
-        """Of what was answered so far; 0 where there is no price."""
         return 0.0 if self._spec.price is None else self._spec.price.cost(*self._tokens)
 
     def answer(self) -> JudgeAnswer:
@@ -250,12 +223,7 @@ class _Talk:
         return JudgeAnswer(
             judge=self._spec.name,
             version=self._spec.version,
-            thing=question.thing,
-            unit=question.unit,
-            technique=question.technique,
-            setting=question.setting,
-            metric=question.metric,
-            order=question.order,
+            **{name: getattr(question, name) for name in _OF_QUESTION},
             dialogues=list(question.dialogues),
             shown=list(question.shown),
             question=question.text,
@@ -271,11 +239,13 @@ class _Talk:
             prompt_tokens=self._tokens[0],
             completion_tokens=self._tokens[1],
             estimated=self._estimated,
-            cost=None if self._spec.price is None else self.cost,
-            currency=None if self._spec.price is None else self._spec.price.currency,
+            **({} if self._spec.price is None else {"cost": self.cost, "currency": self._spec.price.currency}),
             seconds=round(self._seconds, 3),
             at=time.time(),
         )
+
+
+_OF_QUESTION = ("thing", "unit", "technique", "setting", "metric", "order")
 
 
 def _to_be_scored(question: JudgeQuestion, place: int) -> list[Utterance]:
@@ -294,11 +264,8 @@ def _best(question: JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | Non
             return None
         chosen = question.replies[places[0]].candidate_id
         return GivenAnswer(question_id=asked.question_id, turn=question.turn, selected=[chosen], seconds=0, at=0)
-    option = _side(asked, places)
-    return None if option is None else GivenAnswer(question_id=asked.question_id, option=option, seconds=0, at=0)
-
-
-def _side(asked: AskedQuestion, places: Sequence[int]) -> str | None:
     sides = ("a", "b") if asked.question_id == VERDICT else ("first", "second")
     option = sides[places[0]] if len(places) == 1 else "tie"
-    return option if option in asked.options else None
+    if option not in asked.options:
+        return None
+    return GivenAnswer(question_id=asked.question_id, option=option, seconds=0, at=0)

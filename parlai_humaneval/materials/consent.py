@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from parlai_humaneval._util.data_files import Sentence, read_yaml, validated
 from parlai_humaneval.i18n.translate import phrase
@@ -18,24 +18,18 @@ Version = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, 
 EXAMPLES_ADDRESS = "you@example.org"
 
 
-class ConsentSection(BaseModel):
+class ConsentSection(BaseModel, extra="forbid"):
     """A paragraph or a list, with or without a heading."""
-
-    model_config = ConfigDict(extra="forbid")
 
     heading: str = ""
     lines: Annotated[list[Sentence], Field(min_length=1)]
 
 
-class Consent(BaseModel):
-    """A consent text. When its words change, give it a new version; then everybody is asked again.
-
-    ``text``, ``privacy``: what the study does, and what happens to what people write; paragraphs, or headed lists.
-    ``covers_release``: whether the text says that answers may be published without names. ``changes``: what is new in this
-    version, for raters who agreed to an earlier one.
-    """
-
-    model_config = ConfigDict(extra="forbid")
+class Consent(BaseModel, extra="forbid"):
+    """A consent text. When its words change, give it a new version; then everybody is asked again. ``text``,
+    ``privacy``: what the study does, and what happens to what people write; paragraphs, or headed lists.
+    ``covers_release``: whether the text says that answers may be published without names. ``changes``: what is new in
+    this version, for raters who agreed to an earlier one."""
 
     version: Version
     title: Sentence = phrase("Before you begin")
@@ -80,9 +74,5 @@ class Consent(BaseModel):
 
 
 def load_consent(path: Path) -> Consent:
-    """A consent text from YAML.
-
-    Raises:
-        DataError: the file is malformed.
-    """
+    """A consent text from YAML. Raises DataError."""
     return validated(Consent, read_yaml(path), path)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from parlai_humaneval._util.data_files import (
     DataError,
@@ -22,46 +22,31 @@ from parlai_humaneval._util.data_files import (
     text_lines,
     validated,
 )
-from parlai_humaneval.dialogues.dialogue import Dialogue
+from parlai_humaneval.dialogues.dialogue import persona_line
 from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.dialogues.personas import persona_line
 
 
-class Persona(BaseModel):
+class Persona(BaseModel, extra="forbid"):
     """Sentences that the Human Speaker plays (Smith et al. 2022, §3.1.1: two of them)."""
-
-    model_config = ConfigDict(extra="forbid")
 
     persona_id: Sentence
     sentences: Annotated[list[Sentence], Field(min_length=1)]
 
 
 def load_personas(path: Path | None = None) -> list[Persona]:
-    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set.
-
-    Raises:
-        DataError: an unreadable line, an empty line or sentence, a repeated id, or no persona at all.
-    """
+    """Personas from a JSONL file: ``{"persona_id": …, "sentences": [… , …]}`` a line; default: the packaged set. Raises
+    DataError."""
     return read_jsonl(path or packaged("personas.jsonl"), Persona, "persona", lambda persona: persona.persona_id)
 
 
 def load_openers(path: Path | None = None) -> list[str]:
-    """First lines of a conversation, in the file's order; default: the packaged ones.
-
-    Ma et al. 2023 (FFAEval), §3.3, start from utterances of this kind.
-
-    Raises:
-        DataError: an unreadable or empty file, an empty line, or a line that stands twice.
-    """
+    """First lines of a conversation, in the file's order; default: the packaged ones. Ma et al. 2023 (FFAEval), §3.3,
+    start from utterances of this kind. Raises DataError."""
     return _distinct_lines(path or packaged("openers.txt"), "opener")
 
 
 def load_topics(path: Path | None = None) -> list[str]:
-    """Topics to offer to a rater who does not know what to talk about; default: the packaged ones.
-
-    Raises:
-        DataError: an unreadable or empty file, an empty line, or a line that stands twice.
-    """
+    """Topics to offer to a rater who does not know what to talk about; default: the packaged ones. Raises DataError."""
     return _distinct_lines(path or packaged("topics.txt"), "topic")
 
 
@@ -84,13 +69,9 @@ WIZARD = "wizard_of_wikipedia"
 """The one source of BlendedSkillTalk whose additional context is a topic that ParlAI shows to both sides."""
 
 
-class SpeakerContext(BaseModel):
-    """The start of one conversation.
-
-    ``opening``: (who, what) of the lines already said before the rater's first message.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class SpeakerContext(BaseModel, extra="forbid", frozen=True):
+    """The start of one conversation. ``opening``: (who, what) of the lines already said before the rater's first
+    message."""
 
     context_id: Sentence
     human_persona: list[Sentence] = Field(default_factory=list)
@@ -111,11 +92,7 @@ def packaged_contexts() -> Path:
 
 
 def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerContext]:
-    """Contexts of a file of the given kind; ``jsonl`` without a path is the packaged set.
-
-    Raises:
-        DataError: an unknown kind, no path for a data set that is not packaged, or a file that cannot be used.
-    """
+    """Contexts of a file of the given kind; ``jsonl`` without a path is the packaged set. Raises DataError."""
     readers: dict[str, Callable[[Path], list[SpeakerContext]]] = {
         "bst": load_bst_contexts,
         "convai2": load_convai2_contexts,
@@ -129,45 +106,32 @@ def load_contexts(kind: ContextKind, path: Path | None = None) -> list[SpeakerCo
 
 
 def load_jsonl_contexts(path: Path) -> list[SpeakerContext]:
-    """Contexts from JSONL, the fields of :class:`SpeakerContext` a line.
-
-    Raises:
-        DataError: an unreadable line, an empty line or sentence, a repeated id, or nothing at all.
-    """
+    """Contexts from JSONL, the fields of :class:`SpeakerContext` a line. Raises DataError."""
     return read_jsonl(path, SpeakerContext, "context", lambda context: context.context_id)
 
 
 def load_convai2_contexts(path: Path) -> list[SpeakerContext]:
-    """Personas of ConvAI2 (Dinan et al. 2019) from ParlAI's file, e.g. ``train_both_original.txt``.
-
-    The bot plays “your persona”, as in ParlAI's teacher; the human gets the partner's, where the file has it.
-
-    Raises:
-        DataError: a file that is not in ParlAI's format, an empty persona line, or a dialogue without a persona.
-    """
-    return [_of_dialogue(path, dialogue) for dialogue in load_dialogues(path)]
-
-
-def _of_dialogue(path: Path, dialogue: Dialogue) -> SpeakerContext:
-    found = [persona for persona in map(persona_line, dialogue.context) if persona]
-    own = [sentence for whose, sentence in found if whose == "own"]
-    if not own:
-        raise DataError(
-            "the dialogue that begins here has no “your persona:” lines",
-            where=f"{path}, line {dialogue.line_number}",
-            try_="give a file with personas, such as train_both_original.txt",
-        )
-    partner = [sentence for whose, sentence in found if whose == "partner"]
-    return SpeakerContext(context_id=dialogue.dialogue_id, human_persona=partner, bot_persona=own)
+    """Personas of ConvAI2 (Dinan et al. 2019) from ParlAI's file, e.g. ``train_both_original.txt``. The bot plays “your
+    persona”, as in ParlAI's teacher; the human gets the partner's, where the file has it. Raises DataError."""
+    contexts = []
+    for dialogue in load_dialogues(path):
+        found = [persona for persona in map(persona_line, dialogue.context) if persona]
+        own, partner = ([sentence for whose, sentence in found if whose == who] for who in ("own", "partner"))
+        if not own:
+            raise DataError(
+                "the dialogue that begins here has no “your persona:” lines",
+                where=f"{path}, line {dialogue.line_number}",
+                try_="give a file with personas, such as train_both_original.txt",
+            )
+        contexts.append(SpeakerContext(context_id=dialogue.dialogue_id, human_persona=partner, bot_persona=own))
+    return contexts
 
 
 Pair = Annotated[list[Annotated[list[Sentence], Field(min_length=1)]], Field(min_length=2, max_length=2)]
 
 
-class _Episode(BaseModel):
+class _Episode(BaseModel, extra="ignore"):
     """The keys of a BlendedSkillTalk episode that its context is made of."""
-
-    model_config = ConfigDict(extra="ignore")
 
     personas: Pair
     context_dataset: str
@@ -181,16 +145,11 @@ class _Personas(BaseModel):
 
 
 def load_bst_contexts(path: Path, safe_personas: Path | None = None) -> list[SpeakerContext]:
-    """Contexts of BlendedSkillTalk (E. Smith et al. 2020) from ParlAI's ``train.json``, ``valid.json`` or ``test.json``.
-
-    The human plays the first person (the “free” speaker), the bot the second (the “guided” one); the opening is their
-    two seed utterances. A JSON list of persona pairs, ``[[[…, …], […, …]], …]``, is read too and gives no opening.
-    With ``safe_personas`` (ParlAI's ``safe_personas.txt``: sentences with “|” between them) only episodes all of whose
-    sentences stand there are kept, as ParlAI's own worlds do.
-
-    Raises:
-        DataError: not a JSON list, a missing key, an empty sentence, or nothing left.
-    """
+    """Contexts of BlendedSkillTalk (E. Smith et al. 2020) from ParlAI's ``train.json``, ``valid.json`` or
+    ``test.json``. The human plays the first person (the “free” speaker), the bot the second (the “guided” one); the
+    opening is their two seed utterances. A JSON list of persona pairs, ``[[[…, …], […, …]], …]``, is read too and gives
+    no opening. With ``safe_personas`` (ParlAI's ``safe_personas.txt``: sentences with “|” between them) only episodes
+    all of whose sentences stand there are kept, as ParlAI's own worlds do. Raises DataError."""
     contexts = [_of_episode(path, number, item) for number, item in enumerate(_json_list(path), start=1)]
     if safe_personas is not None:
         # ParlAI's list and its episodes differ in punctuation; what counts as equal is ParlAI's to say.

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from parlai_humaneval._util.data_files import DataError, Sentence, packaged, read_yaml, validated
 from parlai_humaneval._util.errors import InvalidValue
@@ -23,12 +23,9 @@ FLAGS: Mapping[str, str] = read_yaml(packaged("instruction_flags.yaml"))
 """What a line can be made to depend on, with what it stands for."""
 
 
-CONDITIONS = ("when", "unless")
-"""Keys that say when something holds."""
-NO_WORDS = frozenset({*CONDITIONS, "at"})
-"""Keys of what is not said."""
-_GONE = object()
-"""In place of what does not hold."""
+CONDITIONS = ("when", "unless")  # Keys that say when something holds
+NO_WORDS = frozenset({*CONDITIONS, "at"})  # Keys of what is not said
+_GONE = object()  # In place of what does not hold
 
 
 def shared_parts() -> dict[str, Any]:
@@ -39,10 +36,7 @@ def shared_parts() -> dict[str, Any]:
 
 def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
     """``data`` with every ``{shared: NAME}`` replaced; within a list, a part that is a list takes its place there.
-
-    Raises:
-        DataError: a name that is not among ``parts``, or a condition on a part that is more than a text.
-    """
+    Raises DataError."""
     if isinstance(data, list):
         found: list[Any] = []
         for item in data:
@@ -54,10 +48,6 @@ def with_shared(data: Any, parts: Mapping[str, Any]) -> Any:
         return data
     if "shared" not in data:
         return {key: with_shared(item, parts) for key, item in data.items()}
-    return _part(data, parts)
-
-
-def _part(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
     name = data["shared"]
     if name not in parts:
         raise DataError(f"there is no shared part {name!r}", try_=f"known: {', '.join(parts)}")
@@ -71,11 +61,8 @@ def _part(data: Mapping[str, Any], parts: Mapping[str, Any]) -> Any:
 
 
 def that_holds(data: Mapping[str, Any], flags: Collection[str]) -> dict[str, Any]:
-    """The instructions as they hold with these ``flags``: conditions decided and gone, pieces of a text joined.
-
-    Raises:
-        DataError: a condition that names no flag.
-    """
+    """The instructions as they hold with these ``flags``: conditions decided and gone, pieces of a text joined. Raises
+    DataError."""
     kept = {key: _kept(item, flags) for key, item in data.items()}
     return {
         key: joined(map(str, item)) if isinstance(item, list) else item
@@ -90,17 +77,13 @@ def _kept(data: Any, flags: Collection[str]) -> Any:
         return [new for item in data if (new := _kept(item, flags)) is not _GONE]
     if not isinstance(data, dict):
         return data
-    if not _holds(data, flags):
+    wanted, unwanted = _flags(data.get("when", [])), _flags(data.get("unless", []))
+    if not all(flag in flags for flag in wanted) or any(flag in flags for flag in unwanted):
         return _GONE
     new = {key: _kept(item, flags) for key, item in data.items() if key not in CONDITIONS}
     if new.keys() == {"text"}:
         return new["text"]
     return _GONE if data.get("lines") and not new["lines"] else new
-
-
-def _holds(data: Mapping[str, Any], flags: Collection[str]) -> bool:
-    wanted, unwanted = _flags(data.get("when", [])), _flags(data.get("unless", []))
-    return all(flag in flags for flag in wanted) and not any(flag in flags for flag in unwanted)
 
 
 def _flags(named: Any) -> list[str]:
@@ -111,8 +94,8 @@ def _flags(named: Any) -> list[str]:
     return names
 
 
-class _Material(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Material(BaseModel, extra="forbid"):
+    """Nothing but what is declared may stand in the file."""
 
 
 class Section(_Material):
@@ -169,13 +152,8 @@ class Instructions(_Material):
 
 
 def load_instructions(path: Path, values: Mapping[str, str], flags: Collection[str] = ()) -> Instructions:
-    """Instructions from YAML in the language in force, with ``{placeholders}`` filled from ``values``.
-
-    Of their lines those are left that hold with ``flags`` (:class:`Sentence`).
-
-    Raises:
-        DataError: malformed, a placeholder that has no value, or a condition that is none.
-    """
+    """Instructions from YAML in the language in force, with ``{placeholders}`` filled from ``values``. Of their lines
+    those are left that hold with ``flags`` (:class:`Sentence`). Raises DataError."""
     data = read_yaml(path)
     try:
         filled = _filled(with_shared(data, shared_parts()), values)

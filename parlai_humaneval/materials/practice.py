@@ -17,16 +17,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
 from parlai_humaneval._util.data_files import DataError, Sentence, read_json, validated
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.i18n.translate import t
 
 
-class _Item(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Item(BaseModel, extra="forbid"):
     why: Sentence
 
 
@@ -149,10 +147,8 @@ PracticeItem = Annotated[
 ]
 
 
-class Practice(BaseModel):
+class Practice(BaseModel, extra="forbid"):
     """A practice conversation: every item must be answered right. ``question`` None: the study's own."""
-
-    model_config = ConfigDict(extra="forbid")
 
     metric: Sentence
     question: Sentence | None = None
@@ -174,12 +170,7 @@ def _said(name: str, value: Any) -> Any:
 
 
 def load_practice(path: Path, metric: str) -> Practice:
-    """The practice conversation of a metric.
-
-    Raises:
-        DataError: malformed, an item without a right answer or with one that is impossible, or a practice made for
-            another metric.
-    """
+    """The practice conversation of a metric. Raises DataError."""
     practice = validated(Practice, read_json(path), path)
     if practice.metric != metric:
         raise DataError(f"is for the metric {practice.metric!r}, but this study asks for {metric!r}", where=path)

@@ -6,60 +6,50 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries, silent_parlai
-from parlai_humaneval.models.agent.options import without_effect
+from parlai_humaneval.models.agent.names import without_effect
 from parlai_humaneval.models.backends.human import NEEDS_LAUNCH
-from parlai_humaneval.models.backends.memory import check_memory
 from parlai_humaneval.models.backends.server_refusals import Mend
 from parlai_humaneval.models.pool.loading import parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec
-from parlai_humaneval.models.zoo.files import PATH_OPTIONS, missing, to_be_trained, to_download
+from parlai_humaneval.models.zoo.files import PATH_OPTIONS, check_memory, missing, to_be_trained, to_download
 from parlai_humaneval.models.zoo.secrets import key_trouble
 
 State = Literal["ready", "to download", "to train", "to serve", "in a launch", "cannot"]
-"""What is left to do: nothing; the first load downloads; its training is run; its server is started; nothing, but it talks
-in a launch only; or more than that."""
+"""What is left to do: nothing, a download by the first load, its training, starting its server, a launch; or more."""
 
 ADDRESSES = ("base_url", "url")
 KEY_VARIABLES = ("api_key_env", "authorization_env")
-"""Options of the agents that ask a server: where it is, and the environment variable that holds the key."""
 
 NOT_TRIED = ", which is not tried here; --load does"
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found. ``why``: a word or two on the state. The lists hold sentences.
-
-    ``missing``: why it cannot be used now. ``downloads``: what its first load downloads. ``asks``: whom it asks for
-    replies, and how it gets in; whether the server is there is not tried.
-    """
+    """What was found, in sentences. ``why``: a word or two on the state. ``asks``: whom it asks; that is not tried."""
 
     spec: ModelSpec
     state: State
     why: str
-    missing: list[str]
-    downloads: list[str]
-    asks: list[str]
+    missing: list[str] = field(default_factory=list)
+    downloads: list[str] = field(default_factory=list)
+    asks: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        """Whether it can be used, once it is downloaded or served."""
         return not self.missing
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on options that stop nothing, and change nothing either."""
         options = self.spec.options
         idle = without_effect(options["inference"], options) if options.get("inference") else []
         return [f"With inference {options['inference']}, {', '.join(idle)} changes nothing."] if idle else []
 
     @property
     def reason(self) -> str:
-        """``why`` for people: where it cannot be used, what it lacks."""
         if self.state != "cannot":
             return self.why
         if self.why == "agent" and self.spec.needs:  # what to do about it, rather than what Python says
@@ -67,7 +57,6 @@ class Checked:
         return self.missing[0].rstrip(".")
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         spec = self.spec
         about = {"name": spec.name, "origin": spec.origin, "size": spec.size, "memory_gb": spec.memory_gb}
         found = {"missing": self.missing, "downloads": self.downloads, "asks": self.asks, "notes": self.notes}
@@ -77,45 +66,41 @@ class Checked:
 def check(spec: ModelSpec) -> Checked:
     """Build the model's options with its agent's own command line and look for all that it needs on this machine."""
     if trouble := key_trouble(spec.options, "options."):
-        return Checked(spec, "cannot", "key", [f"{trouble}."], [], [])
+        return Checked(spec, "cannot", "key", [f"{trouble}."])
     with silent_parlai(), quiet_parlai(logging.CRITICAL):  # what is wrong is said below
         lacking = missing(spec)
         if to_be_trained(spec) and lacking and "cannot be imported" not in lacking[0]:
-            wrong = _complaint(_parse, spec) or _complaint(_parse_training, spec)
-            return Checked(
-                spec, "cannot" if wrong else "to train", "options" if wrong else "", [*wrong, *lacking], [], []
-            )
+            wrong = _complaint(spec, _parse, _parse_training)
+            state: tuple[State, str] = ("cannot", "options") if wrong else ("to train", "")
+            return Checked(spec, *state, [*wrong, *lacking])
         if lacking[:1] == [NEEDS_LAUNCH]:
-            return Checked(spec, "in a launch", "", [], [], [NEEDS_LAUNCH])
+            return Checked(spec, "in a launch", "", asks=[NEEDS_LAUNCH])
         if lacking:
-            return Checked(spec, "cannot", _missing_kind(lacking[0]), lacking, to_download(spec), [])
-        if wrong := _complaint(_parse, spec) or _complaint(_parse_training, spec):
-            return Checked(spec, "cannot", "options", wrong, [], [])
+            kind = "file" if lacking[0].split()[0] in (*PATH_OPTIONS, "hf_model") else "set-up"
+            kind = "agent" if "cannot be imported" in lacking[0] else kind
+            return Checked(spec, "cannot", kind, lacking, to_download(spec))
+        if wrong := _complaint(spec, _parse, _parse_training):
+            return Checked(spec, "cannot", "options", wrong)
         downloads, asks = to_download(spec), (list(_asked(spec)) if _is_served(spec) else [])
-        if wrong := _complaint(check_memory, spec):
+        if wrong := _complaint(spec, check_memory):
             return Checked(spec, "cannot", "memory", wrong, downloads, asks)
-    if key := _missing_key(spec):
-        return Checked(spec, "cannot", "key", [key], [], asks)
+    if (variable := _first(KEY_VARIABLES, spec)) and not os.environ.get(variable):
+        holds = f"it holds the key of {_address(spec) or 'its server'}"
+        return Checked(spec, "cannot", "key", [f"The environment variable {variable} is not set; {holds}."], asks=asks)
     if downloads:
-        return Checked(
-            spec, "to download", "ParlAI" if "ParlAI" in downloads[0] else "Hugging Face", [], downloads, asks
-        )
+        source = "ParlAI" if "ParlAI" in downloads[0] else "Hugging Face"
+        return Checked(spec, "to download", source, downloads=downloads, asks=asks)
     if _is_served(spec):
-        return Checked(spec, "to serve", _address(spec), [], [], asks)
-    return Checked(spec, "ready", "", [], [], asks)
+        return Checked(spec, "to serve", _address(spec), asks=asks)
+    return Checked(spec, "ready", "", asks=asks)
 
 
 def impatient(spec: ModelSpec) -> ModelSpec:
-    """The same model for somebody who wants to know at once that its server is not there."""
-    return spec.model_copy(update={"running": spec.running.model_copy(update={"outage_s": 0.0})})
+    return spec.run_with(outage_s=0.0)
 
 
 def load_and_ask(spec: ModelSpec) -> dict[str, Any]:
-    """Load the model and say “Hi!” to it: seconds it took to load, and its reply.
-
-    Raises:
-        ZooError, ModelFailed: when it cannot be loaded, or does not answer.
-    """
+    """Load the model and say “Hi!” to it: seconds it took, and its reply; a ZooError or ModelFailed when it cannot."""
     from parlai_humaneval.models.model_pool import ModelPool
 
     started = time.monotonic()
@@ -140,26 +125,19 @@ def try_out(checked: Checked) -> dict[str, Any]:
 
 
 def mends_of(error: Exception) -> list[Mend]:
-    """Changes of a model's zoo entry after which its server would not refuse; empty where it is something else."""
     from parlai_humaneval.models.model_pool import ModelFailed
 
     return error.mends if isinstance(error, ModelFailed) else []
 
 
 def told(error: Exception) -> str:
-    """What went wrong, with the kind of error where nobody wrote it for people."""
     return str(error) if isinstance(error, (ValueError, RuntimeError)) else f"{type(error).__name__}: {error}"
 
 
-def _missing_kind(sentence: str) -> str:
-    if "cannot be imported" in sentence:
-        return "agent"
-    return "file" if sentence.split()[0] in (*PATH_OPTIONS, "hf_model") else "set-up"
-
-
-def _complaint(test: Callable[[ModelSpec], object], spec: ModelSpec) -> list[str]:
+def _complaint(spec: ModelSpec, *tests: Callable[[ModelSpec], object]) -> list[str]:
     try:
-        test(spec)
+        for test in tests:
+            test(spec)
     except ValueError as error:  # ZooError, TrainingError
         return [str(error)]
     return []
@@ -200,10 +178,3 @@ def _asked(spec: ModelSpec) -> Iterator[str]:
         yield f"Its key is read from the environment variable {variable}."
     if spec.needs:
         yield f"Needed: {'; '.join(spec.needs)}."
-
-
-def _missing_key(spec: ModelSpec) -> str:
-    variable = _first(KEY_VARIABLES, spec)
-    if not variable or os.environ.get(variable):
-        return ""
-    return f"The environment variable {variable} is not set; it holds the key of {_address(spec) or 'its server'}."

@@ -1,30 +1,29 @@
-"""What ParlAI is told of this package: its agents, its script and its presets; and what it says of misspelt names.
-
-``parlai_humaneval_hook`` calls these functions with ParlAI's modules once they are imported. Nothing of this package is
-registered before it is used.
-"""
+"""What ParlAI is told of this package, and what it needs to run on today's torch and transformers, or without them."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from parlai_humaneval._util.errors import HumanevalError, Problem, choose_from
-from parlai_humaneval.models.agent.names import SHORT_PREFIX, module_of
-from parlai_humaneval.models.agent.options import meant_options
+from parlai_humaneval._util.installing import check_code, check_release
+from parlai_humaneval.models.agent.names import SHORT_PREFIX, meant_options, module_of
 
 SCRIPTS = ("parlai_humaneval.cli.self_chat_script",)
-"""Modules that register commands of ``parlai``."""
 UNRECOGNISED = "unrecognized arguments: "
-"""How ``argparse`` begins to tell of options that there are not."""
 _CHOICE = re.compile(r"^argument (\S+): invalid choice: (.*?) \(choose from (.*)\)$", re.DOTALL)
-"""How ``argparse`` tells of a word that there is not."""
 _QUOTES = "'"
 NOT_IN_OPT = "does not exist: "
-"""After this, ParlAI names an option of a preset that there is not."""
 
 
 class _Agents(dict[str, type]):
@@ -107,7 +106,6 @@ def suggest_options(params: Any) -> None:
 
 
 def parser_problem(parser: Any, message: str) -> Problem:
-    """What a message of ParlAI's parser says; of options or words that there are not, with what may have been meant."""
     if choice := _CHOICE.match(message):
         argument, given, known = choice.groups()
         there = [word.strip(_QUOTES) for word in known.split(", ")]
@@ -118,3 +116,100 @@ def parser_problem(parser: Any, message: str) -> Problem:
     options = [word.partition("=")[0] for word in words.split() if unknown and word.startswith("--")]
     known = [name for action in command._actions for name in action.option_strings if name.startswith("--")]
     return Problem(message, misspelt=meant_options(options, known))
+
+
+def mend_plateau(lr_scheduler: ModuleType) -> None:
+    """Let ``--lr-scheduler reduceonplateau`` run: newer torch has no ``verbose``."""
+    plateau = lr_scheduler.optim.lr_scheduler.ReduceLROnPlateau
+    if "verbose" in inspect.signature(plateau).parameters:
+        return
+    check_code(lr_scheduler.ReduceOnPlateauLRScheduler.__init__, "0bc893a8")
+
+    def __init__(
+        self: Any, optimizer: Any, patience: int, decay: float, warmup_updates: int, warmup_rate: float
+    ) -> None:
+        lr_scheduler.ParlAILRScheduler.__init__(self, warmup_updates, warmup_rate)
+        self.scheduler = plateau(optimizer, "min", factor=decay, patience=patience)
+
+    lr_scheduler.ReduceOnPlateauLRScheduler.__init__ = __init__
+
+
+def mend_gpt2(agents: Any) -> None:
+    """Let ``hugging_face/gpt2`` and ``dialogpt`` speak: they keep tuples, and transformers 5 keeps caches."""
+    library = agents.GPT2Model
+    if "past_key_values" in inspect.signature(library.forward).parameters:
+        return
+    check_code(agents.GPT2Decoder, "bb2586c2")
+    from parlai_humaneval.models.backends.hugging_face import cache_of, layers_of
+
+    class GPT2Model(library):  # type: ignore[misc, valid-type]  # its base is known at run time only
+        """As it was in transformers 4: what it has read goes in and comes out as tensors, layer by layer."""
+
+        def forward(self, *arguments: Any, past_key_values: Any = None, **options: Any) -> tuple[Any, Any]:
+            read = cache_of(tuple((keys, values) for keys, values in past_key_values or ()))
+            out = super().forward(*arguments, cache=read, **options)
+            return out.last_hidden_state, layers_of(out.cache)
+
+    agents.GPT2Model = GPT2Model
+
+
+class _OnUse(ModuleType):
+    """Stands for a module, which is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:  # else it would find itself
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+SHARDING, USED_BY = "torch.distributed.fsdp", "parlai.utils.fsdp"
+
+
+class _WithoutSharding:
+    """A finder that finds nothing itself: the module of ParlAI is run as on a torch without :data:`SHARDING`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != USED_BY or SHARDING in sys.modules:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            setattr(spec.loader, "exec_module", partial(_run_without_sharding, spec.loader.exec_module))  # noqa: B010 - mypy allows no method here
+        return spec
+
+
+def _run_without_sharding(exec_module: Callable[[ModuleType], None], module: ModuleType) -> None:
+    importlib.import_module("torch.distributed")
+    sys.modules[SHARDING] = None  # type: ignore[assignment]  # how Python marks a module as absent
+    try:
+        exec_module(module)
+    finally:
+        del sys.modules[SHARDING]
+
+
+def parlai_without_torch() -> None:
+    """ParlAI's agents, without torch, whose import takes half of the seconds to a launch's link: two of its modules do
+    without where torch is absent, and import it when a value may be a tensor. Generators are from now on without what
+    trains one model on several GPUs, most of a second's import: those here only speak."""
+    check_release("parlai")
+    if not any(isinstance(finder, _WithoutSharding) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WithoutSharding())
+    if "torch" in sys.modules or "parlai.core.build_data" in sys.modules:
+        return
+    hidden: dict[str, Any] = {"torch": None, "torch.multiprocessing": None}  # None is how Python marks one as absent
+    if "pkg_resources" not in sys.modules:  # it is slow, and asked for files of options alone
+        hidden["pkg_resources"] = _OnUse("pkg_resources")
+    sys.modules.update(hidden)
+    try:
+        importlib.import_module("parlai.core.build_data")
+        importlib.import_module("parlai.core.opt")
+        misc: Any = importlib.import_module("parlai.utils.misc")
+    finally:
+        for name, instead in hidden.items():
+            if sys.modules.get(name) is instead:
+                sys.modules.pop(name, None)
+    check_code(misc.round_sigfigs, "802892fb")
+    if importlib.util.find_spec("torch") is not None:
+        misc.torch = _OnUse("torch")
+        vars(misc)["__TORCH_AVAILABLE"] = True

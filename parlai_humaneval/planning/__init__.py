@@ -1,5 +1,5 @@
 """How large a study must be before it is run: turns, dialogues, workers, hours and money.
 
-``sample_sizes`` and ``power`` are the formulas, ``designs`` what is compared with what, ``assumptions`` what is
-taken for granted of every technique, ``inputs`` what a user may ask, ``study_plan`` the answer, ``simulate`` its proof.
+``inputs`` is what a user may ask, ``designs`` what is compared with what, ``power`` the formulas, ``plan`` the answer,
+``simulation`` its proof, ``stopping`` the same of studies that end when decided, ``words`` what is said of all of it.
 """

@@ -1,8 +1,4 @@
-"""What is compared with what, for one test: the size for independent observations, and what clustering asks for.
-
-A design knows its true difference. ``size`` is the number of observations of each sample under independence,
-``information`` the noncentrality that one observation of each sample adds to a test with the true variance.
-"""
+"""What is compared with what, for one test: the size for independent observations, and what clustering asks for."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from parlai_humaneval._util.arrays import Floats
-from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.power import (
+    Clustering,
     Variance,
     binomial_power,
     chi2_power,
@@ -32,35 +28,39 @@ from parlai_humaneval.planning.power import (
     two_proportions_size,
 )
 
-EXACT_SEARCH = 3_000
-"""Beyond it the exact test's power is nearly that of the normal one."""
-SHORT = 0.005
-"""The formula's n is kept where its power is the asked one in whole percents."""
-MIN_WORKERS = 10
-"""Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer."""
+EXACT_SEARCH = 3_000  # Beyond it the exact test's power is nearly that of the normal one
+SHORT = 0.005  # The formula's n is kept where its power is the asked one in whole percents
+MIN_WORKERS = 10  # Fewer give a clustered interval that is a rough guide only; the plan never asks for fewer
 EDGE = 0.7
 """Part of a difference that is found with a power of .8, at which the test is about to find it: 1.96 / (1.96 + .84)."""
-RANKS = math.sqrt(math.pi / 3)
-"""Standard error of the rank-sum test of normal scores, by that of their means."""
+RANKS = math.sqrt(math.pi / 3)  # Standard error of the rank-sum test of normal scores, by that of their means
 OF_DEGRADED = 0.22
 """Variance of the degraded model's standardised score by that of the others, of simulated workers who pass the check."""
 
 
 class Design(ABC):
-    """One test of a study."""
+    """One test of a study, whose true difference is known. ``kind``, ``test``: what is compared; the papers' test, in
+    words. ``samples``: sets of observations that are compared, each of the planned size. ``crossed``: does each worker
+    give observations of all samples? ``df``: degrees of freedom of what is tested. ``information``: noncentrality that
+    an observation of each sample adds to a test with the true variance. ``excess``: kurtosis of an observation above
+    that of the normal distribution: how well a few tell their variance. ``edge``: standard error at ``EDGE`` of the
+    difference, where the test is about to find it, by that at the whole. ``paper_error``: standard error of the paper's
+    test by that of independent observations. ``paper_decides``: does the paper's p decide where it is the larger?
+    ``exact_shares``: the share under the null hypothesis and the true one, where the papers' test is the exact
+    binomial."""
 
+    kind: str
+    test: str
     samples: int = 1
-    """Sets of observations that are compared, each of the planned size."""
-    df: int = 1
-    """Degrees of freedom of what is tested."""
     crossed: bool = False
-    """Does each worker give observations of all samples?"""
+    df: int = 1
+    information: float
     excess: float = 0.0
-    """Kurtosis of an observation above that of the normal distribution: how well a few tell their variance."""
+    edge: float = 1.0
     paper_error: float = 1.0
-    """Standard error of the paper's test by that of independent observations."""
     paper_decides: bool = True
-    """Does the paper's p decide where it is the larger?"""
+    by_strength: bool = False
+    exact_shares: tuple[float, float] | None = None
 
     @abstractmethod
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
@@ -70,15 +70,9 @@ class Design(ABC):
         """The same for the clustered test, which is one of means."""
         return self.size(alpha, power)
 
-    @property
-    def exact_shares(self) -> tuple[float, float] | None:
-        """The share under the null hypothesis and the true one, where the papers' test is the exact binomial one."""
-        return None
-
-    @property
-    def edge(self) -> float:
-        """The standard error at ``EDGE`` of the difference, where the test is about to find it, by that at the whole."""
-        return 1.0
+    @abstractmethod
+    def iid_power(self, n: int, alpha: float) -> float:
+        """Power of the papers' test with ``n`` independent observations of each sample."""
 
     def paper_step(self, n: float) -> float:
         """By how much the paper's test asks for more than a normal one, in standard errors."""
@@ -88,32 +82,15 @@ class Design(ABC):
         """Workers of the test, who give ``per_worker`` observations of a sample each; not rounded."""
         return n / per_worker * (1 if self.crossed else self.samples)
 
-    @abstractmethod
-    def iid_power(self, n: int, alpha: float) -> float:
-        """Power of the papers' test with ``n`` independent observations of each sample."""
 
-    @property
-    @abstractmethod
-    def information(self) -> float:
-        """Noncentrality per observation."""
-
-    @property
-    @abstractmethod
-    def test(self) -> str:
-        """The papers' test, in words."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Contest(Design):
-    """Models of one turn (or of one comparison), of which one, some or none is chosen.
-
-    Attributes:
-        shares: how often each is chosen.
-        discordance: share of turns in which just one of two is chosen, as a mean over the pairs.
-        binomial: is the paper's test of two models the binomial one of the turns that tell them apart?
-        by_strength: are models told by strengths (Plackett–Luce) rather than by shares?
-        ranked: models that one ranking holds, each two of which meet in as many turns; of them these two are furthest apart.
-    """
+    """Models of one turn (or of one comparison), of which one, some or none is chosen. ``shares``: how often each is
+    chosen; ``gap``: of the best, above the worst. ``discordance``: share of turns in which just one of two is chosen,
+    as a mean over the pairs. ``binomial``: is the paper's test of two models the binomial one of the turns that tell
+    them apart? ``by_strength``: are models told by strengths (Plackett–Luce) rather than by shares? ``ranked``: models
+    that one ranking holds, each two of which meet in as many turns; of them these two are furthest apart.
+    ``picks_one``: is exactly one model chosen each time?"""
 
     shares: tuple[float, ...]
     discordance: float
@@ -121,46 +98,52 @@ class Contest(Design):
     by_strength: bool = False
     ranked: int = 2
 
+    kind = "contest"
+
     def __post_init__(self) -> None:
-        most = greatest_discordance(len(self.shares))
-        if self.discordance > most + 1e-12:
+        discordance, models = self.discordance, len(self.shares)
+        gap = self.gap = max(self.shares) - min(self.shares)
+        most = greatest_discordance(models)
+        if discordance > most + 1e-12:
             raise ValueError(
-                f"discordance {self.discordance:g}: with {len(self.shares)} models it can be at most {most:.3g}, "
-                "as a mean over the pairs"
+                f"discordance {discordance:g}: with {models} models it can be at most {most:.3g}, as a mean over the pairs"
             )
-        if self.gap > self.discordance + 1e-12 or min(_tilts(self)[1]) < -1e-9:
+        if gap > discordance + 1e-12 or min(_tilts(self)[1]) < -1e-9:
             raise ValueError(
-                f"the worst model is {self.gap:g} below the best, which a discordance of {self.discordance:g} does "
+                f"the worst model is {gap:g} below the best, which a discordance of {discordance:g} does "
                 "not allow: models cannot differ more often than the answers do"
             )
-
-    @property
-    def gap(self) -> float:
-        return max(self.shares) - min(self.shares)
-
-    @property
-    def df(self) -> int:  # type: ignore[override]  # of most designs it is a constant
-        return len(self.shares) - 1
-
-    @property
-    def picks_one(self) -> bool:
-        """Is exactly one model chosen each time?"""
-        return abs(self.discordance - 2 / len(self.shares)) < 1e-9 and abs(sum(self.shares) - 1) < 1e-9
-
-    @property
-    def test(self) -> str:
+        self.df, self.excess = models - 1, 1 / discordance - 3
+        self.picks_one = abs(discordance - 2 / models) < 1e-9 and abs(sum(self.shares) - 1) < 1e-9
+        self.exact_shares = (0.5, 0.5 + gap / 2) if self.df == 1 and self.picks_one else None
+        self.test = _TESTS[self.df == 1, self.picks_one]
+        if self.by_strength:
+            # Wald's test takes the variance of what was found, the other papers' tests that of equal models.
+            if self.df == 1:  # of two models the lead is in log-odds
+                lead = math.log((discordance + gap) / max(discordance - gap, 1e-9))
+                there, whole = self._variance_of(EDGE * lead), self._variance_of(lead)
+                self.information, self.edge = lead**2 / whole, math.sqrt(there / whole)
+            else:  # Wald's statistic takes the information of strengths that are less far apart, which is larger
+                self.information = self._spread_of_logs(1.0)
+                self.edge = math.sqrt(EDGE**2 * self.information / self._spread_of_logs(EDGE))
+            self.paper_error = self.edge
+            return
+        self.paper_error = math.sqrt(discordance / max(discordance - gap**2, 1e-9))
         if self.df == 1:
-            return "two-sided binomial test" if self.picks_one else "McNemar's χ²"
-        return "Pearson's χ² against equal shares" if self.picks_one else "Cochran's Q"
+            self.information = gap**2 / max(discordance - gap**2, 1e-12)
+            self.edge = math.sqrt((discordance - (EDGE * gap) ** 2) / max(discordance - gap**2, 1e-9))
+            return
+        # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
+        chosen, chances = patterns(self)
+        contrasts = chosen - chosen.mean(axis=1, keepdims=True)
+        mean = chances @ contrasts
+        squared = float(mean @ mean)
+        self.information = squared * self.df / max(float(chances @ (contrasts**2).sum(axis=1)) - squared, 1e-12)
 
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
         if self.df == 1:
             return mcnemar_size(self.discordance, self.gap, alpha, power, variance)
         return cochran_q_size(self.shares, self.discordance, alpha, power)
-
-    @property
-    def exact_shares(self) -> tuple[float, float] | None:
-        return (0.5, 0.5 + self.gap / 2) if self.df == 1 and self.picks_one else None
 
     def iid_power(self, n: int, alpha: float) -> float:
         if self.df > 1:
@@ -170,10 +153,6 @@ class Contest(Design):
             return binomial_power(n, *self.exact_shares, alpha)
         return normal_power(n, self.gap, self.discordance, self.discordance - self.gap**2, alpha)
 
-    @property
-    def excess(self) -> float:  # type: ignore[override]  # of most designs it is a constant
-        return 1 / self.discordance - 3
-
     def paper_step(self, n: float) -> float:
         return 1 / math.sqrt(n * self.discordance) if self.binomial and not self.by_strength else 0.0
 
@@ -181,108 +160,76 @@ class Contest(Design):
         """Of one ranking, workers of all pairs say something of these two: as many as of half of the models' pairs."""
         return n / per_worker * self.ranked / 2
 
-    @property
-    def information(self) -> float:
-        if self.by_strength:
-            return self._lead_of_strengths
-        if self.df == 1:
-            return self.gap**2 / max(self.discordance - self.gap**2, 1e-12)
-        # Of several, the sums of models are compared, whatever their covariance: in units of its mean.
-        chosen, chances = patterns(self)
-        contrasts = chosen - chosen.mean(axis=1, keepdims=True)
-        mean = chances @ contrasts
-        squared = float(mean @ mean)
-        return squared * self.df / max(float(chances @ (contrasts**2).sum(axis=1)) - squared, 1e-12)
+    def _spread_of_logs(self, part: float) -> float:
+        """Variance of the log-odds of what is picked, where models are such a ``part`` as far apart."""
+        logs = part * np.log(np.clip(np.asarray(self.shares) / sum(self.shares), 1e-9, 1))
+        shares = np.exp(logs) / np.exp(logs).sum()
+        return float(shares @ logs**2 - (shares @ logs) ** 2)
 
-    @property
-    def edge(self) -> float:
-        if self.df > 1:
-            # Wald's statistic takes the information of strengths that are less far apart, which is larger.
-            return math.sqrt(EDGE**2 * _spread_of_logs(self) / _spread_of_logs(self, EDGE)) if self.by_strength else 1.0
-        if self.by_strength:
-            return math.sqrt(_of_lead(EDGE * self._lead_in_log_odds, self) / _of_lead(self._lead_in_log_odds, self))
-        nothing = self.discordance
-        return math.sqrt((nothing - (EDGE * self.gap) ** 2) / max(nothing - self.gap**2, 1e-9))
-
-    @property
-    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
-        """The papers' tests take the variance of equal models; Wald's, of strengths, that of what was found."""
-        if self.by_strength:
-            return self.edge
-        return math.sqrt(self.discordance / max(self.discordance - self.gap**2, 1e-9))
-
-    @property
-    def _lead_in_log_odds(self) -> float:
-        return math.log((self.discordance + self.gap) / max(self.discordance - self.gap, 1e-9))
-
-    @property
-    def _lead_of_strengths(self) -> float:
-        return (
-            self._lead_in_log_odds**2 / _of_lead(self._lead_in_log_odds, self)
-            if self.df == 1
-            else _spread_of_logs(self)
-        )
+    def _variance_of(self, lead: float) -> float:
+        """Of a lead of so many log-odds, of a turn of each two models. Of one ranking the first and the last lead by it,
+        the others are in the middle (Bradley & Terry 1952)."""
+        if self.ranked == 2:
+            won = self.discordance * expit(lead)
+            return float(1 / won + 1 / (self.discordance - won))
+        place = lead * np.array([0.5, *[0.0] * (self.ranked - 2), -0.5])
+        chance = expit(place[:, None] - place)
+        weights = chance * (1 - chance) * (1 - np.eye(self.ranked))
+        of_places = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+        return float(of_places[0, 0] + of_places[-1, -1] - 2 * of_places[0, -1])
 
 
-def _spread_of_logs(contest: Contest, part: float = 1.0) -> float:
-    """Variance of the log-odds of what is picked, where models are such a ``part`` as far apart."""
-    logs = part * np.log(np.clip(np.asarray(contest.shares) / sum(contest.shares), 1e-9, 1))
-    shares = np.exp(logs) / np.exp(logs).sum()
-    return float(shares @ logs**2 - (shares @ logs) ** 2)
+_TESTS = {
+    (True, True): "two-sided binomial test",
+    (True, False): "McNemar's χ²",
+    (False, True): "Pearson's χ² against equal shares",
+    (False, False): "Cochran's Q",
+}
+"""Are there two models, and is one of them chosen each time? → test."""
 
 
-def _of_lead(lead: float, contest: Contest) -> float:
-    """Variance of a lead of so many log-odds, of a turn of each two models. Of one ranking the first and the last lead by
-    it, the others are in the middle (Bradley & Terry 1952)."""
-    if contest.ranked == 2:
-        won = contest.discordance * expit(lead)
-        return float(1 / won + 1 / (contest.discordance - won))
-    place = lead * np.array([0.5, *[0.0] * (contest.ranked - 2), -0.5])
-    chance = expit(place[:, None] - place)
-    weights = chance * (1 - chance) * (1 - np.eye(contest.ranked))
-    of_places = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    return float(of_places[0, 0] + of_places[-1, -1] - 2 * of_places[0, -1])
-
-
-@dataclass(frozen=True)
+@dataclass
 class OneShare(Design):
     """One model alone, against a share that is known."""
 
     baseline: float
     share: float
 
+    kind = "one_share"
     test = "two-sided binomial test"
     paper_decides = False
+
+    def __post_init__(self) -> None:
+        variance, gap = self.share * (1 - self.share), self.share - self.baseline
+        there = self.baseline + EDGE * gap
+        self.exact_shares = self.baseline, self.share
+        self.information = gap**2 / max(variance, 1e-12)
+        self.edge = math.sqrt(there * (1 - there) / max(variance, 1e-9))
 
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
         return one_proportion_size(self.baseline, self.share, alpha, power, variance)
 
-    @property
-    def exact_shares(self) -> tuple[float, float] | None:
-        return self.baseline, self.share
-
     def iid_power(self, n: int, alpha: float) -> float:
         return binomial_power(n, self.baseline, self.share, alpha)
 
-    @property
-    def information(self) -> float:
-        return (self.share - self.baseline) ** 2 / max(self.share * (1 - self.share), 1e-12)
 
-    @property
-    def edge(self) -> float:
-        there = self.baseline + EDGE * (self.share - self.baseline)
-        return math.sqrt(there * (1 - there) / max(self.share * (1 - self.share), 1e-9))
-
-
-@dataclass(frozen=True)
+@dataclass
 class TwoShares(Design):
     """Two models that are rated one at a time."""
 
     share_a: float
     share_b: float
 
+    kind = "two_shares"
     samples = 2
     test = "χ² of two shares"
+
+    def __post_init__(self) -> None:
+        squared = (self.share_a - self.share_b) ** 2
+        variance = self._variance = self.share_a * (1 - self.share_a) + self.share_b * (1 - self.share_b)
+        self.information = squared / max(variance, 1e-12)
+        self.excess = 2 / max(variance, 1e-12) - 6
+        self.edge = self.paper_error = math.sqrt(1 + (1 - EDGE**2) * squared / 2 / max(variance, 1e-9))
 
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
         return two_proportions_size(self.share_a, self.share_b, alpha, power)
@@ -291,55 +238,29 @@ class TwoShares(Design):
         mean = (self.share_a + self.share_b) / 2
         return normal_power(n, abs(self.share_a - self.share_b), 2 * mean * (1 - mean), self._variance, alpha)
 
-    @property
-    def information(self) -> float:
-        return (self.share_a - self.share_b) ** 2 / max(self._variance, 1e-12)
 
-    @property
-    def excess(self) -> float:  # type: ignore[override]  # of most designs it is a constant
-        return 2 / max(self._variance, 1e-12) - 6
-
-    @property
-    def edge(self) -> float:
-        squared = (self.share_a - self.share_b) ** 2
-        return math.sqrt(1 + (1 - EDGE**2) * squared / 2 / max(self._variance, 1e-9))
-
-    @property
-    def paper_error(self) -> float:  # type: ignore[override]  # of most designs it is a constant
-        return self.edge
-
-    @property
-    def _variance(self) -> float:
-        return self.share_a * (1 - self.share_a) + self.share_b * (1 - self.share_b)
-
-
-@dataclass(frozen=True)
+@dataclass
 class TwoScores(Design):
-    """Scores of two models on a scale; ``gap``: chance that a score of the one is above one of the other, less below.
-
-    ``models``: that each worker rates, ``each`` dialogues of each, and of a degraded one.
-    """
+    """Scores of two models on a scale. ``gap``: chance that a score of the one is above one of the other, less below.
+    ``models``: that each worker rates, ``each`` dialogues of each, and of a degraded one. ``distance``: the gap in
+    standard deviations, were the scores normal. ``likeness``: how alike two dialogues of a worker score: below 0, as
+    all that a worker gives is standardised together, so that it sums to 0. The fewer there are, and the more alike the
+    degraded model's scores, the more so."""
 
     gap: float
-
     models: int = 2
     each: float = 1.0
 
+    kind = "two_scores"
     samples = 2
     crossed = True
     test = "rank-sum test"
     paper_error = RANKS
 
-    @property
-    def distance(self) -> float:
-        """In standard deviations, were the scores normal."""
-        return math.sqrt(2) * float(ndtri((1 + self.gap) / 2))
-
-    @property
-    def likeness(self) -> float:
-        """How alike two dialogues of a worker score: below 0, as all that a worker gives is standardised together, so that
-        it sums to 0. The fewer there are, and the more alike the degraded model's scores, the more so."""
-        return -(1 - OF_DEGRADED / self.models) / max(1.0, self.models * self.each - 1)
+    def __post_init__(self) -> None:
+        self.distance = math.sqrt(2) * float(ndtri((1 + self.gap) / 2))
+        self.likeness = -(1 - OF_DEGRADED / self.models) / max(1.0, self.models * self.each - 1)
+        self.information = self.distance**2 / 2 / (1 - self.likeness)
 
     def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
         return rank_sum_size(self.gap, alpha, power, likeness=self.likeness)
@@ -351,10 +272,6 @@ class TwoScores(Design):
     def iid_power(self, n: int, alpha: float) -> float:
         return normal_power(6 * n, self.gap / 2, 1.0, 1 - self.likeness, alpha)
 
-    @property
-    def information(self) -> float:
-        return self.distance**2 / 2 / (1 - self.likeness)
-
 
 def greatest_discordance(models: int) -> float:
     """Were half of the models chosen each time."""
@@ -363,12 +280,10 @@ def greatest_discordance(models: int) -> float:
 
 
 def patterns(contest: Contest) -> tuple[Floats, Floats]:
-    """Which models may be chosen together, and how likely: patterns × models of 0 and 1, and their chances.
-
-    The simplest world with the shares and the discordance of the contest: in a tie, the first pattern, no model is
-    told from another; else as many are chosen together as the discordance asks for, at least one. A set of them is
-    the likelier the better its models are, linearly, which gives exactly the wanted differences.
-    """
+    """Which models may be chosen together, and how likely: patterns × models of 0 and 1, and their chances. The
+    simplest world with the shares and the discordance of the contest: in a tie, the first pattern, no model is told
+    from another; else as many are chosen together as the discordance asks for, at least one. A set of them is the
+    likelier the better its models are, linearly, which gives exactly the wanted differences."""
     k = len(contest.shares)
     chosen, weights = _tilts(contest)
     together = chosen[0].sum()
@@ -396,12 +311,10 @@ def independent_size(design: Design, alpha: float, power: float, variance: Varia
 def exact_sizes(design: Design, alpha: float, power: float, *, around: int) -> tuple[int, int] | None:
     """The first n with which the exact binomial test has the power, and the n from which on it always has it."""
     shares = design.exact_shares
-    return None if shares is None or around > EXACT_SEARCH else _exact_sizes(*shares, alpha, power, around)
+    return None if shares is None or around > EXACT_SEARCH else _exact_sizes(*shares, alpha, power, around=around)
 
 
-@lru_cache(maxsize=200)
-def _exact_sizes(p0: float, p1: float, alpha: float, power: float, around: int) -> tuple[int, int] | None:
-    return exact_binomial_sizes(p0, p1, alpha, power, around=around)
+_exact_sizes = lru_cache(maxsize=200)(exact_binomial_sizes)
 
 
 def clustered_size(design: Design, alpha: float, power: float, likeness: Clustering) -> int:
@@ -425,11 +338,9 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Cluster
 
 
 def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) -> float:
-    """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where that
-    has the larger p; of several models at once the joint sign-flip test.
-
-    Degrees of freedom are those of the effective workers, or of the dialogues, where these are fewer.
-    """
+    """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where
+    that has the larger p; of several models at once the joint sign-flip test. Degrees of freedom are those of the
+    effective workers, or of the dialogues, where these are fewer."""
     likeness = likeness.at(n)
     effect = likeness.effect * likeness.caution(n)
     noncentrality = n * design.information / effect

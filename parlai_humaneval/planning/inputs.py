@@ -6,33 +6,35 @@ What a plan takes for granted of every technique; what is a technique's own stan
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
-from parlai_humaneval.planning.design_effect import dialogue_icc
-from parlai_humaneval.techniques.registry import PlanningDefaults, Technique, technique, techniques
+from parlai_humaneval.techniques.registry import (
+    PW_DIALOG,
+    PlanningDefaults,
+    Technique,
+    recorded_as,
+    technique,
+    techniques,
+)
 
-ONBOARDING_MINUTES = 2.0
-"""Instructions and practice of a new worker: an assumption, no paper tells it."""
+ONBOARDING_MINUTES = 2.0  # Instructions and practice of a new worker: an assumption, no paper tells it
 ICC = 0.05
 """How alike a worker's answers are. An assumption: win rates of PW-Turn vary between chunks of 45 minutes (Smith et al.
 2022, Table 8: 8–11 %) hardly more than independent answers would (10 %)."""
-HOURLY_WAGE = 15.0
-"""Dollars; Smith et al. 2022 paid “well above minimum wage”."""
+HOURLY_WAGE = 15.0  # Dollars; Smith et al. 2022 paid “well above minimum wage”.
 FEE = 0.2
-"""What a crowd's site takes, as a share of what is paid; some take 40 % of tasks posted with ten or more assignments."""
+"""What a crowd's site takes, as a share of what is paid: an assumption, as sites differ and change it."""
 ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
-REUSE = 5
-"""Comparisons that each finished dialogue is in; an assumption."""
-LEAST_DIALOGUES = 20
-"""Of one model, reused: with fewer the report says that its answer is about these dialogues."""
+REUSE = 5  # Comparisons that each finished dialogue is in; an assumption
+LEAST_DIALOGUES = 20  # Of one model, reused: with fewer the report says that its answer is about these dialogues
 LIU_DISCORDANCE = {False: 0.85, True: 0.408}
 """Of two models, and of four (a value that gives Liu et al.'s 445 turns; they do not publish theirs)."""
-MANY_DISCORDANCE = 0.49
-"""Of more than two models: Liu et al. 2023, Tables 4 and 5."""
+MANY_DISCORDANCE = 0.49  # Of more than two models: Liu et al. 2023, Tables 4 and 5.
 
 
 def plannable() -> dict[str, PlanningDefaults]:
@@ -51,7 +53,7 @@ class PlanError(HumanevalError, ValueError):
     """A plan that cannot be made; the text says what to change."""
 
 
-class PlanInputs(BaseModel):
+class PlanInputs(BaseModel, extra="forbid", frozen=True):
     """The question. None: what the papers do with this technique.
 
     Attributes:
@@ -80,10 +82,10 @@ class PlanInputs(BaseModel):
         dialogue_pay: dollars for a dialogue that is held, or generated, to be judged.
         judge_agreement: share of answers in which a judge agrees with a person, where one answers all dialogues too.
         tests: of more than two models at once, is the plan for the test of all, or for each pair (Bonferroni)?
+        degraded: where each worker rates one more model that is bad on purpose: whether this study has it.
+        are_held: where finished dialogues are judged: whether they must still be held, or are there already.
         seed: of the simulation.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     technique: str
     setting: str | None = None
@@ -111,6 +113,8 @@ class PlanInputs(BaseModel):
     dialogue_pay: Annotated[Finite, Field(ge=0)] | None = None
     judge_agreement: Annotated[Finite, Field(gt=0, le=1)] | None = None
     tests: Tests = "overall"
+    degraded: bool = True
+    are_held: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
 
     @field_validator("technique")
@@ -131,38 +135,31 @@ class PlanInputs(BaseModel):
         return plannable()[self.technique]
 
     @property
+    def degraded_model(self) -> bool:
+        return self.habits.degraded_model and self.degraded
+
+    @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        if self.technique != "sata":
+        if recorded_as(self.technique) == PW_DIALOG.name:
             return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
                 self.setting or "", self.entry.title
             )
+        if self.technique != "sata":
+            return self.entry.title
         kind = {"soba": "SOBA", "sata_user": "SATA-User"}.get(self.setting or "", "SATA-Random")
         return f"{'MM' if (self.models or 2) > 2 else 'PM'}-{kind}"
 
     @model_validator(mode="after")
     def _fits(self) -> PlanInputs:
-        _check_rates(self)
-        _check_setting(self)
-        _check_models(self)
-        _check_gap(self)
-        _check_judge(self)
-        if self.dialogue_icc is not None and self.dialogue_sd is not None:
-            raise PlanError(
-                "--dialogue-icc and --dialogue-sd both say how much dialogues differ", try_="give one of them"
-            )
-        if self.method == "liu2023" and not self.habits.in_liu2023:
-            theirs = [name for name, habits in plannable().items() if habits.in_liu2023]
-            raise PlanError(
-                f"--method liu2023 plans {', '.join(theirs)} only: Liu et al. did not use {self.technique}",
-                try_="leave --method out",
-            )
+        for what, try_ in _problems(self):
+            raise PlanError(what, try_=try_)
         return self
 
     def filled(self) -> PlanInputs:
         """The same question, with what the papers do in place of every None."""
         habits, liu = self.habits, self.method == "liu2023"
-        models = self.models or (len(self.shares) if self.shares else 1 if liu and self._single else 2)
+        models = self.models or (len(self.shares) if self.shares else 1 if liu and habits.measures == "share" else 2)
         setting = self.setting or (habits.settings[0] if habits.settings else "")
         gap = self.gap if self.gap is not None else _range_of(normalised(self.shares or (), setting))
         minutes = self.minutes or habits.seconds * ((self.turns or habits.turns) if habits.held else 1) / 60
@@ -177,42 +174,30 @@ class PlanInputs(BaseModel):
             "exclusion": habits.exclusion if self.exclusion is None else self.exclusion,
             "minutes": minutes,
             "pay": round(self.wage * minutes / 60, 2) if self.pay is None else self.pay,
-            "dialogues_per_worker": self.dialogues_per_worker or habits.per_worker or models + 1,
-            "dialogue_icc": self._likeness_of_dialogues(discordance),
+            "dialogues_per_worker": self.dialogues_per_worker or habits.per_worker or models + self.degraded,
+            "dialogue_icc": 0.0 if habits.held else self.dialogue_icc or 0.0,
             "reuse": self.reuse or habits.judgements_per_dialogue or REUSE,
-            "dialogue_pay": self._pay_for_dialogue(setting),
+            "dialogue_pay": 0.0 if self.dialogue_pay is None else self.dialogue_pay,
         }
+        if self.dialogue_sd is not None and not habits.held:
+            # Launches count minutes by this module, and load no formulas.
+            from parlai_humaneval.planning.power import dialogue_icc
+
+            found["dialogue_icc"] = dialogue_icc(self.dialogue_sd, sides=habits.dialogue_sides, discordance=discordance)
+        if (
+            self.dialogue_pay is None and setting == "human_bot" and self.are_held
+        ):  # dialogues of models alone cost nothing
+            found["dialogue_pay"] = self.wage * ONE_DIALOGUE_MINUTES / 60
         return self.model_copy(update=found)
-
-    def _likeness_of_dialogues(self, discordance: float) -> float:
-        if self.habits.held:
-            return 0.0
-        if self.dialogue_sd is not None:
-            return dialogue_icc(self.dialogue_sd, sides=self.habits.dialogue_sides, discordance=discordance)
-        return self.dialogue_icc or 0.0
-
-    def _pay_for_dialogue(self, setting: str) -> float:
-        """Dialogues of models alone cost nothing, unless something is said."""
-        if self.dialogue_pay is not None:
-            return self.dialogue_pay
-        return self.wage * ONE_DIALOGUE_MINUTES / 60 if setting == "human_bot" else 0.0
 
     @property
     def clustered(self) -> bool:
         """Is anything alike, of a question that is filled up? Otherwise the papers' tests are planned for."""
         return bool(self.icc or self.dialogue_icc)
 
-    @property
-    def _single(self) -> bool:
-        return self.habits.measures == "share"
-
 
 def ask(**question: object) -> PlanInputs:
-    """The checked question.
-
-    Raises:
-        PlanError: something is wrong; all faults, one a line.
-    """
+    """The checked question. Raises PlanError."""
     try:
         return PlanInputs(**question)
     except ValidationError as error:
@@ -248,81 +233,62 @@ def _range_of(shares: tuple[float, ...]) -> float:
     return max(shares) - min(shares)
 
 
-def _check_rates(inputs: PlanInputs) -> None:
+def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
+    """What is wrong with a question, and what to do, the first first."""
+    name, habits, setting, several = inputs.technique, inputs.habits, inputs.setting or "", inputs.models or 2
     if inputs.power <= inputs.alpha:
-        raise PlanError(
-            f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power",
-            try_="ask for a power such as 0.8",
-        )
-
-
-def _check_setting(inputs: PlanInputs) -> None:
-    known = inputs.habits.settings
-    if inputs.setting and inputs.setting not in known:
-        expected = f"expected {', '.join(known)}" if known else "it has none; leave --setting out"
-        raise PlanError(f"--setting {inputs.setting!r} of {inputs.technique}: {expected}")
-    fixed = inputs.habits.discordance == 1.0 or inputs.entry.picks_one(inputs.setting or "")
-    if inputs.discordance is not None and fixed:
-        raise PlanError(
-            f"--discordance is for techniques with ties, and {' '.join(filter(None, (inputs.technique, inputs.setting)))} "
-            "asks for a choice or rates one model",
-            try_="leave --discordance out",
-        )
-
-
-def _check_models(inputs: PlanInputs) -> None:
-    if inputs.models == 1 and inputs.habits.measures != "share":
-        raise PlanError(
-            f"{inputs.technique} compares models: --models must be 2 or more (single_model can rate one alone, "
-            "against --baseline)"
-        )
-    if inputs.technique == "sata" and (inputs.models or 2) > 12:
-        raise PlanError("sata shows all models at once: plan for at most 12")
-    if inputs.shares is None:
-        return
-    if not inputs.habits.chooses_among_all:
-        instead = "give --gap instead" if inputs.gap is None else "leave --shares out"
-        having = [name for name, habits in plannable().items() if habits.chooses_among_all]
-        raise PlanError(f"shares of a pilot are for {' and '.join(having)}, not for {inputs.technique}", try_=instead)
-    if len(inputs.shares) < 2 or len(inputs.shares) != (inputs.models or len(inputs.shares)):
-        raise PlanError(
-            f"{len(inputs.shares)} shares for {inputs.models or 'several'} models: expected one share a model"
-        )
-    picked = inputs.entry.picks_one(inputs.setting or "")
-    if not picked and max(inputs.shares) > 1:
-        raise PlanError("where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30")
-    if math.fsum(inputs.shares) == 0 or _range_of(inputs.shares) == 0:
-        raise PlanError("all shares are equal: there is no difference to be found")
-
-
-def _check_gap(inputs: PlanInputs) -> None:
-    gap = inputs.gap
-    if gap is None:
-        if inputs.shares is None:
-            raise PlanError("give the smallest difference of two win rates that you must find, such as --gap 0.1")
-        return
-    if gap == 0:
-        raise PlanError(
-            "--gap 0: no study can find a difference that is not there", try_="give, say, --gap 0.1 for ten points"
-        )
-    if gap < 0 or gap >= 1:
-        raise PlanError(f"--gap {gap:g}: expected a share above 0 and below 1", try_="write ten points as --gap 0.1")
-    if gap < SMALLEST_GAP:
-        raise PlanError(f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for")
-    if inputs.shares is not None:
-        told = _range_of(normalised(inputs.shares, inputs.setting or "sata_random"))
+        what = f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power"
+        yield what, "ask for a power such as 0.8"
+    if setting and setting not in habits.settings:
+        expected = f"expected {', '.join(habits.settings)}" if habits.settings else "it has none; leave --setting out"
+        yield f"--setting {setting!r} of {name}: {expected}", ""
+    if inputs.discordance is not None and (habits.discordance == 1.0 or inputs.entry.picks_one(setting)):
+        of = " ".join(filter(None, (name, setting)))
+        what = f"--discordance is for techniques with ties, and {of} asks for a choice or rates one model"
+        yield what, "leave --discordance out"
+    if inputs.models == 1 and habits.measures != "share":
+        alone = "(single_model can rate one alone, against --baseline)"
+        yield f"{name} compares models: --models must be 2 or more {alone}", ""
+    if name == "sata" and several > 12:
+        yield "sata shows all models at once: plan for at most 12", ""
+    gap, shares = inputs.gap, inputs.shares
+    if shares is not None:
+        if not habits.chooses_among_all:
+            having = " and ".join(other for other, theirs in plannable().items() if theirs.chooses_among_all)
+            instead = "give --gap instead" if gap is None else "leave --shares out"
+            yield f"shares of a pilot are for {having}, not for {name}", instead
+        if len(shares) < 2 or len(shares) != (inputs.models or len(shares)):
+            of = f"{len(shares)} shares for {inputs.models or 'several'} models"
+            yield f"{of}: expected one share a model", ""
+        if not inputs.entry.picks_one(setting) and max(shares) > 1:
+            yield "where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30", ""
+        if math.fsum(shares) == 0 or _range_of(shares) == 0:
+            yield "all shares are equal: there is no difference to be found", ""
+    elif gap is None:
+        yield "give the smallest difference of two win rates that you must find, such as --gap 0.1", ""
+    if gap is not None:
+        if gap == 0:
+            yield "--gap 0: no study can find a difference that is not there", "give, say, --gap 0.1 for ten points"
+        if gap < 0 or gap >= 1:
+            yield f"--gap {gap:g}: expected a share above 0 and below 1", "write ten points as --gap 0.1"
+        if gap < SMALLEST_GAP:
+            yield f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for", ""
+    if gap is not None and shares is not None:
+        told = _range_of(normalised(shares, inputs.setting or "sata_random"))
         if abs(told - gap) > 0.005:
-            raise PlanError(f"the shares differ by {told:.3g}, the --gap is {gap:g}", try_="give one of them")
-
-
-def _check_judge(inputs: PlanInputs) -> None:
+            yield f"the shares differ by {told:.3g}, the --gap is {gap:g}", "give one of them"
     chance = chance_agreement(inputs)
     if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
-        raise PlanError(
-            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of "
-            f"{inputs.technique}'s answers, so that such a judge saves nothing",
-            try_=f"give the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
+        yield (
+            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {name}'s answers, so "
+            "that such a judge saves nothing",
+            f"give the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
         )
+    if inputs.dialogue_icc is not None and inputs.dialogue_sd is not None:
+        yield "--dialogue-icc and --dialogue-sd both say how much dialogues differ", "give one of them"
+    if inputs.method == "liu2023" and not habits.in_liu2023:
+        theirs = ", ".join(name for name, habits in plannable().items() if habits.in_liu2023)
+        yield f"--method liu2023 plans {theirs} only: Liu et al. did not use {name}", "leave --method out"
 
 
 ADVICE = {

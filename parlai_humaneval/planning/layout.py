@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
-from parlai_humaneval.planning.design_effect import Clustering
-from parlai_humaneval.planning.designs import Contest, Design, OneShare, TwoScores, TwoShares
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs, normalised
-from parlai_humaneval.techniques.registry import FREE_FOR_ALL
+from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.inputs import (
+    ONE_DIALOGUE_MINUTES,
+    REUSE,
+    PlanError,
+    PlanInputs,
+    chance_agreement,
+    normalised,
+)
+from parlai_humaneval.planning.power import Clustering
+from parlai_humaneval.planning.words import paragraphs, sentence
+from parlai_humaneval.techniques.registry import with_trait
 
 
 @dataclass(frozen=True)
 class Layout:
-    """``sets``: how often the observations of the design's sample must be collected, for all tests together."""
+    """``sets``: how often the observations of the design's sample must be collected, for all tests together;
+    ``likeness``: of the observations of a sample."""
 
     design: Design
     tests: int
     alpha: float
     sets: int
     likeness: Clustering
-    """Of the observations of a sample."""
 
     @property
     def per_worker(self) -> float:
@@ -29,52 +39,16 @@ class Layout:
 
 def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     """Of a question that is filled up. ``ranking``: turns that show two of several models tell of all, as in reports;
-    otherwise each pair is planned by itself.
-
-    Raises:
-        PlanError: the gap is more than is possible.
-    """
-    assert inputs.models is not None
+    otherwise each pair is planned by itself. Raises PlanError."""
     try:
-        return _layout(inputs, inputs.models, ranking)
+        design, tests, alpha, sets, per_worker = _tests(inputs, ranking)
     except PlanError:
         raise
     except ValueError as error:
         raise PlanError(error, where=inputs.title) from error
-
-
-def _layout(inputs: PlanInputs, models: int, ranking: bool) -> Layout:
-    assert inputs.turns is not None
-    assert inputs.dialogues_per_worker is not None
-    pairs = models * (models - 1) // 2
-    liu = inputs.method == "liu2023"
-    each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
-    held = inputs.dialogues_per_worker
-    turns = inputs.turns * held
-
-    def of(design: Design, tests: int, alpha: float, sets: int, per_worker: float) -> Layout:
-        return Layout(design, tests, alpha, sets, _likeness(inputs, per_worker))
-
-    if inputs.habits.measures == "share":
-        if liu or models == 1:
-            return of(_one_share(inputs), models, inputs.alpha, models, turns)
-        return of(_two_shares(inputs), pairs, each, models, turns)
-    if inputs.habits.measures == "score":
-        per_model = max(1.0, held / (models + 1))
-        return of(TwoScores(_gap(inputs), models, per_model), pairs, each, models, per_model)
-    if inputs.habits.at_once:
-        if models == 2 or inputs.tests == "overall":
-            return of(_superiority_plan(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns)
-        return of(_superiority_plan(inputs, _pair(_gap(inputs), inputs.discordance or 1.0)), pairs, each, 1, turns)
-    per_worker = turns if inputs.habits.of_turns else held if inputs.habits.held else max(1.0, held / pairs)
-    ranked = models if ranking and inputs.habits.of_turns and inputs.clustered and not liu else 2
-    return of(_superiority_plan(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker)
-
-
-def _likeness(inputs: PlanInputs, per_worker: float) -> Clustering:
-    """Of the dialogues that are reused, judgements that checks drop are not counted."""
+    # Of the dialogues that are reused, judgements that checks drop are not counted.
     kept = (inputs.reuse or 1) * (1 - (inputs.exclusion or 0.0))
-    return Clustering(
+    likeness = Clustering(
         per_worker=float(per_worker),
         icc=inputs.icc or 0.0,
         inequality=inputs.worker_inequality,
@@ -82,11 +56,34 @@ def _likeness(inputs: PlanInputs, per_worker: float) -> Clustering:
         dialogue_icc=inputs.dialogue_icc or 0.0,
         sides=inputs.habits.dialogue_sides,
     )
+    return Layout(design, tests, alpha, sets, likeness)
+
+
+def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, float]:
+    """Design, tests, level of each, sets, and observations that a worker gives to a sample."""
+    habits, models, held = inputs.habits, inputs.models or 2, inputs.dialogues_per_worker or 1.0
+    pairs, turns = models * (models - 1) // 2, (inputs.turns or 1) * held
+    liu = inputs.method == "liu2023"
+    each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
+    if habits.measures == "share":
+        if liu or models == 1:
+            return _one_share(inputs), models, inputs.alpha, models, turns
+        return _two_shares(inputs), pairs, each, models, turns
+    if habits.measures == "score":
+        per_model = max(1.0, held / (models + inputs.degraded))
+        return TwoScores(inputs.gap or 0.0, models, per_model), pairs, each, models, per_model
+    if habits.at_once:
+        if models == 2 or inputs.tests == "overall":
+            return _by_report(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns
+        return _by_report(inputs, _pair(inputs.gap or 0.0, inputs.discordance or 1.0)), pairs, each, 1, turns
+    per_worker = turns if habits.of_turns else held if habits.held else max(1.0, held / pairs)
+    ranked = models if ranking and habits.of_turns and inputs.clustered and not liu else 2
+    return _by_report(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker
 
 
 def all_at_once(inputs: PlanInputs, models: int) -> Contest:
     """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
-    gap, discordance = _gap(inputs), inputs.discordance or 1.0
+    gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
         return Contest(normalised(inputs.shares, inputs.setting or ""), discordance)
     if models > 2:
@@ -101,10 +98,11 @@ def all_at_once(inputs: PlanInputs, models: int) -> Contest:
     return _pair(gap, discordance)
 
 
-def _superiority_plan(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
+def _by_report(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
+    """The contest, told by what the report of the technique goes by."""
     any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
     by_segment = inputs.habits.judgements_per_dialogue is not None
-    by_strength = inputs.technique == FREE_FOR_ALL.name or ranked > 2
+    by_strength = inputs.technique in with_trait("points") or ranked > 2
     return replace(contest, binomial=not (any_number or by_segment), by_strength=by_strength, ranked=ranked)
 
 
@@ -112,29 +110,166 @@ def _pair(gap: float, discordance: float) -> Contest:
     return Contest(((1 + gap) / 2, (1 - gap) / 2), discordance)
 
 
+_SMALLER = "give a smaller --gap or another --baseline"
+
+
 def _one_share(inputs: PlanInputs) -> OneShare:
     """Better or worse than the baseline: whichever needs more turns, of those that are possible."""
-    baseline, gap = inputs.baseline, _gap(inputs)
+    baseline, gap = inputs.baseline, inputs.gap or 0.0
     possible = [OneShare(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
         raise PlanError(
-            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1",
-            try_="give a smaller --gap or another --baseline",
+            f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1", try_=_SMALLER
         )
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
 
 
 def _two_shares(inputs: PlanInputs) -> TwoShares:
-    better, worse = inputs.baseline + _gap(inputs) / 2, inputs.baseline - _gap(inputs) / 2
+    baseline, gap = inputs.baseline, inputs.gap or 0.0
+    better, worse = baseline + gap / 2, baseline - gap / 2
     if not 0 < worse < better < 1:
         raise PlanError(
-            f"two models {_gap(inputs):g} apart around the baseline {inputs.baseline:g} would be at "
-            f"{worse:.3g} and {better:.3g}, beyond 0 to 1",
-            try_="give a smaller --gap or another --baseline",
+            f"two models {gap:g} apart around the baseline {baseline:g} would be at {worse:.3g} and {better:.3g}, "
+            "beyond 0 to 1",
+            try_=_SMALLER,
         )
     return TwoShares(better, worse)
 
 
-def _gap(inputs: PlanInputs) -> float:
-    assert inputs.gap is not None
-    return inputs.gap
+@dataclass(frozen=True)
+class Collection:
+    """All of a study: ``turns`` and ``judgements_kept`` remain after checks, everything else is to be collected."""
+
+    turns: int
+    dialogues: int
+    judgements: int
+    workers: int
+    hours: float
+    cost: float
+
+    @property
+    def effort(self) -> dict[str, Any]:
+        """Workers, hours and dollars, rounded."""
+        return {"n_workers": self.workers, "hours": round(self.hours, 2), "cost": round(self.cost, 2)}
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """All of it, as plans name it."""
+        amounts = {"n_turns": self.turns, "n_dialogues": self.dialogues, "n_workers": self.workers}
+        return {**amounts, "n_judgements_collected": self.judgements, **self.effort}
+
+
+def collection(question: PlanInputs, n: int, sets: int) -> Collection:
+    """What must be collected for ``n`` kept judgements in each of ``sets`` samples; the question is filled up."""
+    turns = question.turns or 1
+    if not question.habits.held:
+        return _judged(question, sets * with_losses(question, n), sets)
+    if question.habits.of_turns:
+        dialogues = sets * with_losses(question, n / turns)
+        return _held(question, dialogues, turns=n * sets, judgements=dialogues * turns)
+    each = with_losses(question, n)
+    dialogues = (sets + question.degraded_model) * each
+    return _held(question, dialogues, turns=n * sets * turns, judgements=sets * each)
+
+
+def collection_of(question: PlanInputs, collected: int, sets: int) -> Collection:
+    """What it takes to collect so many dialogues (of finished ones: judgements), for ``sets`` samples together."""
+    if not question.habits.held:
+        return _judged(question, collected, sets)
+    turns = question.turns or 1
+    kept = collected * (1 - (question.exclusion or 0.0))
+    judgements = collected * turns if question.habits.of_turns else collected
+    return _held(question, collected, turns=round(kept * turns), judgements=judgements)
+
+
+def _held(question: PlanInputs, dialogues: int, *, turns: int, judgements: int) -> Collection:
+    workers = math.ceil(dialogues / (question.dialogues_per_worker or 1))
+    return Collection(
+        turns=turns,
+        dialogues=dialogues,
+        judgements=judgements,
+        workers=workers,
+        hours=(dialogues * (question.minutes or 0.0) + workers * question.onboarding) / 60,
+        cost=dialogues * (question.pay or 0.0) * (1 + question.fee),
+    )
+
+
+def _judged(question: PlanInputs, judgements: int, sets: int) -> Collection:
+    """Dialogues of models alone take nobody's time; of people with models, each is held once. Each is judged ``reuse``
+    times, and the platform's fee is on what people are paid."""
+    raters = math.ceil(judgements / (question.dialogues_per_worker or 1))
+    each, reuse = math.ceil(judgements / sets), question.reuse or REUSE
+    dialogues = sets * math.ceil(each / reuse)
+    if question.habits.dialogue_sides == 2:
+        # N dialogues of each model make N² different pairs (Smith et al. 2022, App. C.7).
+        dialogues = (question.models or 2) * max(math.ceil(math.sqrt(each)), math.ceil(each / reuse))
+    # Checks drop dialogues too: those that people hold badly are replaced.
+    held = with_losses(question, dialogues) if question.setting == "human_bot" and question.are_held else 0
+    minutes = judgements * (question.minutes or 0.0) + held * ONE_DIALOGUE_MINUTES
+    paid = judgements * (question.pay or 0.0) + held * (question.dialogue_pay or 0.0)
+    generated = 0.0 if held else dialogues * (question.dialogue_pay or 0.0)
+    return Collection(
+        turns=dialogues * (question.turns or 1),
+        dialogues=held or dialogues,
+        judgements=judgements,
+        workers=raters + held,
+        hours=(minutes + (raters + held) * question.onboarding) / 60,
+        cost=paid * (1 + question.fee) + generated,
+    )
+
+
+def with_losses(question: PlanInputs, kept: float) -> int:
+    """How many to collect, so that ``kept`` remain after checks."""
+    return math.ceil(math.ceil(kept - 1e-9) / (1 - (question.exclusion or 0.0)) - 1e-9)
+
+
+JUDGED = 10  # Times as many dialogues are judged as people would judge without a judge; an assumption
+
+
+def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collection) -> dict[str, Any] | None:
+    """What people must still judge where a judge answers all, for the same power; None where no judge is planned for.
+    Of n answers a sample the variance is D/n, D being the design effect, and the judge takes r² of the single answer
+    off it, r being the correlation of its answers with a person's: (D − r²)/n' + r²/N for n' of people and N of the
+    judge. What workers have in common a judge does not explain. ``n``: of a sample without the judge."""
+    if question.judge_agreement is None:
+        return None
+    effect, chance = found.likeness.at(n).effect, chance_agreement(question)
+    # Of a judge's single answer with a person's: chance-corrected agreement, or for scores that of their order.
+    above = question.judge_agreement - chance
+    correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
+    explained = correlation**2
+    share = (effect - explained) / (effect - explained / JUDGED)
+    fewest = math.ceil(MIN_WORKERS * found.per_worker * found.likeness.workers_an_effective_one)
+    needed = min(n, max(math.ceil(n * share), fewest))
+    left = collection(question, needed, found.sets)
+    saved = {"saved_dialogues": collected.dialogues - left.dialogues, "saved_judgements": (n - needed) * found.sets}
+    facts = {"q": question, "h": question.habits, "correlation": correlation, "chance": chance}
+    return {
+        "agreement": question.judge_agreement,
+        "agreement_by_chance": chance,
+        "correlation": correlation,
+        "judged_dialogues": JUDGED * collected.dialogues,
+        "n_judgements": needed * found.sets,
+        "n_dialogues": left.dialogues,
+        **left.effort,
+        **saved,
+        "gain": n / needed,
+        "headline": sentence(
+            "judge_headline",
+            **facts,
+            **saved,
+            all_judgements=n * found.sets,
+            collected=collected,
+            judged=JUDGED,
+            worth=round(100 * n / needed),
+        ),
+        "notes": list(
+            paragraphs(
+                "judge_notes",
+                **facts,
+                most_saved=1 - (effect - explained) / effect,
+                at_least=needed == fewest,
+                min_workers=MIN_WORKERS,
+            )
+        ),
+    }

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import combinations
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,10 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
-from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, OneShare, TwoShares, patterns
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
+from parlai_humaneval.planning.power import Clustering
 from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out
 from parlai_humaneval.statistics.ratings.sliders import REVERSED_CRITERIA, standardised, worker_checks
 from parlai_humaneval.tables.columns import Tables, from_rows, typed
@@ -35,14 +35,10 @@ MIDDLE, OF_WORKERS, OF_DIALOGUES, OF_CRITERIA = 38.0, 13.0, 17.0, 32.0
 a worker, and between the criteria of a dialogue. Cut at 0 and 100, and of workers who pass, standardised scores of dialogues
 have a standard deviation of .49, and two of a worker who rates five models correlate by −.24; in run 1 of the data of Ji et
 al. 2022 it is .47 and −.22."""
-DEGRADED = 30.0
-"""Points by which the degraded model is below the others, of these workers."""
-_CALIBRATED = 12_000
-"""Workers by models by whom the gap is turned into points."""
-_A_GUESS, _STEPS = 30.0, 3
-"""Points of a gap of 1, and how often the guess is made better."""
-_DRAWN = 3
-"""Times as many workers are drawn as are kept, of whom some do not pass the check."""
+DEGRADED = 30.0  # Points by which the degraded model is below the others, of these workers
+_CALIBRATED = 12_000  # Workers by models by whom the gap is turned into points
+_A_GUESS, _STEPS = 30.0, 3  # Points of a gap of 1, and how often the guess is made better
+_DRAWN = 3  # Times as many workers are drawn as are kept, of whom some do not pass the check
 
 
 def slider_study(
@@ -86,7 +82,7 @@ def _frame(scores: Floats, names: Sequence[str], part: int) -> pd.DataFrame:
     dialogue = (
         person + np.array([f" {name} " for name in names], dtype=object)[model] + number.astype(str).astype(object)
     )
-    rows: pd.DataFrame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "dialogue_id": dialogue,
             "worker_id": person,
@@ -97,7 +93,6 @@ def _frame(scores: Floats, names: Sequence[str], part: int) -> pd.DataFrame:
             "degraded": (model == len(names) - 1).astype(int),
         }
     )
-    return rows
 
 
 @lru_cache
@@ -109,7 +104,10 @@ def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
         scores = _scores(_levels(points, models), size, _CALIBRATED // models, icc, np.random.default_rng(0))
         frame = typed("ratings", _frame(scores, [str(number) for number in range(models + 1)], 0))
         checks = worker_checks(frame)
-        z = standardised(frame).reshape(scores.shape).mean(axis=-1)[checks["passed"].to_numpy()[_places(checks)]]
+        # Checks are sorted by name, scores by the worker's number.
+        numbers = checks["worker_id"].str.rpartition("-")[2].to_numpy(dtype=np.int64)
+        passed = checks["passed"].to_numpy()[np.argsort(numbers)]
+        z = standardised(frame).reshape(scores.shape).mean(axis=-1)[passed]
         first, last = np.sort(z[:, 0].ravel()), z[:, models - 1].ravel()
         below, reached = (np.searchsorted(first, last, side) for side in ("left", "right"))
         return float(1 - (below + reached).mean() / len(first))
@@ -121,20 +119,13 @@ def _points_of_gap(gap: float, size: int, models: int, icc: float) -> float:
     return points
 
 
-def _places(checks: pd.DataFrame) -> Ints:
-    """Where each worker, by number, stands among those of ``checks``, which are sorted by name."""
-    numbers = checks["worker_id"].str.rpartition("-")[2].to_numpy(dtype=np.int64)
-    return np.argsort(numbers)
-
-
 def _levels(points: float, models: int) -> Floats:
     """Of each model: the first and the last are ``points`` apart, others lie in the middle."""
     return np.array([points / 2, *[0.0] * (models - 2), -points / 2])
 
 
 _ROWS_AT_ONCE = 20_000
-_LENGTHS = (2, 3, 5)
-"""Exchanges of the beginnings that are judged in Spot The Bot."""
+_LENGTHS = (2, 3, 5)  # Exchanges of the beginnings that are judged in Spot The Bot
 
 
 @dataclass(frozen=True)
@@ -149,43 +140,50 @@ class MadeStudies:
 
 
 def made_studies(question: PlanInputs, found: Layout, n: int) -> MadeStudies:
-    """Studies of ``n`` judgements a sample; the question is filled up.
-
-    Raises:
-        PlanError: answers cannot be as alike as was asked for.
-    """
+    """Studies of ``n`` judgements a sample; the question is filled up. Raises PlanError."""
     names = tuple(f"model {number + 1:02d}" for number in range(question.models or 1))
     of_sample = max(2, math.ceil(n / found.per_worker - 1e-9))
     sizes = shared_out(n, of_sample, found.likeness.inequality)
-    frame, draw = _made(question, found, n, names, sizes)
-    most = 1 if frame is None else max(1, _ROWS_AT_ONCE // len(frame))
     workers = len(sizes) * (1 if found.design.crossed else found.design.samples)
-    return MadeStudies(names, workers, most, draw)
-
-
-Drawing = tuple["pd.DataFrame | None", Callable[[int, np.random.Generator], Tables]]
-"""The rows of one study without its answers (None: a table holds one study only), and what draws these."""
-
-
-def _made(question: PlanInputs, found: Layout, n: int, names: Sequence[str], sizes: Ints) -> Drawing:
-    habits = question.habits
-    if habits.measures == "score":
+    if question.habits.measures == "score":
         ratings = slider_study(question, names, sizes)
-        return None, lambda _, rng: only(ratings=ratings(rng))
+        return MadeStudies(names, workers, 1, lambda _, rng: only(ratings=ratings(rng)))
+    habits, icc = question.habits, found.likeness.icc
     if habits.measures == "share":
-        return _single_model_rows(question, found, names, sizes)
-    if habits.at_once:
-        return _turns(question, found, names, [(range(len(names)), all_at_once(question, len(names)), sizes)])
-    pairs = [(pair, contest, sizes) for pair, contest in _contests(found, len(names))]
-    if habits.of_turns:
-        return _turns(question, found, names, pairs)
-    if habits.held:
-        return _verdict_rows(question, found, names, pairs)
-    return _of_finished(question, found.likeness.at(n), names, pairs)
+        made = _single_models(question, found, names, sizes)
+    elif habits.at_once:
+        made = _turns(question, icc, names, [(range(len(names)), all_at_once(question, len(names)), sizes)])
+    else:
+        pairs: list[Asked] = [(pair, contest, sizes) for pair, contest in _contests(found, len(names))]
+        if habits.of_turns:
+            made = _turns(question, icc, names, pairs)
+        elif habits.held:
+            made = _verdicts(question, icc, names, pairs)
+        else:
+            made = _of_finished(question, found.likeness.at(n), names, pairs)
+    # What is said of a segment counts under all metrics together, so that a table holds one study.
+    most = 1 if made.table == "segments" else max(1, _ROWS_AT_ONCE // len(made.frame))
+    return MadeStudies(names, workers, most, made.tables)
 
 
-Asked = tuple[Sequence[int], Contest, Ints]
-"""Models that meet, how often each is chosen, and judgements of each worker."""
+@dataclass(frozen=True)
+class _Made:
+    """The rows of one study without its ``answers``, which are columns, studies × rows."""
+
+    table: TableName
+    frame: pd.DataFrame
+    answers: Callable[[int, np.random.Generator], dict[str, npt.NDArray[Any]]]
+
+    def tables(self, studies: int, rng: np.random.Generator) -> Tables:
+        """The rows once for each study, which is a metric of its own."""
+        answers = self.answers(studies, rng)
+        whole = self.frame.loc[np.tile(np.arange(len(self.frame)), studies)].reset_index(drop=True)
+        metric = np.repeat(_names("study ", np.arange(studies)), len(self.frame))
+        columns = {name: values.ravel() for name, values in answers.items()}
+        return only(**{self.table: typed(self.table, whole.assign(metric=metric, **columns))})
+
+
+Asked = tuple[Sequence[int], Contest, Ints]  # Models that meet, how often each is chosen, and judgements of each worker
 
 
 def _contests(found: Layout, models: int) -> list[tuple[tuple[int, int], Contest]]:
@@ -201,72 +199,70 @@ def _contests(found: Layout, models: int) -> list[tuple[tuple[int, int], Contest
     ]
 
 
-def _turns(question: PlanInputs, found: Layout, names: Sequence[str], asked: Sequence[Asked]) -> Drawing:
+def _turns(question: PlanInputs, icc: float, names: Sequence[str], asked: Sequence[Asked]) -> _Made:
     """Turns that show several replies, in any order; ``asked``: each of workers of its own."""
     parts = [
         _turn_rows(question, [names[model] for model in models], sizes, str(number))
         for number, (models, _, sizes) in enumerate(asked)
     ]
-    frame = pd.concat(parts, ignore_index=True)
 
-    def draw(studies: int, rng: np.random.Generator) -> Tables:
+    def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         selected, position = [], []
         for models, contest, sizes in asked:
             chosen, chances = patterns(contest)
-            given = answers_of_workers(chances, sizes, found.likeness.icc, studies, rng)
+            given = answers_of_workers(chances, sizes, icc, studies, rng)
             selected.append(chosen[given].reshape(studies, -1))
             places = rng.random((*given.shape, len(models))).argsort(axis=2).argsort(axis=2) + 1
             position.append(places.reshape(studies, -1))
-        columns = {"selected": np.concatenate(selected, axis=1), "position": np.concatenate(position, axis=1)}
-        return _filled("turns", frame, columns)
+        return {"selected": np.concatenate(selected, axis=1), "position": np.concatenate(position, axis=1)}
 
-    return frame, draw
+    return _Made("turns", pd.concat(parts, ignore_index=True), answers)
 
 
 def _turn_rows(question: PlanInputs, models: Sequence[str], sizes: Ints, prefix: str) -> pd.DataFrame:
     worker = np.repeat(np.arange(len(sizes)), sizes)
     turn = np.arange(len(worker)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    each = question.turns or 1
-    dialogue = _names(f"d{prefix}-", worker, turn // each)
-    columns = {
-        "dialogue_id": np.repeat(dialogue, len(models)),
-        "worker_id": np.repeat(_names(f"w{prefix}-", worker), len(models)),
-        "turn": np.repeat(turn % each + 1, len(models)),
-        "model": np.tile(np.array(models, dtype=object), len(worker)),
-    }
-    constant = {
-        "technique": recorded_as(question.technique),
-        "setting": question.setting,
-        "metric": "",
-        "continued": 0,
-        "written": 0,
-    }
-    rows: pd.DataFrame = pd.DataFrame({**columns, **constant, "seconds": 30.0, "position": 1, "selected": 0})
-    return rows
+    each, shown = question.turns or 1, len(models)
+    return pd.DataFrame(
+        {
+            "dialogue_id": np.repeat(_names(f"d{prefix}-", worker, turn // each), shown),
+            "worker_id": np.repeat(_names(f"w{prefix}-", worker), shown),
+            "turn": np.repeat(turn % each + 1, shown),
+            "model": np.tile(np.array(models, dtype=object), len(worker)),
+            **_study(question),
+            "continued": 0,
+            "written": 0,
+            "seconds": 30.0,
+            "position": 1,
+            "selected": 0,
+        }
+    )
 
 
-def _single_model_rows(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> Drawing:
+def _study(question: PlanInputs) -> dict[str, str | None]:
+    return {"technique": recorded_as(question.technique), "setting": question.setting, "metric": ""}
+
+
+def _single_models(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> _Made:
     design = found.design
     if isinstance(design, OneShare):
         shares = [design.share] * len(names)
     else:
         assert isinstance(design, TwoShares)
         shares = [design.share_a, *[(design.share_a + design.share_b) / 2] * (len(names) - 2), design.share_b]
-    frame = pd.concat(
-        [_turn_rows(question, [name], sizes, str(number)) for number, name in enumerate(names)], ignore_index=True
-    )
+    parts = [_turn_rows(question, [name], sizes, str(number)) for number, name in enumerate(names)]
 
-    def draw(studies: int, rng: np.random.Generator) -> Tables:
+    def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         missed = [
             answers_of_workers(np.array([share, 1 - share]), sizes, found.likeness.icc, studies, rng)
             for share in shares
         ]
-        return _filled("turns", frame, {"selected": 1 - np.concatenate(missed, axis=1)})
+        return {"selected": 1 - np.concatenate(missed, axis=1)}
 
-    return frame, draw
+    return _Made("turns", pd.concat(parts, ignore_index=True), answers)
 
 
-def _verdict_rows(question: PlanInputs, found: Layout, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
+def _verdicts(question: PlanInputs, icc: float, names: Sequence[str], pairs: Sequence[Asked]) -> _Made:
     parts = []
     for number, ((a, b), _, sizes) in enumerate(pairs):
         dialogue = _names(f"d{number}-", np.arange(sizes.sum()))
@@ -274,20 +270,20 @@ def _verdict_rows(question: PlanInputs, found: Layout, names: Sequence[str], pai
         parts.append(_compared(question, names[a], names[b], dialogue + ":verdict", worker, dialogue, dialogue))
     frame = pd.concat(parts, ignore_index=True)
 
-    def draw(studies: int, rng: np.random.Generator) -> Tables:
+    def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         leads = []
         for _, contest, sizes in pairs:
             chosen, chances = patterns(contest)
-            given = answers_of_workers(chances, sizes, found.likeness.icc, studies, rng)
-            leads.append((chosen[:, 0] - chosen[:, 1])[given])
-        return _filled("comparisons", frame, _winners(frame, np.concatenate(leads, axis=1), rng, "position_a"))
+            given = answers_of_workers(chances, sizes, icc, studies, rng)
+            leads.append((chosen[:, 0] - chosen[:, 1]).astype(np.int64)[given])
+        return _winners(frame, np.concatenate(leads, axis=1), rng, "position_a")
 
-    return frame, draw
+    return _Made("comparisons", frame, answers)
 
 
-def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str], pairs: Sequence[Asked]) -> Drawing:
+def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str], pairs: Sequence[Asked]) -> _Made:
     """Finished dialogues, each judged several times; who judges which is dealt out by chance, once for all studies."""
-    rng = np.random.default_rng(question.seed)
+    rng, side_by_side = np.random.default_rng(question.seed), likeness.sides == 2
     n = int(pairs[0][2].sum())
     dialogues = shared_out(n, max(2, round(n / likeness.per_dialogue)))
     dealt = [
@@ -295,45 +291,40 @@ def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str
         + [rng.permutation(np.repeat(np.arange(len(dialogues)), dialogues)) for _ in range(likeness.sides)]
         for _, _, sizes in pairs
     ]
-    frame = pd.concat(
-        [
-            (_judged if likeness.sides == 2 else _segments)(question, names[a], names[b], f"{a}-{b}", codes)
-            for ((a, b), _, _), codes in zip(pairs, dealt, strict=True)
-        ],
-        ignore_index=True,
-    )
+    parts = []
+    for ((a, b), _, _), codes in zip(pairs, dealt, strict=True):
+        first, second, prefix = names[a], names[b], f"{a}-{b}-"
+        if side_by_side:
+            item, worker = _names(prefix, np.arange(len(codes[0]))), _names("w", codes[0])
+            shown = _names(f"{first} ", codes[1]), _names(f"{second} ", codes[2])
+            parts.append(_compared(question, first, second, item, worker, *shown))
+        else:
+            parts.append(_segments(question, first, second, prefix, codes))
+    frame = pd.concat(parts, ignore_index=True)
 
-    def draw(studies: int, rng: np.random.Generator) -> Tables:
+    def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         of_models = rng.standard_normal((len(names), studies, len(dialogues)))
         leads = []
         for ((a, b), contest, sizes), codes in zip(pairs, dealt, strict=True):
             workers = rng.standard_normal((studies, len(sizes)))
-            shown = [of_models[a], of_models[b]] if likeness.sides == 2 else [rng.standard_normal(of_models[a].shape)]
-            leads.append(leads_of_dialogues(contest, codes, likeness, [workers, *shown], rng))
+            of_dialogues = [of_models[a], of_models[b]] if side_by_side else [rng.standard_normal(of_models[a].shape)]
+            leads.append(leads_of_dialogues(contest, codes, likeness, [workers, *of_dialogues], rng))
         ahead = np.concatenate(leads, axis=1)
-        if likeness.sides == 2:
-            return _filled("comparisons", frame, _winners(frame, ahead, rng, "side"))
-        better = np.where(ahead == 0, "unsure", np.where(ahead > 0, "human", "bot")).astype(object)
-        worse = np.where(ahead == 0, "unsure", np.where(ahead > 0, "bot", "human")).astype(object)
-        return _filled("segments", frame, {"label": np.stack([better, worse], axis=2).reshape(studies, -1)})
+        if side_by_side:
+            return _winners(frame, ahead, rng, "side")
+        labels = np.array(["bot", "unsure", "human"], dtype=object)
+        return {"label": np.stack([labels[1 + ahead], labels[1 - ahead]], axis=2).reshape(studies, -1)}
 
-    return frame if likeness.sides == 2 else None, draw
-
-
-def _judged(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence[Ints]) -> pd.DataFrame:
-    item = _names(f"{prefix}-", np.arange(len(codes[0])))
-    shown = [_names(f"{name} ", code) for name, code in zip((a, b), codes[1:], strict=True)]
-    return _compared(question, a, b, item, _names("w", codes[0]), *shown)
+    return _Made("comparisons" if side_by_side else "segments", frame, answers)
 
 
 def _compared(
     question: PlanInputs, a: str, b: str, item: Objects, worker: Objects, dialogue_a: Objects, dialogue_b: Objects
 ) -> pd.DataFrame:
     columns = {"item_id": item, "worker_id": worker, "dialogue_a": dialogue_a, "dialogue_b": dialogue_b}
-    constant = {"metric": "", "model_a": a, "model_b": b, "winner": TIE, "seconds": 60.0, "n_models": 2}
-    where = {"technique": recorded_as(question.technique), "setting": question.setting}
-    rows: pd.DataFrame = pd.DataFrame({**columns, **constant, **where, "side": None, "position_a": None})
-    return rows
+    constant = {"model_a": a, "model_b": b, "winner": TIE, "seconds": 60.0, "n_models": 2}
+    nowhere = {"side": None, "position_a": None}
+    return pd.DataFrame({**columns, **constant, **_study(question), **nowhere})
 
 
 def _segments(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence[Ints]) -> pd.DataFrame:
@@ -341,45 +332,30 @@ def _segments(question: PlanInputs, a: str, b: str, prefix: str, codes: Sequence
     order = np.argsort(dialogue, kind="stable")
     place = np.empty_like(dialogue)
     place[order] = np.arange(len(dialogue)) - np.searchsorted(dialogue[order], dialogue[order])
-    columns = {
-        "dialogue_id": np.repeat(_names(f"{prefix}-", dialogue), 2),
-        "worker_id": np.repeat(_names("w", worker), 2),
-        "judgement_id": np.repeat(_names(f"j{prefix}-", np.arange(len(worker))), 2),
-        "k": np.repeat(np.array(_LENGTHS)[place % len(_LENGTHS)], 2),
-        "entity": np.tile([0, 1], len(worker)),
-        "model": np.tile(np.array([a, b], dtype=object), len(worker)),
-        "opponent": np.tile(np.array([b, a], dtype=object), len(worker)),
-    }
-    constant = {"label": "unsure", "fluent": 0, "sensible": 0, "specific": 0, "seconds": 25.0, "metric": ""}
-    rows: pd.DataFrame = pd.DataFrame({**columns, **constant, "technique": recorded_as(question.technique)})
-    return rows
+    rows: pd.DataFrame = pd.DataFrame(
+        {
+            "dialogue_id": np.repeat(_names(prefix, dialogue), 2),
+            "worker_id": np.repeat(_names("w", worker), 2),
+            "judgement_id": np.repeat(_names(f"j{prefix}", np.arange(len(worker))), 2),
+            "k": np.repeat(np.array(_LENGTHS)[place % len(_LENGTHS)], 2),
+            "entity": np.tile([0, 1], len(worker)),
+            "model": np.tile(np.array([a, b], dtype=object), len(worker)),
+            "opponent": np.tile(np.array([b, a], dtype=object), len(worker)),
+            **_study(question),
+        }
+    )
+    return rows.assign(label="unsure", fluent=0, sensible=0, specific=0, seconds=25.0)
 
 
-def _winners(frame: pd.DataFrame, leads: Ints | Any, rng: np.random.Generator, place: str) -> dict[str, Any]:
+def _winners(frame: pd.DataFrame, leads: Ints, rng: np.random.Generator, place: str) -> dict[str, npt.NDArray[Any]]:
     a, b = (frame[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
-    return {
-        "winner": np.where(leads == 0, TIE, np.where(leads > 0, a, b)),
-        place: rng.integers(1, 3, leads.shape),
-    }
-
-
-def _filled(table: TableName, frame: pd.DataFrame, columns: dict[str, npt.NDArray[Any]]) -> Tables:
-    """The rows of a study, once for each row of the ``columns`` (studies × rows), as a table of several metrics."""
-    studies = len(next(iter(columns.values())))
-    whole = frame.loc[np.tile(np.arange(len(frame)), studies)].reset_index(drop=True)
-    metric = np.repeat(_names("study ", np.arange(studies)), len(frame))
-    answers = {name: values.ravel() for name, values in columns.items()}
-    return only(**{table: typed(table, whole.assign(metric=metric, **answers))})
+    return {"winner": np.where(leads == 0, TIE, np.where(leads > 0, a, b)), place: rng.integers(1, 3, leads.shape)}
 
 
 def only(**frames: pd.DataFrame) -> Tables:
     """Tables of which the others are empty."""
-    return Tables(**{**_empty(), **frames})
-
-
-@cache
-def _empty() -> dict[str, Any]:
-    return {name: from_rows(name, []) for name in get_args(TableName)}
+    empty: dict[str, Any] = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+    return Tables(**{**empty, **frames})
 
 
 def _names(prefix: str, *numbers: npt.NDArray[Any]) -> Objects:

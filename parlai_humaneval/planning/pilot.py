@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+import pandas as pd
+from pydantic import BaseModel
 
-from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.planning.designs import MIN_WORKERS
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs, plannable
+from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.planning.summary import times
+from parlai_humaneval.planning.words import paragraphs
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.shares import wilson_interval
+from parlai_humaneval.statistics.ratings.correlations import (
+    LEAST_ICC,
+    GapData,
+    Measure,
+    measures_of,
+    pooled_gaps,
+    pooled_planning_dialogue_icc,
+    pooled_planning_icc,
+)
+from parlai_humaneval.tables.choices import choice_groups
+from parlai_humaneval.tables.columns import Repeats, TableError, Tables
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.filters import nobody_won, simulated_raters
 from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as, technique
-
-if TYPE_CHECKING:
-    from parlai_humaneval.statistics.core.result import Result
-    from parlai_humaneval.statistics.ratings.correlations import GapData, Measure
-    from parlai_humaneval.tables.columns import Repeats, Tables
 
 _SOURCES: dict[str, tuple[str, ...]] = {
     "choice": ("turns", "comparisons", "segments"),
@@ -29,31 +40,26 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 }
 """What a technique's judgements say → which measures are of them."""
 _MOST_ICC = 0.99
+_FEWEST_TIMES = 6  # Workers with whom 95 % lies between their shortest and longest time
+_FEWEST_ALIKE = 6  # Workers below whom the interval of an ICC says nothing: two or three are alike by luck
 _COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost", "best_reuse")
 
 
-class Pilot(BaseModel):
+class Pilot(BaseModel, extra="forbid", frozen=True):
     """One technique of a pilot; None where its tables do not say. Of several pairs of models numbers are medians.
-
-    Attributes:
-        technique, setting, metric, models, n_workers: what the pilot was.
-        n_sets, models_together: sets of models that were judged together, and how many models those hold.
-        n_simulated: of the workers, how many are programs. Their times are no prices, and do not count.
-        n_judgements: of one pair.
-        icc, icc_low, icc_high: how alike judgements of one worker are, on the scale of the plan; can be negative. Pooled
-            over all sets of models.
-        dialogue_icc, dialogue_icc_low, dialogue_icc_high: the same of judgements that share a finished dialogue.
-        judgements_per_dialogue: that share one, Σn²/Σn.
-        effective_workers: (Σn)²/Σn², of the judgements of all pairs.
-        worker_inequality: coefficient of variation of a worker's number of judgements.
-        discordance: share of judgements that tell two models apart, where ties are possible.
-        baseline: share of good turns, of models that are rated one at a time.
-        turns: of a dialogue, that count.
-        dialogues_per_worker: held; of finished ones, judgements.
-        minutes: the median of a dialogue (of finished dialogues, of a judgement), which tabs that are left open do not move.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    ``technique``, ``setting``, ``metric``, ``models``, ``n_workers``: what the pilot was. ``n_sets``,
+    ``models_together``: sets of models that were judged together, and how many models those hold. ``n_simulated``: of
+    the workers, how many are programs. Their times are no prices, and do not count. ``n_judgements``: of one pair.
+    ``icc``, ``icc_low``, ``icc_high``: how alike judgements of one worker are, on the scale of the plan; can be
+    negative. Pooled over all sets of models. ``dialogue_icc``, ``dialogue_icc_low``, ``dialogue_icc_high``: the same of
+    judgements that share a finished dialogue. ``judgements_per_dialogue``: that share one, Σn²/Σn.
+    ``effective_workers``: (Σn)²/Σn², of the judgements of all pairs. ``worker_inequality``: coefficient of variation of
+    a worker's number of judgements. ``discordance``: share of judgements that tell two models apart, where ties are
+    possible. ``baseline``: share of good turns, of models that are rated one at a time. ``turns``: of a dialogue, that
+    count. ``dialogues_per_worker``: held; of finished ones, judgements. ``minutes``: the median of a dialogue (of
+    finished dialogues, of a judgement), which tabs that are left open do not move. ``left``: share of workers who left
+    something unfinished. ``…_low``, ``…_high``: intervals of 95 %, in which a worker's answers count as alike as they
+    are; None where workers are too few."""
 
     technique: str
     setting: str
@@ -74,10 +80,25 @@ class Pilot(BaseModel):
     effective_workers: float
     worker_inequality: float
     discordance: float | None = None
+    discordance_low: float | None = None
+    discordance_high: float | None = None
     baseline: float | None = None
     turns: int | None = None
     dialogues_per_worker: float
     minutes: float | None = None
+    minutes_low: float | None = None
+    minutes_high: float | None = None
+    left: float | None = None
+    left_low: float | None = None
+    left_high: float | None = None
+
+    @property
+    def tells_icc(self) -> bool:
+        """Whether its ICC can be planned with; else the default is, which a lucky 0 of few workers must not replace."""
+        if self.icc is None or self.icc_low is None or self.icc_high is None or self.n_workers < _FEWEST_ALIKE:
+            return False
+        is_default_possible = self.icc_low <= ICC <= self.icc_high
+        return not (is_default_possible and (self.icc < ICC or self.icc_low <= 0))
 
     def question(self) -> dict[str, Any]:
         """What a plan takes from it: arguments of :func:`~parlai_humaneval.planning.inputs.ask`; no ICC is below 0."""
@@ -87,7 +108,7 @@ class Pilot(BaseModel):
             "setting": self.setting or None,
             "models": self.models_together if plannable()[self.technique].at_once else None,
             **{name: getattr(self, name) for name in taken},
-            "icc": _counted_on(self.icc),
+            "icc": _counted_on(self.icc) if self.tells_icc else None,
             "dialogue_icc": _counted_on(self.dialogue_icc),
         }
         return {name: value for name, value in values.items() if value is not None}
@@ -96,16 +117,8 @@ class Pilot(BaseModel):
 def read_pilot(
     path: Path, technique: str | None = None, setting: str | None = None, repeats: Repeats | None = None
 ) -> Pilot:
-    """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`.
-
-    ``repeats``: which of the answers count that a worker gave again; None: they are refused.
-
-    Raises:
-        PlanError: the tables cannot be read, or hold nothing to plan with.
-    """
-    from parlai_humaneval.tables.columns import TableError
-    from parlai_humaneval.tables.files import read_tables
-
+    """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`. ``repeats``: which of the answers
+    count that a worker gave again; None: they are refused. Raises PlanError."""
     if not path.exists():
         raise PlanError(f"--pilot {path}: there is no such folder or table", try_="export --out writes one")
     try:
@@ -125,17 +138,32 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     Raises:
         PlanError: nothing of it is there; or, without ``name``, several techniques are, or none is named.
     """
-    from parlai_humaneval.statistics.ratings.correlations import measures_of
-
-    measures = measures_of(tables)
-    if not measures and _has_only_ties(tables):
+    measures, comparisons = measures_of(tables), tables.comparisons
+    if not measures and len(comparisons) and nobody_won(comparisons).all():
         raise PlanError(
             "the pilot holds only ties, from which nothing can be planned",
             try_="leave --pilot out, and give --technique and (where a technique has ties) --discordance",
         )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
-        raise _no_technique(measures, there)
+        if there:
+            raise PlanError(
+                f"the pilot holds {', '.join(there)}", try_=f"say what to plan with --technique ({', '.join(there)})"
+            )
+        unnamed = [one for one in measures if not one.technique]
+        could_be = [
+            name
+            for name in plannable()
+            if any(one.source in technique(name).tables and _planned(one, name) for one in unnamed)
+        ]
+        if could_be:
+            instead = f"give --technique ({', '.join(could_be)}: its tables can be of these)"
+            raise PlanError("the pilot names no technique", try_=instead)
+        raise PlanError(
+            "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices "
+            "between two models or more, ticks of replies, slider scores)",
+            try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
+        )
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -157,34 +185,6 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     return max(pilots, key=lambda pilot: (pilot.n_workers >= MIN_WORKERS, -1.0 if pilot.icc is None else pilot.icc))
 
 
-def _no_technique(measures: Sequence[Measure], there: Sequence[str]) -> PlanError:
-    """What to say where several techniques are ``there``, or none is named."""
-    if there:
-        return PlanError(
-            f"the pilot holds {', '.join(there)}", try_=f"say what to plan with --technique ({', '.join(there)})"
-        )
-    could_be = [
-        name
-        for name in plannable()
-        if any(not one.technique and one.source in technique(name).tables and _planned(one, name) for one in measures)
-    ]
-    if could_be:
-        return PlanError(
-            "the pilot names no technique", try_=f"give --technique ({', '.join(could_be)}: its tables can be of these)"
-        )
-    return PlanError(
-        "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices "
-        "between two models or more, ticks of replies, slider scores)",
-        try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
-    )
-
-
-def _has_only_ties(tables: Tables) -> bool:
-    from parlai_humaneval.tables.filters import nobody_won
-
-    return len(tables.comparisons) > 0 and bool(nobody_won(tables.comparisons).all())
-
-
 def _planned(measure: Measure, name: str) -> bool:
     habits = plannable().get(name)
     if habits is None or measure.source not in _SOURCES[habits.measures] or not measure.of_plan:
@@ -194,23 +194,32 @@ def _planned(measure: Measure, name: str) -> bool:
 
 def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
-    from parlai_humaneval.statistics.ratings.correlations import (
-        pooled_gaps,
-        pooled_planning_dialogue_icc,
-        pooled_planning_icc,
-    )
-    from parlai_humaneval.tables.filters import simulated_raters
-
-    habits, measure, pairs = plannable()[name], sets[0], pooled_gaps(sets)
-    gaps = [one.gap for one in pairs]
-    by_worker = pooled_planning_icc(pairs)
-    by_dialogue = None if habits.held else pooled_planning_dialogue_icc(pairs)
-    together = [models for one in sets for models in _together(one, habits)]
+    habits, measure, gaps = plannable()[name], sets[0], pooled_gaps(sets)
+    by_worker = pooled_planning_icc(gaps)
+    by_dialogue = None if habits.held else pooled_planning_dialogue_icc(gaps)
+    # The sets of models that were judged together: all of a measure where each worker meets all, else each two.
+    together: list[set[str]] = []
+    for one in sets:
+        two = [{gap.model_a, gap.model_b} for gap in one.of_plan]
+        together += [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
     models = tuple(sorted(set().union(*together)))
     workers, programs = {worker for gap in gaps for worker in gap.workers}, simulated_raters(tables)
-    turns = max(1, round(_median([_mean_size(gap.dialogues) for gap in gaps]) or 1)) if habits.of_turns else None
-    samples = _samples(gaps, habits)
+    in_dialogues = _median([len(gap.dialogues) / len(set(gap.dialogues)) for gap in gaps])
+    turns = max(1, round(in_dialogues or 1)) if habits.of_turns else None
+    samples = [gap.worker_sizes for gap in gaps]
+    if not habits.held:  # of all pairs together, as one session has them
+        everybody = np.concatenate([gap.workers for gap in gaps]).astype(str)
+        samples = [np.unique(everybody, return_counts=True)[1].astype(float)]
     each = _median([float(sizes.mean()) for sizes in samples]) or 1.0
+    # Of turns with single models, the share of good ones, as a mean over models; None where all or none are good.
+    baseline = _median(
+        [
+            float(np.nanmean(group.turns.chosen, axis=0).mean())
+            for group in (choice_groups(tables) if habits.measures == "share" else ())
+            if group.kind == "single" and group.family == (measure.technique, measure.setting, measure.metric)
+        ]
+    )
+    baseline = baseline if baseline is not None and 0 < baseline < 1 else None
     ties = habits.discordance < 1 and not (habits.chooses_among_all and technique(name).picks_one(measure.setting))
     return Pilot(
         technique=name,
@@ -223,38 +232,50 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
         n_simulated=len(workers & programs),
         n_judgements=_median([gap.values.size for gap in gaps]) or 0.0,
         **_ends("icc", by_worker),
-        **({} if by_dialogue is None else _ends("dialogue_icc", by_dialogue)),
+        **_ends("dialogue_icc", by_dialogue),
         judgements_per_dialogue=None if by_dialogue is None else _number(by_dialogue.details.get("per_dialogue")),
         effective_workers=_number(by_worker.details["effective_workers"]) or 0.0,
         worker_inequality=_median([float(sizes.std() / sizes.mean()) for sizes in samples]) or 0.0,
-        discordance=_median([float((gap.values != 0).mean()) for gap in gaps]) if ties else None,
-        baseline=_share_of_good(tables, measure) if habits.measures == "share" else None,
+        **(_shares_of_untied(gaps, _counted_on(by_worker.estimate) or ICC, len(workers)) if ties else {}),
+        baseline=baseline,
         turns=turns,
         dialogues_per_worker=each * (len(models) + 1) if habits.degraded_model else max(1.0, each / (turns or 1)),
-        minutes=_minutes(tables, measure, habits, programs),
+        **_minutes(tables, measure, habits, programs),
+        **_left(tables, measure),
     )
 
 
-def _together(measure: Measure, habits: PlanningDefaults) -> list[set[str]]:
-    """The sets of models that were judged together: all of a measure where each worker meets all, else each two."""
-    two = [{gap.model_a, gap.model_b} for gap in measure.of_plan]
-    return [set().union(*two)] if habits.of_turns or habits.measures == "score" else two
+def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict[str, Any]:
+    """How often judgements tell two models apart; the interval is of as many independent ones as all are worth."""
+    untied, total = sum(int((gap.values != 0).sum()) for gap in gaps), sum(gap.values.size for gap in gaps)
+    worth = total / (1 + (total / workers - 1) * icc)
+    low, high = wilson_interval(untied / total * worth, worth) or (None, None)
+    median = _median([float((gap.values != 0).mean()) for gap in gaps])
+    return {"discordance": median, "discordance_low": low, "discordance_high": high}
 
 
-def _samples(gaps: Sequence[GapData], habits: PlanningDefaults) -> list[Floats]:
-    """Judgements of each worker in each sample; of finished dialogues, of all pairs together, as one session has them."""
-    if habits.held:
-        return [gap.worker_sizes for gap in gaps]
-    workers = np.concatenate([gap.workers for gap in gaps])
-    return [np.unique(workers.astype(str), return_counts=True)[1].astype(float)]
+def _left(tables: Tables, measure: Measure) -> dict[str, Any]:
+    """Of all workers who began something, those who left something: nothing, where the tables do not say."""
+    both = (frame[["worker_id", "technique", "status"]] for frame in (tables.dialogues, tables.judgements))
+    rows = pd.concat(both)
+    rows = rows[
+        rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool) & rows["status"].notna()
+    ]
+    rows = rows[rows["status"].isin(["complete", "partial"]).to_numpy(dtype=bool)]
+    if rows.empty:
+        return {}
+    has_left = rows["status"].eq("partial").groupby(rows["worker_id"]).any()
+    low, high = wilson_interval(int(has_left.sum()), len(has_left)) or (None, None)
+    return {"left": float(has_left.mean()), "left_low": low, "left_high": high}
 
 
-def _mean_size(groups: Objects) -> float:
-    return len(groups) / len(set(groups))
-
-
-def _ends(name: str, found: Result) -> dict[str, Any]:
-    return {name: found.estimate, f"{name}_low": found.ci_low, f"{name}_high": found.ci_high}
+def _ends(name: str, found: Result | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    # Of two or three workers both ends can be the least that there is, which is no interval.
+    is_interval = found.ci_low is not None and found.ci_high is not None and found.ci_low < found.ci_high
+    low, high = (found.ci_low, found.ci_high) if is_interval else (None, None)
+    return {name: found.estimate, f"{name}_low": low, f"{name}_high": high}
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -267,30 +288,14 @@ def _number(value: object) -> float | None:
 
 
 def _counted_on(icc: float | None) -> float | None:
-    from parlai_humaneval.statistics.ratings.correlations import LEAST_ICC
-
     return None if icc is None else min(max(icc, LEAST_ICC), _MOST_ICC)
 
 
-def _share_of_good(tables: Tables, measure: Measure) -> float | None:
-    """Of turns with single models, as a mean over models; None where all or none are good."""
-    from parlai_humaneval.tables.choices import choice_groups
-
-    own = (measure.technique, measure.setting, measure.metric)
-    shares = [
-        float(np.nanmean(group.turns.chosen, axis=0).mean())
-        for group in choice_groups(tables)
-        if group.kind == "single" and group.family == own
-    ]
-    share = _median(shares)
-    return share if share is not None and 0 < share < 1 else None
-
-
-def _minutes(tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]) -> float | None:
+def _minutes(
+    tables: Tables, measure: Measure, habits: PlanningDefaults, programs: Collection[str]
+) -> dict[str, float | None]:
     """Of finished dialogues the time of all that is asked of an item, else of the one question that is timed.
-
-    ``programs``: workers whose times say nothing of what people take.
-    """
+    ``programs``: workers whose times say nothing of what people take."""
     if habits.held:
         rows = tables.dialogues[(tables.dialogues["complete"] == 1).to_numpy(dtype=bool)]
     else:
@@ -299,24 +304,17 @@ def _minutes(tables: Tables, measure: Measure, habits: PlanningDefaults, program
         if not rows["seconds"].notna().any():
             rows = getattr(tables, measure.source).drop_duplicates(["item_id", "worker_id"])
     rows = rows[rows["technique"].fillna("").isin([measure.technique, ""]).to_numpy(dtype=bool)]
-    seconds = rows.loc[~rows["worker_id"].isin(list(programs)), "seconds"].dropna()
-    return float(seconds.median()) / 60 if len(seconds) and seconds.median() > 0 else None
-
-
-def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str, Any]) -> Plan:
-    """The plan, with what it has from the pilot, what was typed instead, and what it takes at the upper end of the ICC.
-
-    ``inputs``: those of ``plan``; ``typed``: what was asked for beside the pilot.
-    """
-    upper = {
-        name: _counted_on(high)
-        for name, high in (("icc", pilot.icc_high), ("dialogue_icc", pilot.dialogue_icc_high))
-        if high is not None and name not in typed and not (name == "dialogue_icc" and "dialogue_sd" in typed)
-    }
-    dearer = plan_study(inputs.model_copy(update=upper)) if upper else None
-    compared = None if dearer is None else {**upper, **{name: getattr(dearer, name) for name in _COMPARED}}
-    notes = (*_pilot_notes(plan, pilot, typed), *_upper_notes(plan, compared), *plan.notes)
-    return plan.model_copy(update={"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": notes})
+    rows = rows[~rows["worker_id"].isin(list(programs)).to_numpy(dtype=bool) & rows["seconds"].notna()]
+    if rows.empty or not rows["seconds"].median() > 0:
+        return {}
+    found: dict[str, float | None] = {"minutes": float(rows["seconds"].median()) / 60}
+    # Between which two of the workers' medians that of all workers is: each is as often above it as below.
+    each = np.sort(rows.groupby("worker_id")["seconds"].median().to_numpy(dtype=float)) / 60
+    n, ends = len(each), wilson_interval(len(each) / 2, len(each))
+    if ends is not None and n >= _FEWEST_TIMES:
+        low, high = math.floor(n * ends[0]), math.ceil(n * ends[1]) - 1
+        found |= {"minutes_low": float(each[low]), "minutes_high": float(each[high])}
+    return found
 
 
 _WORDS = {
@@ -332,74 +330,50 @@ _WORDS = {
 }
 
 
-def _pilot_notes(plan: Plan, pilot: Pilot, typed: Mapping[str, Any]) -> list[str]:
+def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str, Any]) -> Plan:
+    """The plan, with what it has from the pilot, what was typed instead, and what it takes at the upper end of the ICC.
+    ``inputs``: those of ``plan``; ``typed``: what was asked for beside the pilot."""
+    planned = inputs.filled()
+    upper = {
+        name: counted
+        for name, high in (("icc", pilot.icc_high), ("dialogue_icc", pilot.dialogue_icc_high))
+        if (counted := _counted_on(high)) is not None
+        and name not in typed
+        and not (name == "dialogue_icc" and "dialogue_sd" in typed)
+        and not (name == "icc" and pilot.n_workers < _FEWEST_ALIKE)
+        and counted > (getattr(planned, name) or 0.0)
+    }
+    dearer = plan_study(inputs.model_copy(update=upper)) if upper else None
+    compared = None if dearer is None else {**upper, **{name: getattr(dearer, name) for name in _COMPARED}}
     taken = pilot.question()
     if "dialogue_sd" in typed:
         taken.pop("dialogue_icc", None)
-    parts = [f"{words} {_value(pilot, name)}" for name, words in _WORDS.items() if name in taken and name not in typed]
-    judgements = f"{pilot.n_judgements:.0f} judgement{'' if pilot.n_judgements == 1 else 's'}"
-    told = [pilot.metric, f"{judgements} of a pair", _who(pilot)]
-    told += [f"the ICC pooled over {pilot.n_sets} sets of models"] if pilot.n_sets > 1 else []
-    notes = [f"From the pilot ({', '.join(told)}): {', '.join(parts)}.", *_caution_notes(plan, pilot)]
-    over = [
-        f"{_WORDS[name]} {typed[name]:g} (the pilot has {_value(pilot, name)})"
-        for name in _WORDS
-        if name in taken and name in typed
+    if pilot.icc is not None and "icc" in typed:
+        taken["icc"] = _counted_on(pilot.icc)
+    values = {}
+    for name in taken.keys() & _WORDS.keys():
+        low, high = getattr(pilot, f"{name}_low", None), getattr(pilot, f"{name}_high", None)
+        interval = f" ({low:.3f} to {high:.3f})" if low is not None and high is not None else ""
+        values[name] = f"{taken[name]:.3g}{interval}"
+    ours = [f"{words} {values[name]}" for name, words in _WORDS.items() if name in values and name not in typed]
+    theirs = [
+        f"{words} {typed[name]:g} (the pilot has {values[name]})"
+        for name, words in _WORDS.items()
+        if name in values and name in typed
     ]
-    if over:
-        notes.append(f"Typed, and taken instead of the pilot's: {', '.join(over)}.")
-    if pilot.icc is None and plan.per_worker > 1 and "icc" not in typed:
-        notes.append("The pilot does not say how alike answers of one worker are: the ICC is an assumption.")
-    if pilot.icc is not None and pilot.icc < 0 and "icc" not in typed:
-        notes.append(
-            f"The pilot's ICC, {pilot.icc:.3f}, is negative: {taken['icc']:g} is taken, no gain is counted on."
-        )
-    return notes
-
-
-def _who(pilot: Pilot) -> str:
-    """How many workers, and like how many equal ones they weigh where that is fewer."""
-    workers = f"{pilot.n_workers} worker{'s' if pilot.n_workers > 1 else ''}"
-    if pilot.effective_workers >= ABOUT_EQUAL * pilot.n_workers:
-        return workers
-    return f"{workers}, as good as {pilot.effective_workers:.0f} equal ones"
-
-
-def _caution_notes(plan: Plan, pilot: Pilot) -> list[str]:
-    notes = []
-    if pilot.n_simulated:
-        who = (
-            "All raters of the pilot are"
-            if pilot.n_simulated == pilot.n_workers
-            else f"{pilot.n_simulated:,} of {pilot.n_workers:,} raters of the pilot are"
-        )
-        notes.append(
-            f"{who} simulated: how alike they are, and how often they tie, says nothing of people; their times are not "
-            f"counted ({plan.inputs['minutes']:.3g} minutes are planned with), for they are no prices."
-        )
-    if pilot.n_workers < MIN_WORKERS:
-        notes.append(
-            f"The pilot has fewer than {MIN_WORKERS} workers: take what it says of them as a rough guide, or pilot with "
-            "more."
-        )
-    return notes
-
-
-def _value(pilot: Pilot, name: str) -> str:
-    value = pilot.question()[name]
-    low, high = getattr(pilot, f"{name}_low", None), getattr(pilot, f"{name}_high", None)
-    interval = f" ({low:.3f} to {high:.3f})" if low is not None and high is not None else ""
-    return f"{value:.3g}{interval}"
-
-
-def _upper_notes(plan: Plan, upper: Mapping[str, Any] | None) -> list[str]:
-    if upper is None:
-        return []
-    at = " and ".join(f"{_WORDS[name]} {upper[name]:.3g}" for name in ("icc", "dialogue_icc") if name in upper)
-    best = upper["best_reuse"]
-    reuse = f" Then it is best to judge a dialogue {times(best['reuse'])}." if best is not None else ""
-    return [
-        f"At the upper end of the pilot's interval ({at}) it takes {upper['n_judgements']:,} {plan.judgement}s, "
-        f"{upper['n_dialogues']:,} dialogues, {upper['n_workers']:,} workers, {upper['hours']:,.1f} hours and "
-        f"${upper['cost']:,.0f}: have that much in hand, or pilot with more workers.{reuse}"
-    ]
+    notes = paragraphs(
+        "pilot",
+        plan=plan,
+        pilot=pilot,
+        taken=", ".join(ours),
+        instead=", ".join(theirs),
+        icc_typed="icc" in typed,
+        counted_icc=taken.get("icc"),
+        planned_icc=planned.icc,
+        upper=compared,
+        upper_at=" and ".join(f"{_WORDS[name]} {value:.3g}" for name, value in upper.items()),
+        about_equal=ABOUT_EQUAL,
+        min_workers=MIN_WORKERS,
+    )
+    update = {"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": (*notes, *plan.notes)}
+    return plan.model_copy(update=update)

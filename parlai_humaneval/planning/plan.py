@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from parlai_humaneval.planning.cost import SOURCE as JUDGE_SOURCE
-from parlai_humaneval.planning.cost import Collection, collection, judge_saving
 from parlai_humaneval.planning.designs import (
+    MIN_WORKERS,
     Contest,
-    Design,
     clustered_power,
     clustered_size,
     exact_sizes,
     independent_size,
 )
-from parlai_humaneval.planning.inputs import LEAST_DIALOGUES, PlanError, PlanInputs, ask, chance_agreement, plannable
-from parlai_humaneval.planning.layout import Layout, layout
-from parlai_humaneval.planning.power import binomial_power
-from parlai_humaneval.planning.summary import (
-    DISCORDANCE_SWITCH,
-    analysis_words,
-    discordance_switched,
-    gap_words,
-    plan_notes,
-    plan_sources,
+from parlai_humaneval.planning.inputs import (
+    LEAST_DIALOGUES,
+    LIU_DISCORDANCE,
+    MANY_DISCORDANCE,
+    PlanError,
+    PlanInputs,
+    ask,
+    chance_agreement,
+    plannable,
 )
-from parlai_humaneval.techniques.registry import PlanningDefaults, recorded_as
+from parlai_humaneval.planning.layout import Collection, Layout, collection, judge_saving, layout
+from parlai_humaneval.planning.power import Variance, binomial_power, dialogue_icc
+from parlai_humaneval.planning.words import paragraphs, sentence
+from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
+from parlai_humaneval.techniques.registry import recorded_as
+
+SPREAD = 0.7
+"""Log-odds by which dialogues of one model may well vary: what a plan that takes them for equal is held against."""
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, extra="forbid", frozen=True):
     """The answer.
 
     Attributes:
@@ -59,16 +64,13 @@ class Plan(BaseModel):
         pairs: of more than two models at once, the plan for all pairs.
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
-        stop: what a study takes that ends when it is decided, as a
-            :class:`~parlai_humaneval.planning.stopping_summary.UntilDecided`.
+        stop: of a study that ends when it is decided, an :class:`~parlai_humaneval.planning.stopping.UntilDecided`.
         simulated: what :func:`~parlai_humaneval.planning.simulation.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
         headline, notes, sources: in words.
         inputs: every value that was used.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     technique: str
     title: str
@@ -123,9 +125,19 @@ def plan_study(inputs: PlanInputs) -> Plan:
     """
     question = inputs.filled()
     found = layout(question)
-    n = size_of(question, found)
+    design, likeness, n = found.design, found.likeness, size_of(question, found)
     collected = collection(question, n, found.sets)
-    first, always = _exact(found, question)
+    variance: Variance = "null" if question.method == "liu2023" else "both"
+    exact: tuple[int | None, int | None] | None = None
+    if not question.clustered:
+        around = independent_size(design, found.alpha, question.power, variance)
+        exact = exact_sizes(design, found.alpha, question.power, around=around)
+    pairs: dict[str, Any] | None = None
+    if question.habits.chooses_among_all and (question.models or 2) > 2 and question.tests != "pairs":
+        told = plan_study(inputs.model_copy(update={"tests": "pairs"})).model_dump()
+        keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")
+        pairs = {key: told[key] for key in keys}
+    facts = {"q": question, "h": question.habits, "design": design, "likeness": likeness}
     plan = Plan(
         technique=question.technique,
         title=question.title,
@@ -133,31 +145,75 @@ def plan_study(inputs: PlanInputs) -> Plan:
         method=question.method,
         models=question.models or 2,
         gap=question.gap or 0.0,
-        gap_means=gap_words(question, found.design),
-        **_numbers(collected),
+        gap_means=sentence("gap", **facts),
+        **collected.numbers,
         power=power_of(question, found, n),
         judgement=question.habits.judgement,
         n_judgements=n * found.sets,
-        n_independent=_independent(question, found),
+        n_independent=(
+            design.mean_size(found.alpha, question.power)
+            if question.clustered and question.method != "liu2023"
+            else design.size(found.alpha, question.power, variance)
+        ),
         n_per_sample=n,
         tests=found.tests,
         alpha_per_test=found.alpha,
         per_worker=found.per_worker,
-        design_effect=found.likeness.at(n).effect,
-        effective_workers=found.design.groups(n, found.per_worker) / found.likeness.workers_an_effective_one,
-        test=found.design.test,
-        analysis=analysis_words(found, question),
-        exact_first=first,
-        exact_always=always,
-        power_of_gap_between_models=_between_models(question, found.design, n, found.alpha),
-        pairs=_pairs(inputs, question),
+        design_effect=likeness.at(n).effect,
+        effective_workers=design.groups(n, found.per_worker) / likeness.workers_an_effective_one,
+        test=design.test,
+        analysis=sentence("analysis", **facts),
+        exact_first=exact and exact[0],
+        exact_always=exact and exact[1],
+        power_of_gap_between_models=(
+            # Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45.
+            binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, found.alpha)
+            if question.method == "liu2023" and isinstance(design, Contest) and design.exact_shares
+            else None
+        ),
+        pairs=pairs,
         best_reuse=_best_reuse(question, found),
         judge=judge_saving(question, found, n, collected),
-        sources=(*plan_sources(question, found), *([JUDGE_SOURCE] if question.judge_agreement else [])),
+        sources=paragraphs("sources", **facts),
         inputs=question.model_dump(mode="json"),
     )
-    headline, notes = plan_notes(question, found, plan.model_dump(), collected)
-    return plan.model_copy(update={"headline": headline, "notes": notes})
+    return plan.model_copy(
+        update={
+            "headline": sentence("headline", **facts, plan=plan),
+            "notes": paragraphs("notes", **facts, **_more_facts(question, found, collected), plan=plan),
+        }
+    )
+
+
+def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> dict[str, Any]:
+    n = size_of(question, found)
+    at = found.likeness.at(n)
+    icc = dialogue_icc(SPREAD, sides=at.sides, discordance=question.discordance or 1.0)
+    spread_out = at.reused and not at.dialogue_icc and question.clustered
+    return {
+        "at": at,
+        "spread": SPREAD,
+        "power_if_spread": spread_out and clustered_power(found.design, n, found.alpha, replace(at, dialogue_icc=icc)),
+        # What an hour comes to: practice is worked, and not paid.
+        "hourly": collected.hours and collected.cost / (1 + question.fee) / collected.hours,
+        "about_equal": ABOUT_EQUAL,
+        "min_workers": MIN_WORKERS,
+        "least_dialogues": LEAST_DIALOGUES,
+        "switch": "".join(_switch([question.model_dump()])),
+    }
+
+
+def _switch(questions: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What must be known where a discordance is the one of several models, so that fewer turns than of two say nothing."""
+    switched = any(
+        one["technique"] == "sata"
+        and one["setting"] != "soba"
+        and (one["models"] or 2) > 2
+        and one["discordance"] == MANY_DISCORDANCE
+        for one in questions
+    )
+    numbers = {"many_discordance": MANY_DISCORDANCE, "two_discordance": LIU_DISCORDANCE[False]}
+    return paragraphs("switch", switched=switched, **numbers)
 
 
 _REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
@@ -165,11 +221,8 @@ _REUSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 
 def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
     """The cheapest of :data:`_REUSES` and what was asked for, of equal cost the one with more dialogues; None where
-    dialogues do not differ, or all would be too few.
-
-    Judgements that share a dialogue say less, and dialogues cost something: the optimum of the sum of both is where a
-    dialogue more costs as much as it saves of judgements.
-    """
+    dialogues do not differ, or all would be too few. Judgements that share a dialogue say less, and dialogues cost
+    something: the optimum of the sum of both is where a dialogue more costs as much as it saves of judgements."""
     if not found.likeness.dialogue_icc:
         return None
     plans = []
@@ -178,7 +231,7 @@ def _best_reuse(question: PlanInputs, found: Layout) -> dict[str, Any] | None:
         planned = layout(other)
         n = size_of(other, planned)
         if n / planned.likeness.at(n).per_dialogue >= LEAST_DIALOGUES:
-            numbers = _numbers(collection(other, n, planned.sets))
+            numbers = collection(other, n, planned.sets).numbers
             plans.append({"reuse": reuse, "n_judgements": n * planned.sets, **numbers})
     return min(plans, key=lambda plan: plan["cost"], default=None)
 
@@ -201,58 +254,13 @@ def power_of(question: PlanInputs, found: Layout, n: int) -> float:
     return clustered_power(found.design, n, found.alpha, found.likeness)
 
 
-def _variance(question: PlanInputs) -> Any:
-    return "null" if question.method == "liu2023" else "both"
-
-
-def _numbers(collected: Collection) -> dict[str, Any]:
-    return {
-        "n_turns": collected.turns,
-        "n_dialogues": collected.dialogues,
-        "n_workers": collected.workers,
-        "n_judgements_collected": collected.judgements,
-        "hours": round(collected.hours, 2),
-        "cost": round(collected.cost, 2),
-    }
-
-
-def _independent(question: PlanInputs, found: Layout) -> float:
-    if question.clustered and question.method != "liu2023":
-        return found.design.mean_size(found.alpha, question.power)
-    return found.design.size(found.alpha, question.power, _variance(question))
-
-
-def _exact(found: Layout, question: PlanInputs) -> tuple[int | None, int | None]:
-    if question.clustered:
-        return None, None
-    around = independent_size(found.design, found.alpha, question.power, _variance(question))
-    return exact_sizes(found.design, found.alpha, question.power, around=around) or (None, None)
-
-
-def _between_models(question: PlanInputs, design: Design, n: int, alpha: float) -> float | None:
-    """Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45."""
-    if question.method != "liu2023" or not (isinstance(design, Contest) and design.df == 1 and design.picks_one):
-        return None
-    return binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, alpha)
-
-
-def _pairs(inputs: PlanInputs, question: PlanInputs) -> dict[str, Any] | None:
-    if not question.habits.chooses_among_all or (question.models or 2) < 3 or question.tests == "pairs":
-        return None
-    plan = plan_study(inputs.model_copy(update={"tests": "pairs"}))
-    keys = ("n_turns", "n_dialogues", "n_workers", "hours", "cost", "power", "alpha_per_test", "tests")
-    return {key: getattr(plan, key) for key in keys}
-
-
 ENDINGS = (".png", ".svg", ".pdf")
 _POINTS = 60
 
 
 def power_curve(inputs: PlanInputs, *, gap: float | None = None) -> list[tuple[int, float]]:
-    """Judgements of all samples together, and the power that they buy, up to twice what the plan needs.
-
-    ``gap``: of another truth, with the sizes of the plan.
-    """
+    """Judgements of all samples together, and the power that they buy, up to twice what the plan needs. ``gap``: of
+    another truth, with the sizes of the plan."""
     question = inputs.filled()
     planned = plan_study(inputs)
     sets = planned.n_judgements // planned.n_per_sample
@@ -262,11 +270,8 @@ def power_curve(inputs: PlanInputs, *, gap: float | None = None) -> list[tuple[i
 
 
 def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
-    """Write the power curve of the plan's gap, and of a half and one and a half of it, as png, svg or pdf.
-
-    Raises:
-        PlanError: the file's ending is another one, or the file cannot be written.
-    """
+    """Write the power curve of the plan's gap, and of a half and one and a half of it, as png, svg or pdf. Raises
+    PlanError."""
     if path.suffix.lower() not in ENDINGS:
         raise PlanError(f"a power curve is a {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file", where=path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -292,19 +297,16 @@ def draw_curve(inputs: PlanInputs, plan: Plan, path: Path) -> None:
         textcoords="offset points",
         color="#444444",
     )
-    axes.set(xlabel=f"{plan.judgement}s kept", ylabel="power", ylim=(0, 1.02), title=_title(plan))
+    icc, models = plan.inputs["icc"], f", {plan.models} models" if plan.models > 1 else ""
+    likeness = f"ICC {icc:g}, {plan.per_worker:.3g} a worker" if icc else "independent judgements"
+    axes.set(xlabel=f"{plan.judgement}s kept", ylabel="power", ylim=(0, 1.02))
+    axes.set_title(f"{plan.title}{models}: {likeness}")
     axes.legend(frameon=False, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise PlanError(f"the power curve cannot be written to {path}: {error.strerror}") from error
-
-
-def _title(plan: Plan) -> str:
-    icc = plan.inputs["icc"]
-    likeness = "independent judgements" if not icc else f"ICC {icc:g}, {plan.per_worker:.3g} a worker"
-    return f"{plan.title}, {plan.models} models: {likeness}" if plan.models > 1 else f"{plan.title}: {likeness}"
 
 
 _OF_ONE_TECHNIQUE = {"technique": None, "setting": None, "discordance": None, "shares": None}
@@ -320,19 +322,14 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
     plans: list[Plan] = []
     impossible: dict[str, PlanError] = {}
     for technique, habits in plannable().items():
-        for setting in _settings(technique, habits):
+        # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
+        settings = tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
+        for setting in settings if recorded_as(technique) == technique else ():
             try:
                 plans.append(plan_study(_with(inputs, technique, setting)))
             except PlanError as error:
                 impossible[f"{technique} {setting or ''}".strip()] = error
     return sorted(plans, key=lambda plan: (plan.hours, plan.cost, plan.title)), impossible
-
-
-def _settings(technique: str, habits: PlanningDefaults) -> tuple[str | None, ...]:
-    # Self-chats stand under pw_dialog, whose setting they are; select-all settings differ in what goes on, not in size.
-    if recorded_as(technique) != technique:
-        return ()
-    return tuple(setting for setting in habits.settings if setting != "sata_user") or (None,)
 
 
 def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs:
@@ -351,10 +348,7 @@ def _with(inputs: PlanInputs, technique: str, setting: str | None) -> PlanInputs
 
 def comparison_notes(plans: Sequence[Plan]) -> list[str]:
     """What one must know to compare the plans of several models with those of two."""
-    switched = any(
-        discordance_switched(plan.technique, plan.setting, plan.models, plan.inputs["discordance"]) for plan in plans
-    )
-    return [DISCORDANCE_SWITCH] if switched else []
+    return list(_switch([plan.inputs for plan in plans]))
 
 
 def comparison_words(plans: list[Plan]) -> str:

@@ -10,19 +10,16 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.planning.design_effect import Clustering, normal_nodes
 from parlai_humaneval.planning.designs import Contest
 from parlai_humaneval.planning.inputs import PlanError
+from parlai_humaneval.planning.power import Clustering, normal_nodes
 
-_WIDEST = 6.0
-"""Standard deviation of a lognormal distribution in which one worker gives nearly everything."""
+_WIDEST = 6.0  # Standard deviation of a lognormal distribution in which one worker gives nearly everything
 
 
 def shared_out(n: int, workers: int, inequality: float = 0.0) -> Ints:
     """``n`` judgements over ``workers``, none without any, and with that coefficient of variation, as near as can be.
-
-    Of equal workers none has two more than another; else what each gives beyond the first judgement is lognormal.
-    """
+    Of equal workers none has two more than another; else what each gives beyond the first judgement is lognormal."""
     workers = min(n, workers)
     extra = n - workers
     if not inequality or extra <= 0:
@@ -41,15 +38,12 @@ def _rounded(weights: Floats, extra: int) -> Ints:
     shares = extra * weights / weights.sum()
     sizes = np.floor(shares + 1e-9).astype(np.int64)
     sizes[np.argsort(sizes - shares, kind="stable")[: extra - int(sizes.sum())]] += 1
-    given: Ints = sizes + 1
-    return given
+    return sizes + 1
 
 
 def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    """Of each worker the chances of several answers, of which one is given: Dirichlet around ``means``, ``shape`` × answers.
-
-    Two answers of a worker correlate by ``icc``.
-    """
+    """Of each worker the chances of several answers, of which one is given: Dirichlet around ``means``, ``shape`` ×
+    answers. Two answers of a worker correlate by ``icc``."""
     if not icc:
         return np.array(np.broadcast_to(means, (*shape, len(means))))
     weights = rng.standard_gamma(np.broadcast_to(means * (1 / icc - 1), (*shape, len(means))))
@@ -59,27 +53,23 @@ def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np
         chosen = rng.choice(len(means), size=len(empty[0]), p=means)
         weights[tuple([*empty, chosen])] = 1.0  # noqa: C409 -- a star in an index is of Python 3.11
         total = weights.sum(axis=-1, keepdims=True)
-    drawn: Floats = weights / total
-    return drawn
+    return weights / total
 
 
 def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, rng: np.random.Generator) -> Ints:
     """Which answer was given: studies × judgements, of whom the first ``sizes[0]`` are the first worker's, and so on."""
     shares = shares_of_workers(chances, icc, (studies, len(sizes)), rng).cumsum(axis=-1)
     reached = np.repeat(shares, sizes, axis=1)
-    given: Ints = (rng.random((*reached.shape[:2], 1)) * reached[..., -1:] >= reached[..., :-1]).sum(axis=-1)
-    return given
+    return (rng.random((*reached.shape[:2], 1)) * reached[..., -1:] >= reached[..., :-1]).sum(axis=-1)
 
 
 def leads_of_dialogues(
     contest: Contest, codes: Sequence[Ints], likeness: Clustering, effects: Sequence[Floats], rng: np.random.Generator
 ) -> Ints:
-    """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements.
-
-    The score is the sum of what worker, dialogues and judgement add; their shares of its variance give the likeness asked
-    for to the leads. ``codes``: worker and dialogues of each judgement, whose standard normal ``effects`` (studies ×
-    workers or dialogues) are.
-    """
+    """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements. The score is the sum of
+    what worker, dialogues and judgement add; their shares of its variance give the likeness asked for to the leads.
+    ``codes``: worker and dialogues of each judgement, whose standard normal ``effects`` (studies × workers or
+    dialogues) are."""
     # Below the first the second model is ahead, above the other one the first.
     lead = contest.shares[0] - contest.shares[1]
     won = (contest.discordance + lead) / 2
@@ -95,8 +85,7 @@ def leads_of_dialogues(
     score = math.sqrt(own) * rng.standard_normal((len(effects[0]), len(codes[0])))
     for share, code, drawn, sign in zip(shares, codes, effects, (1, 1, -1), strict=False):
         score += sign * math.sqrt(share) * drawn[:, code]
-    ahead: Ints = (score > ends[1]).astype(np.int64) - (score < ends[0])
-    return ahead
+    return (score > ends[1]).astype(np.int64) - (score < ends[0])
 
 
 @lru_cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,48 +13,17 @@ from parlai_humaneval.planning.made_studies import made_studies
 from parlai_humaneval.planning.plan import size_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import wilson_interval
-from parlai_humaneval.statistics.leads import Lead, leads, turn_leads
+from parlai_humaneval.statistics.leads import leads, turn_leads
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.techniques.registry import FREE_FOR_ALL
+from parlai_humaneval.techniques.registry import with_trait
 
 REPLICATES, OF_SLOW = 1_000, 400
 """Studies that are simulated, if nothing is said; of free-for-alls and direct assessments, each of which takes longer."""
-_AT_ONCE = 25
-"""Studies between two words of how many there are."""
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """Which of the report's tests a plan is for: of ``models`` (two, all, or the one), at ``alpha``.
-
-    ``clustered``: what models are told by decides; otherwise the paper's test, which a plan of independent answers is for.
-    ``alone``: at a level of its own, uncorrected.
-    """
-
-    models: frozenset[str]
-    alpha: float
-    clustered: bool
-    alone: bool
-
-    def found(self, tables: Tables) -> int:
-        """In how many of the studies of ``tables``, a question each, the test finds a difference."""
-        by_leads = self.clustered or not len(tables.turns)
-        tests = (leads if by_leads else turn_leads)(tables, baseline=len(self.models) == 1)
-        return sum(self._is_found(test) for test in tests if frozenset(test.models) == self.models)
-
-    def _is_found(self, test: Lead) -> bool:
-        if self.clustered:
-            p = test.told.p_value if self.alone else test.p_decides(self.alpha)
-        else:
-            p = None if test.paper is None else test.paper.p_value if self.alone else test.paper.p_decides
-        return p is not None and p < self.alpha
+_AT_ONCE = 25  # Studies between two words of how many there are
 
 
 def simulated_power(
-    inputs: PlanInputs,
-    *,
-    replicates: int | None = None,
-    on_progress: Callable[[int], None] | None = None,
+    inputs: PlanInputs, *, replicates: int | None = None, on_progress: Callable[[int], None] | None = None
 ) -> Result:
     """Share of made-up studies of the planned size in which the report finds the gap, with its Wilson interval.
 
@@ -63,9 +31,7 @@ def simulated_power(
 
     Each is made into tidy tables, which the functions of the report read: of several models with Holm's correction over
     all pairs, of which the best and the worst are the gap apart. ``on_progress`` is told how many studies were added.
-
-    Raises:
-        PlanError: the gap is more than is possible.
+    Raises PlanError.
     """
     replicates = usual_replicates(inputs) if replicates is None else replicates
     question = inputs.filled()
@@ -73,26 +39,39 @@ def simulated_power(
     n = size_of(question, found)
     made = made_studies(question, found, n)
     of_all = found.tests == 1 and len(made.models) > 2
-    verdicts = Verdicts(
-        models=frozenset(made.models if of_all else (made.models[0], made.models[-1])),
-        alpha=question.alpha,
-        clustered=question.clustered,
-        alone=question.method == "liu2023",
-    )
+    models = frozenset(made.models if of_all else (made.models[0], made.models[-1]))
     rng = np.random.default_rng(question.seed)
     hits, left = 0, replicates
     while left:
         size = min(left, made.most, _AT_ONCE)
-        hits += verdicts.found(made.draw(size, rng))
+        hits += _found(made.draw(size, rng), models, question)
         left -= size
         if on_progress:
             on_progress(size)
     return _result(question, hits, replicates, n, made.workers)
 
 
+def _found(tables: Tables, models: frozenset[str], question: PlanInputs) -> int:
+    """In how many of the studies of ``tables``, a question each, the report's test of ``models`` (two, all, or the one)
+    finds a difference: by what they are told by, or by the paper's test, which a plan of independent answers is for."""
+    # Liu et al. test each pair at a level of its own, uncorrected.
+    clustered, alone, alpha = question.clustered, question.method == "liu2023", question.alpha
+    tests = (leads if clustered or not len(tables.turns) else turn_leads)(tables, baseline=len(models) == 1)
+    hits = 0
+    for test in tests:
+        if frozenset(test.models) != models:
+            continue
+        if clustered:
+            p = test.told.p_value if alone else test.p_decides(alpha)
+        else:
+            p = None if test.paper is None else test.paper.p_value if alone else test.paper.p_decides
+        hits += p is not None and p < alpha
+    return hits
+
+
 def usual_replicates(inputs: PlanInputs) -> int:
     """Studies that are simulated in a minute or so."""
-    slow = inputs.habits.measures == "score" or inputs.technique == FREE_FOR_ALL.name
+    slow = inputs.habits.measures == "score" or inputs.technique in with_trait("points")
     return OF_SLOW if slow else REPLICATES
 
 

@@ -7,37 +7,99 @@ equal and of models that differ more and more, run through the code that decides
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 from scipy.special import logit
 
-from parlai_humaneval._util.arrays import Floats
-from parlai_humaneval.planning.cost import collection, collection_of, with_losses
+from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
-from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.plan import plan_study, size_of
-from parlai_humaneval.planning.stopping_summary import STUDIES, Needed, Truth, UntilDecided, until_decided_words
-from parlai_humaneval.stopping.fixed_plans import fixed_plan
+from parlai_humaneval.planning.layout import collection, collection_of, layout, with_losses
+from parlai_humaneval.planning.plan import Plan, plan_study, size_of
+from parlai_humaneval.planning.words import paragraphs, percent, sentence
+from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING
 from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Simulated, fixed_plan, made_up, win_rates
 
-STEPS = (0.0, 0.5, 1.0, 2.0)
-"""How far each model is above the next in the truths that are simulated, in gaps."""
-ENDED = 0.95
-"""Share of studies of equal models that end before the cap, where none is given."""
-_HIGH = 4.0
-"""A cap so many times a fixed plan ends no study."""
+STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
+"""Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
+STEPS = (0.0, 0.5, 1.0, 2.0)  # How far each model is above the next in the truths that are simulated, in gaps
+ENDED = 0.95  # Share of studies of equal models that end before the cap, where none is given
+_HIGH = 4.0  # A cap so many times a fixed plan ends no study
 _LEAST_HIGH = 50
-_FOR_A_CAP = 100
-"""Studies from which a cap is chosen."""
-SMALLEST_MARGIN = 0.01
-"""With less a study takes more than ten thousand dialogues, and its simulation minutes."""
-_MOST_MODELS = 10
-"""Of more the simulation takes longer than anybody waits."""
-_MOST_DIALOGUES = 12
-"""Of a worker, where most give one."""
+SMALLEST_MARGIN = 0.01  # With less a study takes more than ten thousand dialogues, and its simulation minutes
+_MOST_MODELS = 10  # Of more the simulation takes longer than anybody waits
+_MOST_DIALOGUES = 12  # Of a worker, where most give one
 _NO_CAP = 10**9
+_LITTLE, _SOME = 0.5, 0.1
+"""Where so many studies end at the cap, that is what is to be said of such a study; that they do is said."""
+_BEYOND_CHANCE = 2.0
+"""Standard errors of the simulation by which false claims may be above their limit before it is said."""
+
+
+class Needed(BaseModel, extra="forbid", frozen=True):
+    """What is collected, losses to checks included, and what that takes. ``n``: dialogues; of finished ones, judgements."""
+
+    n: int
+    n_workers: int
+    hours: float
+    cost: float
+
+
+class Truth(BaseModel, extra="forbid", frozen=True):
+    """What studies take if each model is above the next by ``gap``. ``name``: the gap in words. ``expected``,
+    ``percentile_90``: on average, and the most that nine of ten studies take; those in flight at the end count.
+    ``error``: standard error of the average ``n``, as so few studies are simulated.
+    ``at_cap``: share of studies that end at the cap, with pairs open. ``false_claims``: share that call one model
+    better that is not, or two equal that are the margin apart. ``of_fixed``, ``of_pooled``: expected dialogues, in
+    those of the fixed plans."""
+
+    name: str
+    gap: float
+    expected: Needed
+    error: float
+    percentile_90: Needed
+    at_cap: float
+    false_claims: float
+    of_fixed: float
+    of_pooled: float | None
+
+
+class UntilDecided(BaseModel, extra="forbid", frozen=True):
+    """A study that ends when every two models are decided, or at its cap. ``models``: how many there are. ``unit``:
+    what ``n`` counts: dialogues, or comparisons of finished ones. ``margin``, ``alpha``, ``beta``, ``floor``,
+    ``max_dialogues``: of the rule; the cap counts dialogues that checks will drop, too. ``is_cap_chosen``: with this
+    cap nearly all studies of equal models end before; otherwise it was given. ``in_flight``, ``turns``, ``icc``,
+    ``ties``, ``dialogues_per_worker``, ``heavy_tail``: of the simulated workers. ``fixed``: the plan of a fixed study
+    with the same errors, each pair by itself; ``fixed_power`` is its power. ``fixed_pooled``: the same of one
+    Bradley–Terry analysis of all dialogues; None of two models. ``truths``: what such a study takes, by what is true.
+    ``studies``, ``seed``: of the simulation of each truth. ``headline``, ``notes``, ``sources``: in words."""
+
+    unit: str
+    models: int
+    margin: float
+    alpha: float
+    beta: float
+    floor: int
+    max_dialogues: int
+    is_cap_chosen: bool
+    in_flight: int
+    turns: int
+    icc: float
+    ties: float
+    dialogues_per_worker: float
+    heavy_tail: float
+    fixed_power: float
+    fixed: Needed
+    fixed_pooled: Needed | None
+    truths: tuple[Truth, ...]
+    studies: int
+    seed: int
+    headline: str = ""
+    notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 def plan_until_decided(
@@ -54,7 +116,7 @@ def plan_until_decided(
         inputs: the question of a fixed plan; its workers, times and pay are those of the simulated studies.
         margin: win rates less than this apart count as equal; None: the gap.
         max_dialogues: the cap; None: with it 95 % of studies of equal models end before.
-        studies: how many to simulate of each truth; None: as :func:`usual_studies` says.
+        studies: how many to simulate of each truth; None: fewer where each takes longer (:data:`STUDIES`).
         on_progress: is told how many studies have ended, and how many there are.
 
     Raises:
@@ -68,19 +130,59 @@ def plan_until_decided(
     >>> all(truth.expected.n <= truth.percentile_90.n <= 100 for truth in found.truths)
     True
     """
+    if inputs.habits.judgements_per_dialogue is not None:
+        inputs = inputs.model_copy(update={"reuse": inputs.reuse or 1})  # raters of one dialogue are not independent
     question = inputs.filled()
-    _check(question, margin)
-    rule, crowd = _rule(question, margin), _crowd(question)
+    rule, dialogues = _rule(question, margin), question.dialogues_per_worker or 1.0
+    # Workers as the fixed plan has them. Unequal ones: the logarithms of how many they give are normal.
+    crowd = Crowd(
+        turns=(question.turns or 1) if question.habits.of_turns else 1,
+        icc=question.icc or 0.0,
+        dialogues=dialogues,
+        heavy_tail=math.sqrt(math.log1p(question.worker_inequality**2)),
+        most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
+        ties=1 - _decisive(question),
+    )
     truths = [step for step in STEPS if step * _share_gap(question) < _decisive(question)]
-    studies = studies or usual_studies(len(rule.models))
-    for_cap = min(studies, _FOR_A_CAP) if max_dialogues is None else 0
-    told = _adding_up(for_cap + studies * len(truths), on_progress)
-    cap = _chosen_cap(question, rule, crowd, for_cap, told) if max_dialogues is None else max_dialogues
-    rule = _capped(question, rule, cap)
-    fixed, pooled = _fixed_plans(inputs, rule)
+    studies = studies or STUDIES[min(len(rule.models), max(STUDIES))]
+    cap = 0 if max_dialogues is None else max_dialogues
+    if max_dialogues is not None and cap < (fewest := with_losses(question, rule.fewest)):
+        lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
+        raise PlanError(
+            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
+            f"each{lost} need {fewest}",
+            try_=f"give --max-dialogues {fewest} or more, or leave it out",
+        )
+    # All truths side by side: as many steps as the longest study takes, and not the sum.
+    most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * fixed_plan(rule, variance=crowd.share_variance())))
+    rule = rule.model_copy(update={"max_dialogues": _kept(question, cap) if cap else most})
+    rates = np.repeat([_rates(question, step) for step in truths], studies, axis=0)
+    crowded, ended = made_up(rule, rates, crowd, studies=len(rates), seed=question.seed), 0
+
+    def told(more: int) -> None:
+        nonlocal cap, ended
+        ended += more
+        if not cap and (cap := _chosen_cap(question, crowded.done.dialogues[:studies])):
+            crowded.cap = _kept(question, cap)
+        if on_progress:
+            on_progress(ended, len(rates))
+
+    done = crowded.run(told)
+    # A fixed study with the errors of the rule, of each pair by itself. Of all models together a pair learns from the others
+    # as K/2 times as much of its own would tell it.
+    alike = inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}).filled()
+    planned = layout(alike, ranking=False)
+    collected = collection(alike, size_of(alike, planned), planned.sets)
+    fixed = Needed(n=collected.dialogues if alike.habits.held else collected.judgements, **collected.effort)
+    models = len(rule.models)
+    pooled = None if models == 2 else _needed(question, math.ceil(fixed.n / (models / 2)))
+    simulated = [
+        _truth(question, rule, step, (cap, fixed, pooled), done.among(slice(at * studies, (at + 1) * studies)))
+        for at, step in enumerate(truths)
+    ]
     found = UntilDecided(
         unit="dialogue" if question.habits.held else question.habits.judgement,
-        models=len(rule.models),
+        models=models,
         margin=rule.margin,
         alpha=rule.alpha,
         beta=rule.beta,
@@ -96,92 +198,64 @@ def plan_until_decided(
         fixed_power=1 - rule.beta,
         fixed=fixed,
         fixed_pooled=pooled,
-        truths=tuple(_truth(question, rule, crowd, step, (cap, fixed, pooled), studies, told) for step in truths),
+        truths=tuple(simulated),
         studies=studies,
         seed=question.seed,
     )
-    return found.model_copy(update=until_decided_words(question, found, plan_study(inputs)))
-
-
-def usual_studies(models: int) -> int:
-    """Studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
-    return STUDIES[min(models, max(STUDIES))]
+    return found.model_copy(update=_said(question, found, plan_study(inputs)))
 
 
 def decidable() -> list[str]:
-    """Techniques whose answers have a win rate of two models, and whose studies can be simulated.
-
-    Where each finished dialogue is judged by several by design, their answers share what is good or bad in it, and workers
-    are no longer independent, as the rule takes them to be.
-    """
-    return [
-        name
-        for name, habits in plannable().items()
-        if habits.measures == "choice" and habits.judgements_per_dialogue is None
-    ]
+    """Techniques whose answers have a win rate of two models, and whose studies can be simulated."""
+    return [name for name, habits in plannable().items() if habits.measures == "choice"]
 
 
 def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
     """Whether a study of so many models, whose margin is the gap, can be simulated."""
     try:
         question = ask(technique=technique, models=models, gap=gap).filled()
-        _check(question, None)
         _rule(question, None)
     except PlanError:
         return False
     return True
 
 
-def _check(question: PlanInputs, margin: float | None) -> None:
-    name, habits = question.technique, question.habits
+def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, str]]:
+    """Why such a study cannot be simulated, and what to do, the first first."""
+    name, habits, models = question.technique, question.habits, question.models or 2
     if question.method == "liu2023":
-        raise PlanError("--stop decided has nothing of the sizes of Liu et al. 2023", try_="leave --method out")
+        yield "--stop decided has nothing of the sizes of Liu et al. 2023", "leave --method out"
     if name not in decidable():
-        why = (
-            "its raters judge the same dialogues, and the rule takes raters for independent"
-            if habits.measures == "choice"
-            else "it rates models one at a time, so that none wins against another"
-        )
-        known = ", ".join(decidable())
-        raise PlanError(
-            f"{name} cannot end when decided: {why}", try_=f"leave --stop out, or give --technique ({known})"
-        )
-    if habits.at_once and (question.models or 2) > 2:
-        raise PlanError(
-            f"{name} shows {question.models} models at once, and what such a turn tells of each two is not simulated",
-            try_="give --models 2, or --technique pw_turn, or leave --stop out",
-        )
-    if (question.models or 2) > _MOST_MODELS:
-        raise PlanError(
-            f"--models {question.models}: studies that end when decided are simulated of at most {_MOST_MODELS}",
-            try_=f"give --models {_MOST_MODELS}, or leave --stop out",
-        )
+        why = "how many differences of ratings are needed depends on how wide raters rate, which no plan knows"
+        instead = f"leave --stop out, or give --technique ({', '.join(decidable())})"
+        yield f"how long {name} takes with --stop decided is not simulated: {why}", instead
+    if habits.at_once and models > 2:
+        what = f"{name} shows {models} models at once, and what such a turn tells of each two is not simulated"
+        yield what, "give --models 2, or --technique pw_turn, or leave --stop out"
+    if models > _MOST_MODELS:
+        what = f"--models {models}: studies that end when decided are simulated of at most {_MOST_MODELS}"
+        yield what, f"give --models {_MOST_MODELS}, or leave --stop out"
     if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
-        raise PlanError(
+        yield (
             f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
             f"{question.reuse} times, but the rule takes raters for independent",
-            try_="give --reuse 1, so that nobody judges another's dialogues",
+            "give --reuse 1, so that nobody judges another's dialogues",
         )
-    if _share_gap(question) >= _decisive(question):
-        raise PlanError(f"--gap {question.gap:g}: one model would win all that is no tie", try_="give a smaller --gap")
-    if (question.icc or 0.0) >= _decisive(question):
-        raise PlanError(
-            f"--icc {question.icc:g}: answers of which {1 - _decisive(question):.2g} are ties by chance "
-            "cannot be so much alike",
-            try_=f"give an --icc below {_decisive(question):.2g}",
-        )
+    decisive, icc = _decisive(question), question.icc or 0.0
+    if _share_gap(question) >= decisive:
+        yield f"--gap {question.gap:g}: one model would win all that is no tie", "give a smaller --gap"
+    if icc >= decisive:
+        what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be so much alike"
+        yield what, f"give an --icc below {decisive:.2g}"
     if question.alpha > MOST_RISK:
-        raise PlanError(f"--alpha {question.alpha:g} is no rate of false claims to stop with", try_="give --alpha 0.05")
+        yield f"--alpha {question.alpha:g} is no rate of false claims to stop with", "give --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        raise PlanError(f"--margin {margin:g}: {_why_no_margin(margin)}", try_="give, say, --margin 0.1 for ten points")
-
-
-def _why_no_margin(margin: float) -> str:
-    if margin <= 0:
-        return "with it two equal models would never be decided"
-    if margin < SMALLEST_MARGIN:
-        return f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
-    return "win rates lie between 0 and 1, and so does the margin within which two models count as equal"
+        why = "win rates lie between 0 and 1, and so does the margin within which two models count as equal"
+        if margin <= 0:
+            why = "with it two equal models would never be decided"
+        elif margin < SMALLEST_MARGIN:
+            why = f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
+        yield f"--margin {margin:g}: {why}", "give, say, --margin 0.1 for ten points"
 
 
 def _decisive(question: PlanInputs) -> float:
@@ -195,6 +269,8 @@ def _share_gap(question: PlanInputs) -> float:
 
 
 def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
+    for what, try_ in _problems(question, margin):
+        raise PlanError(what, try_=try_)
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
         raise PlanError(
@@ -209,19 +285,6 @@ def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
     )
 
 
-def _crowd(question: PlanInputs) -> Crowd:
-    """Workers as the fixed plan has them. Unequal ones: the logarithms of how many they give are normal."""
-    dialogues = question.dialogues_per_worker or 1.0
-    return Crowd(
-        turns=(question.turns or 1) if question.habits.of_turns else 1,
-        icc=question.icc or 0.0,
-        dialogues=dialogues,
-        heavy_tail=math.sqrt(math.log1p(question.worker_inequality**2)),
-        most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
-        ties=1 - _decisive(question),
-    )
-
-
 def _rates(question: PlanInputs, step: float) -> Floats:
     """Models × models: win rates, ties counting half, where each model is ``step`` gaps above the next."""
     decisive = _decisive(question)
@@ -229,76 +292,33 @@ def _rates(question: PlanInputs, step: float) -> Floats:
     return 0.5 + decisive * (win_rates(-logit(won) * np.arange(question.models or 2)) - 0.5)
 
 
-def _chosen_cap(
-    question: PlanInputs, rule: StoppingRule, crowd: Crowd, studies: int, told: Callable[[int], None]
-) -> int:
-    """A round number before which nearly all studies of equal models end."""
-    plan = fixed_plan(rule, variance=crowd.share_variance(), design_effect=crowd.design_effect())
-    most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * plan))
-    done = simulate(
-        rule.model_copy(update={"max_dialogues": most}),
-        _rates(question, 0.0),
-        crowd,
-        studies=studies,
-        seed=question.seed,
-        on_ended=told,
-    )
-    return _rounded_up(with_losses(question, float(np.quantile(done.dialogues, ENDED, method="higher"))))
-
-
-def _rounded_up(number: int) -> int:
+def _chosen_cap(question: PlanInputs, dialogues: Ints) -> int:
+    """A round number before which nearly all studies of equal models end; 0 as long as too few have. ``dialogues``: of
+    each, 0 of those that still go on."""
+    ended = np.count_nonzero(dialogues)
+    if ended < ENDED * (len(dialogues) - 1) + 1:
+        return 0
+    number = with_losses(question, int(dialogues.max()))
     step = int(10 ** max(0, len(str(number)) - 2))
     return math.ceil(number / step) * step
 
 
-def _capped(question: PlanInputs, rule: StoppingRule, cap: int) -> StoppingRule:
-    fewest = with_losses(question, rule.fewest)
-    if cap < fewest:
-        lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
-        raise PlanError(
-            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
-            f"each{lost} need {fewest}",
-            try_=f"give --max-dialogues {fewest} or more, or leave it out",
-        )
-    kept = math.floor(cap * (1 - (question.exclusion or 0.0)) + 1e-9)
-    return rule.model_copy(update={"max_dialogues": kept})
-
-
-def _fixed_plans(inputs: PlanInputs, rule: StoppingRule) -> tuple[Needed, Needed | None]:
-    """With the errors of the rule: of each pair by itself; and of all models together, where a pair learns from the others
-    as K/2 times as much of its own would tell it."""
-    question = inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}).filled()
-    found = layout(question, ranking=False)
-    collected = collection(question, size_of(question, found), found.sets)
-    fixed = Needed(
-        n=collected.dialogues if question.habits.held else collected.judgements,
-        n_workers=collected.workers,
-        hours=round(collected.hours, 2),
-        cost=round(collected.cost, 2),
-    )
-    models = len(rule.models)
-    return fixed, None if models == 2 else _needed(inputs.filled(), math.ceil(fixed.n / (models / 2)))
+def _kept(question: PlanInputs, dialogues: int) -> int:
+    """Of so many dialogues, those that checks do not drop."""
+    return math.floor(dialogues * (1 - (question.exclusion or 0.0)) + 1e-9)
 
 
 def _needed(question: PlanInputs, n: int) -> Needed:
     models = question.models or 2
-    collected = collection_of(question, n, models * (models - 1) // 2)
-    return Needed(n=n, n_workers=collected.workers, hours=round(collected.hours, 2), cost=round(collected.cost, 2))
+    return Needed(n=n, **collection_of(question, n, models * (models - 1) // 2).effort)
 
 
 def _truth(
-    question: PlanInputs,
-    rule: StoppingRule,
-    crowd: Crowd,
-    step: float,
-    beside: tuple[int, Needed, Needed | None],
-    studies: int,
-    told: Callable[[int], None],
+    question: PlanInputs, rule: StoppingRule, step: float, beside: tuple[int, Needed, Needed | None], done: Simulated
 ) -> Truth:
     """``beside``: the cap, and the fixed plans."""
     cap, fixed, pooled = beside
     rates = _rates(question, step)
-    done = simulate(rule, rates, crowd, studies=studies, seed=question.seed, on_ended=told)
     # At the cap all of it is collected, also where losses leave no whole number of it.
     kept = np.where(done.decided, done.dialogues, cap * (1 - (question.exclusion or 0.0)))
     mean, high = (
@@ -311,6 +331,7 @@ def _truth(
         name=f"{100 * gap:.3g} points" if gap else "equal",
         gap=gap,
         expected=expected,
+        error=float(kept.std(ddof=1) / math.sqrt(len(kept)) * mean / max(1.0, float(kept.mean()))),
         percentile_90=_needed(question, high),
         at_cap=float((~done.decided).mean()),
         false_claims=float(done.false_claims(rates, rule.margin).mean()),
@@ -319,13 +340,70 @@ def _truth(
     )
 
 
-def _adding_up(total: int, on_progress: Callable[[int, int], None] | None) -> Callable[[int], None]:
-    ended = 0
+def _said(question: PlanInputs, until: UntilDecided, plan: Plan) -> dict[str, Any]:
+    """Headline, notes and sources; ``plan``: of the fixed study that was asked for."""
+    truths, several = until.truths, until.models > 2
+    at_gap = next(truth for truth in truths if truth.gap == question.gap)
+    limit, most = until.alpha, until.alpha + until.beta
+    allowed = most + _BEYOND_CHANCE * math.sqrt(most * (1 - most) / until.studies)
+    wrong = [f"{truth.name}: {percent(truth.false_claims)}" for truth in truths if truth.false_claims > allowed]
+    asked = plan.n_dialogues if question.habits.held else plan.n_judgements_collected
+    facts = {"q": question, "h": question.habits, "until": until, "equal": truths[0]}
+    pooled = until.fixed_pooled
+    return {
+        "headline": sentence(
+            "until_headline",
+            **facts,
+            at_gap=at_gap,
+            apart=f"each is {at_gap.name} above the next" if several else f"the models are {at_gap.name} apart",
+            alike="all equal" if several else "equal",
+            little=_LITTLE,
+        ),
+        "notes": paragraphs(
+            "until_notes",
+            **facts,
+            error=100 * math.sqrt(limit * (1 - limit) / until.studies),
+            wrong=", ".join(wrong),
+            some_capped=any(truth.at_cap >= _SOME for truth in truths),
+            several=several,
+            pairs=until.models * (until.models - 1) // 2,
+            asked=asked,
+            dear=_listed([truth for truth in truths if truth.expected.n > asked]),
+            pooled_fewer=_listed([truth for truth in truths if pooled and truth.expected.n > pooled.n]),
+            margin_gap=(question.gap or 0.0) * (1 - until.ties if question.habits.without_ties else 1),
+        ),
+        "sources": (f"ending when decided: {BETTING}; Holm 1979",),
+    }
 
-    def told(more: int) -> None:
-        nonlocal ended
-        ended += more
-        if on_progress:
-            on_progress(ended, total)
 
-    return told
+def _listed(truths: Sequence[Truth]) -> str:
+    """“equal, 5 points or 10 points apart”; empty of none."""
+    names = [truth.name for truth in truths]
+    together = " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+    return f"{together} apart" if truths and truths[-1].gap else together
+
+
+def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
+    """A column for each truth, and for each fixed plan."""
+    fixed = [found.fixed, *([found.fixed_pooled] if found.fixed_pooled else [])]
+    apart = "the two models are apart by" if found.models == 2 else "each model is above the next by"
+    names = [truth.name if truth.gap else "0 (equal)" for truth in found.truths]
+    rows: list[tuple[str, ...]] = [(apart, *names, *("fixed plan", "pooled")[: len(fixed)])]
+    amounts: Sequence[tuple[str, Callable[[Needed], str]]] = (
+        (f"{found.unit}s", lambda needed: f"{needed.n:,}"),
+        ("hours", lambda needed: f"{needed.hours:,.1f}"),
+        ("cost", lambda needed: f"${needed.cost:,.0f}"),
+    )
+    none = [""] * len(fixed)
+    for name, said in amounts:
+        rows.append((f"{name}, on average", *(said(truth.expected) for truth in found.truths), *map(said, fixed)))
+        if len(rows) == 2:
+            rows.append(("  standard error of that", *(f"{truth.error:,.0f}" for truth in found.truths), *none))
+        rows.append(("  in 90 % of studies up to", *(said(truth.percentile_90) for truth in found.truths), *none))
+    shares: Sequence[tuple[str, Callable[[Truth], str]]] = (
+        ("of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
+        *([("of the pooled one", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
+        ("ended at the cap", lambda truth: percent(truth.at_cap)),
+        ("false claims", lambda truth: percent(truth.false_claims)),
+    )
+    return [*rows, *((name, *(said(truth) for truth in found.truths), *none) for name, said in shares)]

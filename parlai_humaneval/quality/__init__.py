@@ -4,14 +4,18 @@
 ``checked`` (verdicts) · ``exclude``, ``exclude_everywhere`` (records → those kept, and why the others are not).
 """
 
-from parlai_humaneval.quality.exclusion import CheckCount, Exclusions, Failure, exclude, exclude_everywhere
 from parlai_humaneval.quality.registry import (
     CHECKS,
     JUDGEMENT_CHECKS,
+    CheckCount,
+    Exclusions,
+    Failure,
     check_dialogue,
     check_workers,
     checked,
     default_checks,
+    exclude,
+    exclude_everywhere,
     known_checks,
     needs_all_records,
 )

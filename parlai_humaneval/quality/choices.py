@@ -1,12 +1,18 @@
-"""Checks on how a rater chose and how long they took: Liu et al. 2023 (“Experiments”, filtering), and reading time."""
+"""Checks on how a rater answered: choices (Liu et al. 2023, “Experiments”, filtering), reading time, attention checks
+of finished dialogues, and slider ratings (Ji et al. 2022, §3.2).
+
+Those of judgements and of ratings look at all that a worker gave: one hasty or mistaken item is human.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
 
-from parlai_humaneval.quality.text import count_words
+from parlai_humaneval.quality.messages import count_words
 from parlai_humaneval.quality.verdicts import Finding
-from parlai_humaneval.schema.records import Candidate, DialogueRecord, Rated, Turn
+from parlai_humaneval.schema.records import HUMAN, Candidate, DialogueRecord, JudgementRecord, Rated, Turn
 
 MIN_CHOICES = 6
 """Fewest turns in which a fixed choice says anything. Of two replies in random order, an honest rater's choices all
@@ -17,14 +23,11 @@ READING_SPEED_WPM = 600.0
 2019, Journal of Memory and Language 109); looking a text through for one known word, without taking it in, goes at about
 600 (Carver 1992, Journal of Reading 36). A study sets its own as ``reading_speed_wpm``."""
 
-SPEED_SETTING = "reading_speed_wpm"
-"""Where the settings of a record say another speed than :data:`READING_SPEED_WPM`."""
+SPEED_SETTING = "reading_speed_wpm"  # Where the settings of a record say another speed than :data:`READING_SPEED_WPM`
 
-TOO_FAST_SHARE = 0.5
-"""Share of turns answered too fast from which on a dialogue fails: one hasty turn is human."""
+TOO_FAST_SHARE = 0.5  # Share of turns answered too fast from which on a dialogue fails: one hasty turn is human
 
-MIN_TIMED_TURNS = 3
-"""Fewest timed turns to judge."""
+MIN_TIMED_TURNS = 3  # Fewest timed turns to judge
 
 
 def _shown(turn: Turn) -> list[Candidate]:
@@ -34,7 +37,7 @@ def _shown(turn: Turn) -> list[Candidate]:
 
 def _pattern(turn: Turn) -> str:
     shown = _shown(turn)
-    chosen = sorted(candidate.position for candidate in shown if candidate.candidate_id in turn.selected)
+    chosen = sorted(candidate.position for candidate in shown if turn.picks(candidate))
     if not chosen:
         return "none of the replies"
     if len(chosen) == len(shown):
@@ -44,11 +47,7 @@ def _pattern(turn: Turn) -> str:
 
 
 def same_position(record: DialogueRecord) -> Finding:
-    """The same position, or the same set of positions, chosen in every turn.
-
-    Turns with one reply, and those where nothing was asked, do not count. That positions take turns (1, 2, 1, 2) is no
-    sign of a fixed pattern: the order of the replies is balanced, so a rater who always prefers one model chooses so.
-    """
+    """The same position, or the same set of positions, chosen in every turn."""
     asked = [turn for turn in record.complete_turns if len(_shown(turn)) > 1 and (turn.selected or turn.none_said)]
     if len(asked) < MIN_CHOICES:
         return Finding(
@@ -81,23 +80,21 @@ def _timed(record: DialogueRecord) -> Iterator[tuple[int, float]]:
             or turn.written is not None
             or bool(turn.selected and len(shown) > 1)
         )
-        seconds = turn.seconds if asked else _until_next(turn, following.get(turn.turn + 1))
+        seconds, after = turn.seconds if asked else None, following.get(turn.turn + 1)
+        # Where a turn asks nothing, the rater's next message is their answer; what was sent for them is none.
+        if not asked and turn.shown_at is not None and after is not None and not after.human_fixed:
+            seconds = after.human_at - turn.shown_at - turn.away_s
         if seconds is not None:
             yield sum(count_words(candidate.text) for candidate in shown), seconds
 
 
-def _until_next(turn: Turn, following: Turn | None) -> float | None:
-    """Where a turn asks nothing, the rater's next message is their answer; what was sent for them is none."""
-    if turn.shown_at is None or following is None or following.human_fixed:
-        return None
-    return following.human_at - turn.shown_at - turn.away_s
-
-
-def too_fast(record: DialogueRecord) -> Finding:
+def too_fast(record: DialogueRecord | Sequence[JudgementRecord]) -> Finding:
     """At least :data:`TOO_FAST_SHARE` of the turns were answered before the replies could have been read.
 
-    ``value`` is that share.
+    ``value`` is that share. Of judgements it is :func:`too_fast_items`, which was called so in a module of its own.
     """
+    if not isinstance(record, DialogueRecord):
+        return too_fast_items(record)
     speed = reading_speed(record)
     timed = list(_timed(record))
     if len(timed) < MIN_TIMED_TURNS:
@@ -106,3 +103,159 @@ def too_fast(record: DialogueRecord) -> Finding:
     share = hasty / len(timed)
     reason = f"{hasty} of {len(timed)} turns were answered faster than {speed:g} words a minute can be read."
     return Finding(share < TOO_FAST_SHARE, reason, share)
+
+
+# Share of attention checks that may be answered wrong: one slip in three or more, none in fewer
+MAX_WRONG_GOLDS = 1 / 3
+
+SIDES = {"first": "left", "second": "right"}
+
+
+def failed_gold(records: Sequence[JudgementRecord]) -> Finding:
+    """More than :data:`MAX_WRONG_GOLDS` of the worker's attention checks answered wrong; ``value`` is the share."""
+    outcomes = [record.gold_passed for record in records]
+    answered = [passed for passed in outcomes if passed is not None]
+    if not answered:
+        return Finding(None, "The worker has answered no attention check.")
+    wrong = answered.count(False)
+    share = wrong / len(answered)
+    return Finding(share <= MAX_WRONG_GOLDS, f"{wrong} of {len(answered)} attention checks answered wrong.", share)
+
+
+def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
+    """At least :data:`~.choices.TOO_FAST_SHARE` of the items were answered before they could have been read.
+
+    ``value`` is that share. Of a replayed dialogue the replies that could be chosen count as well.
+    """
+    timed = [record for record in records if record.status == "complete" and record.answers]
+    if len(timed) < MIN_TIMED_TURNS:
+        return Finding(None, f"{len(timed)} items have a reading time; at least {MIN_TIMED_TURNS} are needed to judge.")
+    hasty = 0
+    for record in timed:
+        # Of all steps; answers of one form share their time.
+        seconds = sum(seconds for _, seconds in {(answer.at, answer.seconds) for answer in record.answers})
+        words = sum(count_words(line.text) for shown in record.dialogues for line in shown.lines)
+        for turn in (turn for shown in record.dialogues if shown.replayed for turn in shown.replayed.turns):
+            others = (c for c in turn.candidates if c.candidate_id != turn.continued and c.same_as is None)
+            words += sum(count_words(candidate.text) for candidate in others)
+        hasty += seconds < words * 60 / reading_speed(record)
+    share = hasty / len(timed)
+    slowest = max(reading_speed(record) for record in timed)
+    reason = f"{hasty} of {len(timed)} items were answered faster than {slowest:g} words a minute can be read."
+    return Finding(share < TOO_FAST_SHARE, reason, share)
+
+
+def same_side(records: Sequence[JudgementRecord]) -> Finding:
+    """Of two dialogues always the one on the same side was chosen, in all items and for all metrics."""
+    pairs = [record for record in records if len(record.dialogues) == 2]
+    items = [{answer.option for answer in record.answers if answer.option in SIDES} for record in pairs]
+    chosen = [options for options in items if options]
+    if len(chosen) < MIN_CHOICES:
+        return Finding(
+            None, f"The worker chose between two dialogues in {len(chosen)} items; at least {MIN_CHOICES} are needed."
+        )
+    sides = {side for options in chosen for side in options if side}
+    if len(sides) == 1:
+        return Finding(False, f"In all {len(chosen)} items the worker chose the dialogue on the {SIDES[sides.pop()]}.")
+    return Finding(True, f"The choices fell on both sides in {len(chosen)} items.")
+
+
+def one_label(records: Sequence[JudgementRecord]) -> Finding:
+    """Every speaker got the same label, though people and programs were among them."""
+    given: list[str] = []
+    entities: list[str] = []
+    segments = 0
+    for record in records:
+        labels = [answer.option for answer in record.answers if answer.question_id.startswith("label_")]
+        given += [label for label in labels if label]
+        entities += [name for shown in record.dialogues for name in shown.entities] if any(labels) else []
+        segments += any(labels)
+    if segments < MIN_CHOICES:
+        return Finding(
+            None, f"The worker labelled the speakers of {segments} segments; at least {MIN_CHOICES} are needed."
+        )
+    kinds = {name == HUMAN for name in entities}
+    if len(set(given)) > 1:
+        return Finding(True, f"The worker gave different labels in {segments} segments.")
+    if len(kinds) < 2 and given[0] != "unsure":
+        return Finding(None, "The worker gave one label only, but was not shown both people and programs.")
+    return Finding(False, f"Every speaker of {segments} segments was called “{given[0]}”.")
+
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+ALPHA = 0.05  # “any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2).
+
+# Ratings of either side up to which the test is exact, as in :mod:`parlai_humaneval.statistics.core.ranks`
+MOST_EXACT = 20
+
+
+class RankSum(NamedTuple):
+    """``p``: one-sided, that the degraded model's ratings are no lower. ``passed`` None: one side has no rating."""
+
+    passed: bool | None
+    p: float
+
+
+def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float = ALPHA) -> RankSum:
+    """Whether a worker rated the degraded model lower than the others."""
+    import numpy as np  # here, and scipy below: commands read this module at their start
+
+    low, high = np.asarray(degraded, dtype=float).ravel(), np.asarray(others, dtype=float).ravel()
+    if not low.size or not high.size:
+        return RankSum(None, 1.0)
+    together = np.concatenate([low, high])
+    if not np.isfinite(together).all():
+        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
+    if np.ptp(together) == 0:
+        return RankSum(False, 1.0)
+    from scipy.stats import mannwhitneyu
+
+    untied = np.unique(together).size == together.size
+    method = "exact" if untied and max(low.size, high.size) <= MOST_EXACT else "asymptotic"
+    p = float(mannwhitneyu(low, high, alternative="less", method=method).pvalue)
+    return RankSum(p < alpha, p)
+
+
+def _slider_ratings(record: DialogueRecord, *, positive_only: bool = False) -> list[float]:
+    """The finite slider ratings of a dialogue, as given (not reversed)."""
+    wanted = (
+        criterion.name
+        for criterion in record.criteria
+        if criterion.scale == "slider" and not (positive_only and criterion.reversed)
+    )
+    found = (record.final_ratings.get(name) for name in wanted)
+    return [float(value) for value in found if value is not None and isfinite(value)]
+
+
+def constant_scores(records: Sequence[DialogueRecord]) -> Finding:
+    """All slider ratings of the worker are the same number; ``value`` is their standard deviation."""
+    values = [value for record in records for value in _slider_ratings(record)]
+    if len(values) < 2:
+        return Finding(None, f"The worker gave {len(values)} slider ratings; at least 2 are needed to judge.")
+    if min(values) == max(values):
+        return Finding(False, f"All {len(values)} slider ratings are {values[0]:g}.", 0.0)
+    import numpy as np
+
+    spread = float(np.std(values, ddof=1))
+    return Finding(True, f"The {len(values)} slider ratings differ (standard deviation {spread:.3g}).", spread)
+
+
+def rank_sum(records: Sequence[DialogueRecord]) -> Finding:
+    """The degraded model's ratings are not significantly lower than the others'; ``value`` is p."""
+    low: list[float] = []
+    high: list[float] = []
+    for record in records:
+        if record.quality_control_model:
+            is_degraded = any(model.name == record.quality_control_model for model in record.models)
+            (low if is_degraded else high).extend(_slider_ratings(record, positive_only=True))
+    result = degraded_rated_lower(low, high)
+    if result.passed is None:
+        missing = "the degraded model" if not low else "the other models"
+        return Finding(None, f"The worker has not rated {missing}.")
+    verb = "are" if result.passed else "are not"
+    counts = f"{len(low)} against {len(high)}"
+    return Finding(
+        result.passed, f"Ratings of the degraded model {verb} lower (p = {result.p:.3g}, {counts}).", result.p
+    )

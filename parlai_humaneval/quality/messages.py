@@ -7,14 +7,14 @@ rater did not type are never counted.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 
 from parlai_humaneval.display.filtering import offensive_spans
-from parlai_humaneval.quality.text import count_words, mean_words, plain, typed_messages, typed_turns
 from parlai_humaneval.quality.verdicts import Finding
-from parlai_humaneval.schema.records import DialogueRecord
+from parlai_humaneval.schema.records import DialogueRecord, Turn
 
-MIN_MEAN_WORDS = 3
-"""“The messages consist of less than three words on average” (Smith et al. 2022, App. B.4)."""
+MIN_MEAN_WORDS = 3  # “The messages consist of less than three words on average” (Smith et al. 2022, App. B.4).
 
 MIN_MEAN_TOKENS = 2
 """“where the average length of their utterances is less than 2 tokens” (Liu et al. 2023). Tokens are words here."""
@@ -30,8 +30,8 @@ checker. A message counts with six cased letters or more, 70% of them capitals: 
 and one small letter does not excuse the rest."""
 
 SHORT_REPEAT_WORDS = 3
+# One later copy of the first message is enough; of a first message under three words (“Yes.”), two are
 SHORT_REPEATS = 2
-"""One later copy of the first message is enough; of a first message under three words (“Yes.”), two are."""
 
 _GREETING = re.compile(
     r"""\W*                                          # quotes, emoji
@@ -56,17 +56,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}" + ("" if number == 1 else "s")
 
 
-def short_messages(record: DialogueRecord) -> Finding:
-    """Under :data:`MIN_MEAN_WORDS` words a message on average."""
-    return _long_enough(record, MIN_MEAN_WORDS)
-
-
-def short_tokens(record: DialogueRecord) -> Finding:
-    """Under :data:`MIN_MEAN_TOKENS` words a message on average."""
-    return _long_enough(record, MIN_MEAN_TOKENS)
-
-
-def _long_enough(record: DialogueRecord, least: float) -> Finding:
+def short_messages(record: DialogueRecord, least: float = MIN_MEAN_WORDS) -> Finding:
+    """Under ``least`` words a message on average."""
     messages = typed_messages(record)
     if unjudged := _too_few(messages):
         return unjudged
@@ -74,6 +65,11 @@ def _long_enough(record: DialogueRecord, least: float) -> Finding:
     return Finding(
         mean >= least, f"The mean length of the messages is {mean:.3g} (words); {least} or more is expected.", mean
     )
+
+
+def short_tokens(record: DialogueRecord) -> Finding:
+    """Under :data:`MIN_MEAN_TOKENS` words a message on average."""
+    return short_messages(record, MIN_MEAN_TOKENS)
 
 
 def greeting(record: DialogueRecord) -> Finding:
@@ -132,3 +128,45 @@ def offensive(record: DialogueRecord) -> Finding:
     number, span = found[0]
     more = f", and {_count(len(found) - 1, 'more place')}" if len(found) > 1 else ""
     return Finding(False, f"Offensive language in turn {number} (“{span}”){more}.", len(found))
+
+
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+"""Runs of Chinese characters and Japanese kana, which are written without spaces between words."""
+
+_CHARACTERS_PER_WORD = 1.5  # Of such a run: Chinese words have one or two characters
+
+
+def typed_turns(record: DialogueRecord) -> list[Turn]:
+    """Turns whose message the rater typed: neither sent for them nor taken from the openings that were offered."""
+    return [turn for turn in record.turns if not (turn.human_fixed or turn.human_suggested)]
+
+
+def typed_messages(record: DialogueRecord) -> list[str]:
+    """The messages that the rater typed, in order."""
+    return [turn.human_text for turn in typed_turns(record)]
+
+
+def count_words(text: str) -> int:
+    """Words, as a rater counts them: runs of characters between white space that hold a letter or digit."""
+    return sum(_words_in(run) for run in text.split() if any(character.isalnum() for character in run))
+
+
+def _words_in(run: str) -> int:
+    if run.isascii():
+        return 1
+    rest = _UNSPACED.sub(" ", run).split()
+    unspaced = sum(len(found) for found in _UNSPACED.findall(run))
+    spaced = sum(any(character.isalnum() for character in part) for part in rest)
+    return spaced + -int(-unspaced // _CHARACTERS_PER_WORD)
+
+
+def mean_words(texts: Sequence[str]) -> float:
+    """Mean number of words; 0 of no text."""
+    return sum(map(count_words, texts)) / len(texts) if texts else 0.0
+
+
+def plain(text: str) -> str:
+    """A text with case, punctuation and spacing levelled, for comparing. Of nothing but punctuation, the text itself."""
+    levelled = unicodedata.normalize("NFKC", text).casefold()
+    kept = "".join(" " if unicodedata.category(character)[0] == "P" else character for character in levelled)
+    return " ".join(kept.split()) or " ".join(levelled.split())

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval.quality import choices, judgements, messages, ratings
-from parlai_humaneval.quality.verdicts import Check, CheckError, DialogueCheck, JudgementCheck, Verdict, WorkerCheck
-from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
+from parlai_humaneval.quality import choices, messages
+from parlai_humaneval.quality.verdicts import (
+    Check,
+    CheckError,
+    DialogueCheck,
+    JudgementCheck,
+    Scope,
+    Verdict,
+    WorkerCheck,
+)
+from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.techniques.registry import techniques
 
 SMITH = "Smith et al. 2022, App. B.4"
@@ -27,18 +38,18 @@ _ALL: tuple[Check, ...] = (
     DialogueCheck(
         "too_fast", READING, "Half of the turns answered before the replies could be read.", choices.too_fast
     ),
-    WorkerCheck("constant_scores", JI, "All slider ratings of the worker are equal.", ratings.constant_scores),
-    WorkerCheck("rank_sum", JI, "The degraded model not rated lower than the others.", ratings.rank_sum),
+    WorkerCheck("constant_scores", JI, "All slider ratings of the worker are equal.", choices.constant_scores),
+    WorkerCheck("rank_sum", JI, "The degraded model not rated lower than the others.", choices.rank_sum),
 )
 _JUDGEMENTS = (
     JudgementCheck(
-        "failed_gold", ATTENTION, "Attention checks answered wrong, more than a third.", judgements.failed_gold
+        "failed_gold", ATTENTION, "Attention checks answered wrong, more than a third.", choices.failed_gold
     ),
-    JudgementCheck("too_fast", READING, "Half of the items answered before they could be read.", judgements.too_fast),
-    JudgementCheck("same_side", ATTENTION, "Always the dialogue on the same side chosen.", judgements.same_side),
     JudgementCheck(
-        "one_label", ATTENTION, "Every speaker, person or program, labelled the same.", judgements.one_label
+        "too_fast", READING, "Half of the items answered before they could be read.", choices.too_fast_items
     ),
+    JudgementCheck("same_side", ATTENTION, "Always the dialogue on the same side chosen.", choices.same_side),
+    JudgementCheck("one_label", ATTENTION, "Every speaker, person or program, labelled the same.", choices.one_label),
 )
 JUDGEMENT_CHECKS: dict[str, JudgementCheck] = {check.name: check for check in _JUDGEMENTS}
 """Name → check on judgements of finished dialogues; all are on workers."""
@@ -52,23 +63,13 @@ EVERYWHERE = ("too_fast",)
 
 
 def default_checks(technique: str, setting: str = "", metric: str = "") -> tuple[str, ...]:
-    """Names of the checks that the paper of a technique uses, and ``too_fast`` everywhere.
-
-    Records may be of a technique that is not known here; they have the checks that are everywhere.
-
-    Raises:
-        CheckError: the technique's entry names a check that does not exist.
-    """
+    """Names of the checks that the paper of a technique uses, and ``too_fast`` everywhere."""
     entry = techniques().get(technique)
     return (*(() if entry is None else known_checks(entry.checks_for(setting, metric))), *EVERYWHERE)
 
 
 def known_checks(names: Iterable[str]) -> tuple[str, ...]:
-    """``names`` without repeats.
-
-    Raises:
-        CheckError: an unknown name; the message lists the known ones.
-    """
+    """``names`` without repeats."""
     wanted = tuple(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in CHECKS]
     if unknown:
@@ -91,13 +92,7 @@ def names_for(record: Rated, names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def check_dialogue(record: Rated, names: Iterable[str] | None = None) -> list[Verdict]:
-    """Verdicts of the dialogue checks among ``names`` (None: the technique's defaults); checks on workers are skipped.
-
-    A judgement of finished dialogues has none: all of its checks are on workers.
-
-    Raises:
-        CheckError: an unknown name.
-    """
+    """Verdicts of the dialogue checks among ``names`` (None: the technique's defaults); checks on workers are skipped."""
     wanted = names_for(record, names)
     if isinstance(record, JudgementRecord):
         return []
@@ -106,45 +101,26 @@ def check_dialogue(record: Rated, names: Iterable[str] | None = None) -> list[Ve
 
 
 def check_workers(records: Sequence[Rated], names: Iterable[str] | None = None) -> dict[str, list[Verdict]]:
-    """Worker → verdicts of the worker checks among ``names`` (None: the defaults of the worker's techniques).
-
-    All of a worker's ``records`` are judged together, whichever task they come from: live dialogues by the checks on
-    these, judgements of finished ones by theirs. Workers stand in order of first appearance; dialogue checks are skipped.
-
-    Raises:
-        CheckError: an unknown name.
-    """
+    """Worker → verdicts of the worker checks among ``names`` (None: the defaults of the worker's techniques)."""
     wanted = None if names is None else known_checks(names)
     by_worker: dict[str, list[Rated]] = {}
     for record in records:
         by_worker.setdefault(record.worker, []).append(record)
-    return {worker: _judge_worker(own, wanted) for worker, own in by_worker.items()}
-
-
-def _judge_worker(records: Sequence[Rated], wanted: tuple[str, ...] | None) -> list[Verdict]:
-    live = [record for record in records if isinstance(record, DialogueRecord)]
-    judged = [record for record in records if isinstance(record, JudgementRecord)]
-    of_live = (CHECKS[name] for name in _names_of(live, wanted))
-    of_judged = (JUDGEMENT_CHECKS[name] for name in _names_of(judged, wanted) if name in JUDGEMENT_CHECKS)
-    return [
-        *(check.judge(live) for check in of_live if isinstance(check, WorkerCheck)),
-        *(check.judge(judged) for check in of_judged),
-    ]
-
-
-def _names_of(records: Sequence[Rated], wanted: tuple[str, ...] | None) -> list[str]:
-    return list(dict.fromkeys(name for record in records for name in names_for(record, wanted)))
+    verdicts: dict[str, list[Verdict]] = {}
+    for worker, own in by_worker.items():
+        live = [record for record in own if isinstance(record, DialogueRecord)]
+        judged = [record for record in own if isinstance(record, JudgementRecord)]
+        of_live = (CHECKS[name] for record in live for name in names_for(record, wanted))
+        of_judged = (JUDGEMENT_CHECKS.get(name) for record in judged for name in names_for(record, wanted))
+        verdicts[worker] = [
+            *(check.judge(live) for check in dict.fromkeys(of_live) if isinstance(check, WorkerCheck)),
+            *(check.judge(judged) for check in dict.fromkeys(of_judged) if check is not None),
+        ]
+    return verdicts
 
 
 def checked(records: Sequence[Rated], names: Iterable[str] | None = None) -> None:
-    """Write every verdict into ``record.checks[check]``, those on a worker into each of the worker's records.
-
-    A verdict on judgements is not written into live dialogues, nor the other way round. Other keys of
-    ``record.checks`` (``practice``) stay as they are.
-
-    Raises:
-        CheckError: an unknown name.
-    """
+    """Write every verdict into ``record.checks[check]``, those on a worker into each of the worker's records."""
     wanted = None if names is None else known_checks(names)
     live = [record for record in records if isinstance(record, DialogueRecord)]
     judged = [record for record in records if isinstance(record, JudgementRecord)]
@@ -154,3 +130,149 @@ def checked(records: Sequence[Rated], names: Iterable[str] | None = None) -> Non
             own = names_for(record, wanted)
             verdicts = check_dialogue(record, own) + [v for v in of_workers[record.worker] if v.check in own]
             record.checks.update({verdict.check: verdict.model_dump() for verdict in verdicts})
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Failure(_Model):
+    """A check that failed, and on what: one dialogue, or (``dialogue_id`` None) the worker as a whole."""
+
+    check: str
+    worker: str
+    dialogue_id: str | None
+    reason: str
+
+
+class CheckCount(_Model):
+    """What one check did. Checks overlap: a dialogue that fails two is counted in both rows.
+
+    ``judged`` and ``not_judged`` count dialogues, or workers for a check on workers (``too_fast`` is both).
+    ``dialogues_failed``: dialogues that failed themselves (none for a check on workers). ``workers_failed``: workers
+    with a failure. ``dialogues_removed``, ``turns_removed`` and ``judgements_removed``: what this check alone would leave
+    out; complete turns count, and judgements of finished dialogues, attention checks among them.
+    """
+
+    check: str
+    judged: int = 0
+    not_judged: int = 0
+    dialogues_failed: int = 0
+    workers_failed: int = 0
+    dialogues_removed: int = 0
+    turns_removed: int = 0
+    judgements_removed: int = 0
+
+
+class Exclusions(_Model):
+    """Who and what is left out, by which check and why.
+
+    ``scope``: worker, where one failure leaves out all that the worker did; dialogue, where a failed dialogue goes
+    alone. ``workers``, ``dialogues`` and ``judgements``: ids left out, in order of appearance; a worker stands there only
+    when all that is theirs goes because of them.
+    """
+
+    scope: Scope
+    failures: list[Failure] = Field(default_factory=list)
+    workers: list[str] = Field(default_factory=list)
+    dialogues: list[str] = Field(default_factory=list)
+    counts: list[CheckCount] = Field(default_factory=list)
+    dialogues_total: int = 0
+    workers_total: int = 0
+    turns_total: int = 0
+    turns_removed: int = 0
+    judgements: list[str] = Field(default_factory=list)
+    judgements_total: int = 0
+
+
+def exclude(
+    records: Sequence[AnyRated], checks: Iterable[str] | None = None, scope: Scope = "worker"
+) -> tuple[list[AnyRated], Exclusions]:
+    """Split off what fails a check."""
+    wanted = None if checks is None else known_checks(checks)
+    judged = _Judged(records, [check_dialogue(record, wanted) for record in records], check_workers(records, wanted))
+    names = (
+        dict.fromkeys(name for record in records for name in names_for(record, wanted)) if wanted is None else wanted
+    )
+    out = judged.left_out(scope)
+    gone = [record for record, is_out in zip(records, out, strict=True) if is_out]
+    failures = judged.failures()
+    whole = {failure.worker for failure in failures if scope == "worker" or failure.dialogue_id is None}
+    exclusions = Exclusions(
+        scope=scope,
+        failures=failures,
+        workers=[worker for worker in judged.of_workers if worker in whole],
+        dialogues=[record.dialogue_id for record in gone if not isinstance(record, JudgementRecord)],
+        counts=[judged.count(name, scope) for name in names],
+        dialogues_total=len(records) - _judgements(records),
+        workers_total=len(judged.of_workers),
+        turns_total=_turns(records),
+        turns_removed=_turns(gone),
+        judgements=[record.judgement_id for record in gone if isinstance(record, JudgementRecord)],
+        judgements_total=_judgements(records),
+    )
+    return [record for record, is_out in zip(records, out, strict=True) if not is_out], exclusions
+
+
+def exclude_everywhere(
+    tasks: Mapping[str, Sequence[AnyRated]], checks: Iterable[str] | None = None
+) -> tuple[dict[str, list[AnyRated]], Exclusions]:
+    """Workers who failed a check in any of several tasks are left out of all of them (Smith et al. 2022, App. B.3)."""
+    together = [record for records in tasks.values() for record in records]
+    _, exclusions = exclude(together, checks, scope="worker")
+    gone = set(exclusions.workers)
+    return {task: [r for r in records if r.worker not in gone] for task, records in tasks.items()}, exclusions
+
+
+def _turns(records: Iterable[Rated]) -> int:
+    return sum(len(record.complete_turns) for record in records if not isinstance(record, JudgementRecord))
+
+
+def _judgements(records: Iterable[Rated]) -> int:
+    return sum(isinstance(record, JudgementRecord) for record in records)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    records: Sequence[Rated]
+    of_dialogues: Sequence[Sequence[Verdict]]
+    of_workers: Mapping[str, Sequence[Verdict]]
+
+    def verdicts(self) -> Iterator[tuple[str, DialogueRecord | None, Verdict]]:
+        """Whose, on which dialogue (None: on all that the worker did), and what."""
+        for record, verdicts in zip(self.records, self.of_dialogues, strict=True):
+            if isinstance(record, DialogueRecord):  # judgements have none of their own
+                yield from ((record.worker, record, verdict) for verdict in verdicts)
+        for worker, verdicts in self.of_workers.items():
+            yield from ((worker, None, verdict) for verdict in verdicts)
+
+    def failures(self) -> list[Failure]:
+        return [
+            Failure(check=of.check, worker=worker, dialogue_id=record and record.dialogue_id, reason=of.reason)
+            for worker, record, of in self.verdicts()
+            if of.passed is False
+        ]
+
+    def left_out(self, scope: Scope, check: str | None = None) -> list[bool]:
+        def fails(verdicts: Sequence[Verdict]) -> bool:
+            return any(verdict.passed is False and check in (None, verdict.check) for verdict in verdicts)
+
+        failed = [fails(verdicts) for verdicts in self.of_dialogues]
+        workers = {worker for worker, verdicts in self.of_workers.items() if fails(verdicts)}
+        if scope == "worker":
+            workers |= {record.worker for record, bad in zip(self.records, failed, strict=True) if bad}
+        return [bad or record.worker in workers for record, bad in zip(self.records, failed, strict=True)]
+
+    def count(self, check: str, scope: Scope) -> CheckCount:
+        found = [(worker, record, of.passed) for worker, record, of in self.verdicts() if of.check == check]
+        removed = [record for record, out in zip(self.records, self.left_out(scope, check), strict=True) if out]
+        return CheckCount(
+            check=check,
+            judged=sum(passed is not None for _, _, passed in found),
+            not_judged=sum(passed is None for _, _, passed in found),
+            dialogues_failed=sum(passed is False and record is not None for _, record, passed in found),
+            workers_failed=len({worker for worker, _, passed in found if passed is False}),
+            dialogues_removed=len(removed) - _judgements(removed),
+            turns_removed=_turns(removed),
+            judgements_removed=_judgements(removed),
+        )

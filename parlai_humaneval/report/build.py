@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import get_args
@@ -13,6 +14,7 @@ from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.summary import with_what_leads
 from parlai_humaneval.statistics.core.formatting import counted, listed
+from parlai_humaneval.statistics.judges.answers import people_and_judge
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import Repeats, TableError
 from parlai_humaneval.tables.files import read_tables
@@ -33,20 +35,19 @@ def build_report(
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Document:
-    """All that a report says of ``tables``.
+    """All that a report says of ``tables``, which are of one technique or several.
 
-    Args:
-        tables: of one technique or several.
-        options: seed and number of bootstrap draws.
-        title: names the study; empty: what the tables hold.
-        task: what the database of tasks knows of the same answers, if they come from there.
-        notes: what a reader must know of how the document was made.
-        now: date of the document; None: the present.
+    ``options``: seed and number of bootstrap draws. ``title``: names the study; empty: what the tables hold. ``task``:
+    what the database of tasks knows of the same answers, if they come from there. ``notes``: what a reader must know of
+    how the document was made. ``now``: its date; None: the present.
 
     Raises:
-        TableError: a table cannot be used; the message says why.
+        TableError: a table cannot be used, or there is no such judge; the message says why.
     """
     chosen = options or Options()
+    if chosen.judge:
+        tables, judged = people_and_judge(tables, chosen.judge)
+        chosen = replace(chosen, judged=judged)
     found = with_labels(with_what_leads(sections(tables, chosen)))
     facts = facts_of(tables, chosen, title=title or default_title(tables), task=task, notes=notes, now=now)
     return Document(

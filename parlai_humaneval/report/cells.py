@@ -48,24 +48,26 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table as it is shown.
+    """A table as it is shown: its cells are words.
 
     ``groups``: what the rows are of (“sata, soba, preference”, may be empty) → the rows. ``places``: the same → which
     rows of the table they are.
     """
 
+    table: DataTable
     columns: list[ShownColumn]
     groups: dict[str, list[list[str]]]
     places: dict[str, list[int]]
 
     @property
-    def n_rows(self) -> int:
-        return sum(map(len, self.groups.values()))
-
-    @property
     def only_group(self) -> str:
         """What all rows are of; empty where there are several groups."""
         return next(iter(self.groups)) if len(self.groups) == 1 else ""
+
+    @property
+    def title(self) -> str:
+        """With what all rows are of."""
+        return f"{self.table.title} ({self.only_group})" if self.only_group else self.table.title
 
 
 def laid_out(table: DataTable) -> Layout:
@@ -84,7 +86,7 @@ def laid_out(table: DataTable) -> Layout:
         title = ", ".join(str(row[key]) for key in of_group if row.get(key) not in (None, ""))
         groups.setdefault(title, []).append([column.cell(row) for column in columns])
         places.setdefault(title, []).append(place)
-    return Layout(columns, groups, places)
+    return Layout(table, columns, groups, places)
 
 
 def _merged(columns: Sequence[TableColumn]) -> list[ShownColumn]:

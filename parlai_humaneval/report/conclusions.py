@@ -11,29 +11,23 @@ from math import isclose
 
 import numpy as np
 
-from parlai_humaneval.report.rows import Row, both_tests, ends, published
-from parlai_humaneval.report.section import Best, ModelLine, PairLine, Summary
+from parlai_humaneval.report.section import Best, ModelLine, OfDecided, PairLine, Summary
+from parlai_humaneval.report.sentences import say, sentence
 from parlai_humaneval.report.views import HeatFigure, Method, method, square
-from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS
-from parlai_humaneval.statistics.core.effect_sizes import complement
-from parlai_humaneval.statistics.core.formatting import (
-    ABSENT,
-    counted,
-    format_number,
-    format_p,
-    format_range,
-    listed,
-    percent,
-)
-from parlai_humaneval.statistics.core.once_each import counts_matter, once_each_of, rescaled
+from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS, RATIO, agreement_shown
+from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_p, listed
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, counts_matter, once_each_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
 from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, about_words, is_by_both
+from parlai_humaneval.statistics.preference.pairs import DecidedPair, as_lead
+from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.statistics.ranking.fit import other_groups
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder, not_compared, order_of
 
 DECIDED = "stopping"
 """The section of studies that end when they are decided."""
+DECIDED_TITLE = "What was decided, and when"
 SMALLEST = 0.0001
 """Smaller p are written “< .0001”, and no pair is clearer than another by them."""
 
@@ -93,19 +87,14 @@ def best_of_pairs(
         _first(together, models, pairs) if order is None else order.first([name for name in named if name not in below])
     )
     leader = first[0] if len(first) == 1 else None
+    all_tested = sum({pair.first, pair.second} <= {*first} for pair in tested) == len(first) * (len(first) - 1) // 2
     return Best(
         leader=leader,
         together=[leader, *(name for name in together if name != leader)] if leader in together else together,
-        unordered=[] if order is None or _all_tested(first, tested) else [[*group] for group in order.unordered(first)],
+        unordered=[] if order is None or all_tested else [[*group] for group in order.unordered(first)],
         told=[name for name in named if name in below],
         untested=[name for name in named if name not in met],
         by=HOLM,
-    )
-
-
-def _all_tested(models: Sequence[str], tested: Sequence[PairLine]) -> bool:
-    return (
-        sum(pair.first in models and pair.second in models for pair in tested) == len(models) * (len(models) - 1) // 2
     )
 
 
@@ -122,12 +111,8 @@ def _first(together: Sequence[str], models: Mapping[str, float | None], pairs: S
 
 
 def order_words(shares: str, first: str, why: str) -> str:
-    """Why a model leads that has the smaller share: “…, but it stood beside weaker models: …”.
-
-    ``shares``: both shares in words, of the model behind first. ``why``: what that one did; empty where it is not known.
-    """
-    but = f"the former {why}" if why else "that does not allow for who met whom, and where"
-    return f"{shares}, but {but}: strengths, which allow for it, put {first} ahead."
+    """Why a model leads that has the smaller share: “…, but it stood beside weaker models: …”; ``shares``: both in words."""
+    return sentence("conclusions", "order", shares=shares, first=first, why=why)
 
 
 def circles(pairs: Iterable[PairLine]) -> list[list[str]]:
@@ -164,18 +149,13 @@ def rank_words(low: int | None, high: int | None) -> str:
 
 def below_words(best: Best, pairs: Sequence[PairLine]) -> str:
     """What is told of the models below another one: “eliza and dull are statistically tied (p = .46).”; may be empty."""
+    ranks: list[tuple[str, str]] = []
     if len(best.told) > 2:
         models = [*best.together, *best.told]
-        ranks = rank_ranges(models, pairs)
-        more = f" and {len(models) - NAMED_TOGETHER - 2} more" if len(models) > NAMED_TOGETHER + 2 else ""
-        named = ", ".join(f"{name} ({rank_words(*ranks[name])})" for name in models[: NAMED_TOGETHER + 2])
-        return f"Ranks: {named}{more}."
-    between = [pair for pair in pairs if {pair.first, pair.second} == {*best.told} and pair.differs is not None]
-    for pair in between:
-        if pair.differs:
-            return f"{pair.first} ranks above {pair.second} ({format_p(pair.p_decides)})."
-        return f"{listed(best.told)} are statistically tied ({format_p(pair.p_decides)})."
-    return ""
+        ranks = [(name, rank_words(*places)) for name, places in rank_ranges(models, pairs).items()]
+    told = (pair for pair in pairs if {pair.first, pair.second} == {*best.told} and pair.differs is not None)
+    facts = {"ranks": ranks, "most": NAMED_TOGETHER + 2, "pair": next(told, None), "told": best.told}
+    return sentence("conclusions", "below", **facts)
 
 
 def leader_words(best: Best | None, pairs: Sequence[PairLine] = ()) -> str:
@@ -183,24 +163,12 @@ def leader_words(best: Best | None, pairs: Sequence[PairLine] = ()) -> str:
 
     ``pairs``: say why nobody leads where all are beaten.
     """
-    if best is None and (circle := circles(pairs)):
-        return f"No model leads: {'; '.join(map(listed, circle))} beat each other in a circle."
-    if best is None or len(best.together) + len(best.told) < 3:
+    in_circles = circles(pairs) if best is None else []
+    if not in_circles and (best is None or len(best.together) + len(best.told) < 3):
         return ""
-    others = best.together if best.leader is None else best.together[1:]
-    if best.unordered:
-        told = f"No model leads: {not_compared(best.unordered)}"
-    elif best.leader in best.untested:
-        return f"{best.leader} ranks first; no test compares it with the others."
-    elif others and not best.told:
-        highest = f"; {best.leader} has the best estimate" if best.leader else ""
-        told = f"No model leads: all are statistically tied{highest}"
-    elif best.leader is None:
-        told = f"No model leads: {_named(others)} are statistically tied"
-    else:
-        told = f"{best.leader} ranks first{f', statistically tied with {_named(others)}' if others else ''}"
-    untested = f"; not tested: {', '.join(best.untested)}" if best.untested else ""
-    return f"{told} (family-wise {percent(best.risk)}){untested}."
+    others = [] if best is None else best.together[0 if best.leader is None else 1 :]
+    facts = {"best": best, "others": others, "named": _named, "not_compared": not_compared}
+    return sentence("conclusions", "leader", circles=in_circles, **facts)
 
 
 def _named(models: Sequence[str]) -> str:
@@ -236,8 +204,8 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
     “2 of 3 pairs of models differ after Holm's correction: a is ahead of both others”; “None of 3 pairs … differs …”.
     """
     apart = sum(bool(pair.differs) for pair in pairs)
-    verb = "differ" if apart > 1 else "differs"
     winner = winner_words(pairs) if what == "models" else ""
+    verb = "differ" if apart > 1 else "differs"
     told = f"{apart or 'None'} of {counted(len(pairs), 'pair')} of {what} {verb} after Holm's correction"
     return f"{told}: {winner}" if winner else told
 
@@ -253,24 +221,17 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
         for note in result.notes:
             if "rough" in note or note.endswith(AGREE):
                 told.setdefault(note, []).append(result.name)
-    of = {
-        note: f" ({_named(list(dict.fromkeys(names)))})"
-        if len(told) > 1 or (note.endswith(AGREE) and len(names) < len(known))
-        else ""
-        for note, names in told.items()
-    }
-    return [f"{note[:1].upper()}{note[1:]}{of[note]}." for note in told]
+    lines = []
+    for note, names in told.items():
+        differs = len(told) > 1 or (note.endswith(AGREE) and len(names) < len(known))
+        lines.append(f"{note[:1].upper()}{note[1:]}{f' ({_named(list(dict.fromkeys(names)))})' if differs else ''}.")
+    return lines
 
 
 def counted_once(results: Iterable[Result]) -> list[str]:
     """Where it matters for the answer whether every answer counts, or every worker once: a sentence for each result."""
-    return [
-        f"{result.name[:1].upper()}{result.name[1:]} is {format_number(result.estimate)} ({format_p(result.p_decides)}) "
-        f"when every answer counts, but {format_number(once.estimate)} ({format_p(once.p_decides)}) when every worker "
-        "counts once: workers with many answers judge differently from the others. Say which of the two your claim is about."
-        for result in results
-        if (once := once_each_of(result)) and counts_matter(result)
-    ]
+    both = [(result, once) for result in results if (once := once_each_of(result)) and counts_matter(result)]
+    return say("conclusions", "counted_once", results=both)
 
 
 def about_dialogues(results: Iterable[Result]) -> list[str]:
@@ -302,9 +263,12 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
     return f"{format_p(p_holm)} after Holm's correction ({format_p(p)} without)"
 
 
-def once_more(first: str, how: str) -> str:
-    """Said by a section that has answers of another one, ``first``, in another way: which to cite, and why both differ."""
-    return f"Cite “{first}”. Here are the same answers again, {how}, so p may differ."
+def once_more(first: str, how: str, *, decided: bool = False) -> str:
+    """Said by a section that has answers of another one, ``first``, in another way: which to cite, and why both differ.
+
+    ``decided``: they are of studies that end when they are decided, whose p-values nobody should cite.
+    """
+    return f"Cite “{DECIDED_TITLE if decided else first}”. Here are the same answers again, {how}, so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:
@@ -318,18 +282,35 @@ def pair_p(pair: PairLine) -> str:
     )
 
 
-def to_cite(pairs: Sequence[PairLine], *, alike: bool = False) -> tuple[str, ...]:
+def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = False) -> tuple[str, ...]:
     """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
 
-    ``alike``: some pairs have a p with both places counting alike.
+    ``decided``: how many of a section's studies end when they are decided, whose p-values nobody should cite. ``alike``:
+    some pairs have a p with both places counting alike.
     """
     if all(pair.p_decides is None for pair in pairs):
         return ()
-    holm = ", Holm" if any(pair.family_tests > 1 for pair in pairs) else ""
-    own = ", of pairs with places alike that one" if alike else ""
-    larger = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
-    or_larger = f" Of {', '.join(larger)} cite the larger p, that of independent answers." if larger else ""
-    return (f"Cite the clustered p{holm}{own}.{or_larger} The other p-values are checks.",)
+    corrected = any(pair.family_tests > 1 for pair in pairs)
+    larger = [pair for pair in pairs if pair.decided_by == "paper"]
+    facts = {"corrected": corrected, "alike": alike, "larger": larger, "decided": decided, "title": DECIDED_TITLE}
+    return tuple(say("conclusions", "cite", **facts))
+
+
+def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
+    """A sentence where the test that takes every observation for independent and the clustered one disagree.
+
+    ``what`` begins the sentence: "A against B (preference)". The p-values are those to go by: corrected ones where there
+    are. None where they agree, or one of them cannot be made.
+    """
+    p, p_clustered = paper.p_decides, clustered.p_decides
+    if p is None or p_clustered is None or (p < ALPHA) == (p_clustered < ALPHA):
+        return None
+    facts = {
+        "holm": ", corrected" if p_clustered != clustered.p_value else "",
+        "together": f"the answers of a worker{', and those on a dialogue,' if is_by_both(clustered) else ''}",
+        "ratio": float(clustered.details[RATIO] or 0) if agreement_shown(clustered) else None,
+    }
+    return sentence("conclusions", "disagree", what=what, p=p, p_clustered=p_clustered, alpha=ALPHA, **facts)
 
 
 BY_WORKER = method(
@@ -340,15 +321,7 @@ BY_WORKER = method(
 
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
     """How dialogues that several workers judged were allowed for; nothing where none was."""
-    if not any(is_by_both(result) for result in results):
-        return []
-    text = (
-        "Where several workers judged the same dialogue, intervals and clustered p are by worker and by dialogue: the "
-        "variance by worker, plus that by dialogue (of a comparison: of A's and of B's), minus that of both together, and "
-        "never below the largest of them; Student's t with the smallest effective number of them − 1 degrees of freedom, a "
-        "share's variance scaled to the value that is tested. Where no dialogue has several workers they are by worker."
-    )
-    return [Method(name="Dialogues judged by several workers", text=text, source=CROSSED_SOURCE)]
+    return [method("conclusions", "reuse", source=CROSSED_SOURCE)] if any(map(is_by_both, results)) else []
 
 
 NAMED = 6
@@ -360,91 +333,24 @@ def holm_methods(tests: Iterable[Result]) -> list[Method]:
     details = [test.details for test in tests]
     families = {str(of["family"]): int(of["family_tests"] or 0) for of in details if of.get("family_tests")}
     several = [f"{name or 'all pairs'} ({n} tests)" for name, n in families.items() if n > 1]
-    if not several:
-        return []
-    more = f" and {len(several) - NAMED} more" if len(several) > NAMED else ""
-    text = (
-        "The pairs of models of one technique, setting, metric and question are one family; the p of the paper's test and "
-        f"the clustered p are each corrected over it. Here: {'; '.join(several[:NAMED])}{more}."
-    )
-    return [Method(name="Holm's correction", text=text, source="Holm 1979")]
+    texts = say("conclusions", "families_corrected", families=several, most=NAMED) if several else []
+    return [Method(name="Holm's correction", text=text, source="Holm 1979") for text in texts]
 
 
-class WonPair(Row):
-    """Two models that were compared; ``model_a`` comes first in the alphabet.
-
-    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
-    several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
-    corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
-    clustered likewise. ``adjusted``, ``adjusted_score``: both with each place counting alike, where the effect of the place
-    outweighs that of the models; then these are what the pair is told by.
-    ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
-    """
-
-    FROM = published(
-        ends("win_rate", "win_rate_a"),
-        ends("lead", "lead_a", "lead"),
-        both_tests("paper", "win_rate"),
-        ends("score", "score_a", "score"),
-        ends("adjusted", "win_rate_adjusted", "adjusted"),
-        ends("adjusted_score", "score_adjusted", "score_adjusted"),
-        win_rate_b="win_rate_b.estimate",
-        p_adjusted="adjusted.p_value",
-        p_adjusted_holm="adjusted.p_decides",
-    )
-
-    model_a: str
-    model_b: str
-    wins_a: int
-    wins_b: int
-    ties: int
-    win_rate: Result
-    paper: Result
-    score: Result
-    adjusted: Result | None = None
-    adjusted_score: Result | None = None
-
-    @property
-    def told(self) -> Result:
-        """The win rate that the pair is told by: the adjusted one where there is one."""
-        return self.adjusted or self.win_rate
-
-    @property
-    def a_leads(self) -> bool:
-        return self.wins_a >= self.wins_b if self.adjusted is None else (self.adjusted.estimate or 0.0) >= 0.5
-
-    @property
-    def leader(self) -> str:
-        return self.model_a if self.a_leads else self.model_b
-
-    @property
-    def other(self) -> str:
-        return self.model_b if self.a_leads else self.model_a
-
-    @property
-    def lead(self) -> Result:
-        """The win rate as a difference: 0 where both win as often, 1 where A always does."""
-        return _as_lead(self.win_rate)
-
-    @property
-    def win_rate_b(self) -> Result:
-        """The win rate of the other model, which is the rest."""
-        return complement(self.win_rate)
+class WonPair(DecidedPair):
+    """Two models of which one won more often, as the report tells it."""
 
     @property
     def differs(self) -> bool | None:
         """Whether the test that decides tells the two apart; None where it cannot be made."""
         return self.line().differs
 
-    def names(self) -> str:
-        return f"{self.model_a} against {self.model_b}"
-
     def line(self) -> PairLine:
         """The pair in a summary, the leader first."""
         return PairLine.of(
             self.model_a,
             self.model_b,
-            _as_lead(self.told),
+            as_lead(self.told),
             self.paper.p_value,
             share=True,
             # The paper's test knows no places: of an adjusted win rate it decides nothing.
@@ -462,20 +368,9 @@ class WonPair(Row):
         """“a won 62 % of the comparisons with b that were decided, WHERE (1 tie left out); 95 % interval 47–72 %, p = .31;
         they are statistically tied”; where it is adjusted for places, this is said, with the win rate as counted."""
         rate = self.told if self.a_leads else complement(self.told)
-        shares = format_range(rate.ci_low, rate.ci_high)
-        interval = "no interval can be given" if rate.ci_low is None else f"{percent(rate.level)} interval {shares}"
-        ties = f" ({counted(self.ties, 'tie')} left out)" if self.ties else ""
-        apart = "; they are statistically tied" if self.differs is False else ""
         counted_as = (self.win_rate if self.a_leads else self.win_rate_b).estimate
-        places = f", with both places counting alike ({percent(counted_as)} as counted)" if self.adjusted else ""
-        return (
-            f"{self.leader} won {percent(rate.estimate)} of the comparisons with {self.other} that were decided, {where}"
-            f"{places}{ties}; {interval}, {pair_p(self.line())}{apart}"
-        )
-
-
-def _as_lead(rate: Result) -> Result:
-    return rescaled(rate, lambda share: 2 * share - 1)
+        facts = {"pair": self, "rate": rate, "counted_as": counted_as, "where": where, "p": pair_p(self.line())}
+        return sentence("conclusions", "won", **facts)
 
 
 def matrix_of(

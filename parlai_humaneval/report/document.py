@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
 
-from parlai_humaneval.quality.exclusion import Exclusions
+from parlai_humaneval.quality.registry import Exclusions
 from parlai_humaneval.report.conclusions import DECIDED, told_leader
 from parlai_humaneval.report.section import Section, SectionLeftOut, Summary
-from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, verdict_of
+from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, sentence_of, verdict_of
 from parlai_humaneval.report.views import Method
+from parlai_humaneval.report.views import View as Part
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import Repeated
 from parlai_humaneval.tables.filters import RaterKinds
@@ -22,31 +23,26 @@ TESTED_TOO = ("crowd_time",)
 
 def labels_in(sections: Mapping[str, Section]) -> Mapping[tuple[str, str, str], str]:
     """Technique, setting, metric → what other sections say of a study of it that ended when it was decided."""
-    return {} if DECIDED not in sections else sections[DECIDED].labels()
-
-
-def labelled(summary: Summary, sections: Mapping[str, Section]) -> Summary:
-    """The summary; where its study ended when it was decided, that is its first remark."""
-    label = labels_in(sections).get((summary.technique, summary.setting, summary.metric))
-    if summary.section == DECIDED or label is None:
-        return summary
-    return summary.model_copy(update={"remarks": [label, *summary.remarks]})
+    if DECIDED not in sections:
+        return {}
+    labels = sections[DECIDED].labels()
+    decided = {one.design[:2]: labels[one.design] for one in sections[DECIDED].summary() if one.decides_all}
+    tested = (design for section in sections.values() for design in (section.tested() if decided else ()))
+    return {**labels, **{design: decided[design[:2]] for design in tested if design[:2] in decided}}
 
 
 def with_labels(sections: Mapping[str, Section]) -> dict[str, Section]:
     """The sections; each that estimates or tests something of such a study says so first."""
-    labels = labels_in(sections)
-    return {key: _labelled(key, section, labels) for key, section in sections.items()}
-
-
-def _labelled(key: str, section: Section, labels: Mapping[tuple[str, str, str], str]) -> Section:
-    designs = [(answer.technique, answer.setting, answer.metric) for answer in section.summary()]
-    found = dict.fromkeys(labels[design] for design in designs if design in labels)
-    if labels and key in TESTED_TOO:
-        found = dict.fromkeys(labels.values())
-    if key == DECIDED or not found:
-        return section
-    return section.model_copy(update={"remarks": [*found, *section.remarks]})
+    labels, told = labels_in(sections), dict(sections)
+    for key, section in sections.items() if labels else ():
+        designs = section.tested()
+        found = dict.fromkeys(labels[design] for design in designs if design in labels)
+        if key in TESTED_TOO:
+            found = dict.fromkeys(labels.values())
+        if key != DECIDED and found:
+            ending = "all" if all(design in labels for design in designs) else "some"
+            told[key] = section.model_copy(update={"remarks": [*found, *section.remarks], "of_decided": ending})
+    return told
 
 
 SCHEMA = "parlai-humaneval/report"
@@ -54,10 +50,6 @@ SCHEMA = "parlai-humaneval/report"
 SCHEMA_VERSION = 3
 NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
 NO_ANSWER = "What was rated does not say by itself which model is better."
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class DialogueCount(Part):
@@ -144,6 +136,12 @@ class Statement(Part):
     minimum: float | None = None
     maximum: float | None = None
 
+    @property
+    def whole_scale(self) -> str:
+        """With its ends, where they are known."""
+        known = self.minimum is not None and self.maximum is not None
+        return f"{self.scale}{f' {self.minimum:g} to {self.maximum:g}' if known else ''}".strip()
+
 
 class Design(Part):
     """What one technique, setting and metric collected. ``tables``: table → rows of it."""
@@ -174,6 +172,16 @@ class SettingFact(Part):
     units: int
 
 
+class Registration(Part):
+    """What was registered of a study before it began. ``digest``: SHA-256 of the facts; ``deviations``: in what the study
+    differs from them; ``words``: both, in a sentence."""
+
+    digest: str
+    technique: str
+    deviations: list[str]
+    words: str
+
+
 class Flagged(Part):
     """A quality check that raters failed in what counts in this document nevertheless.
 
@@ -191,11 +199,10 @@ class Flagged(Part):
 class Raters(Part):
     """Who rated, and how much; None where the tables do not say. Times in seconds.
 
-    ``units_per_worker_median``, ``units_per_worker_most``: of dialogues or judgements. ``turns``: answered ones;
-    ``turns_not_answered``: begun and left. ``simulated``, ``people``: workers who are programs and who are not; who is
-    not known to be either counts in neither. ``items``, ``dialogues_shown``: of judgements, without attention checks.
-    ``median_turn_seconds``: of turns in which something was asked. ``workers_finished``: who completed a dialogue or
-    judgement at least, or of whom the tables do not say how it ended.
+    ``units_…``: dialogues or judgements. ``turns_not_answered``: begun and left. ``simulated``, ``people``: workers who
+    are programs and who are not; who is not known to be either counts in neither. ``items``, ``dialogues_shown``: of
+    judgements, without attention checks. ``median_turn_seconds``: of turns in which something was asked.
+    ``workers_finished``: who completed a dialogue or judgement at least, or of whom the tables do not say how it ended.
     """
 
     workers: int
@@ -218,17 +225,21 @@ class Raters(Part):
     first_day: str = ""
     last_day: str = ""
 
+    @property
+    def counts(self) -> list[tuple[DialogueCount, str]]:
+        """Dialogues and judgements by how they ended, as far as there are some, each with its noun."""
+        both = ((self.dialogues, "dialogue"), (self.judgements, "judgement"))
+        return [(count, noun) for count, noun in both if count is not None]
+
 
 class Facts(Part):
     """All that stands in a document beside its sections.
 
-    ``title``: names the tasks, or the models. ``tasks``: as far as the tables name them. ``made``: ISO 8601, UTC.
-    ``include_partial``: answered turns of unfinished dialogues count. ``excluded``: who was left out, by which
-    check and why; None: nobody was asked to be. ``from_task``: the database of the tasks was read, not tables alone.
-    ``left_out``: whom single sections leave out.
-    ``flagged``: what failed a check and counts all the same. ``repeats``: of each table with answers that a worker gave
-    again, what was done about them. ``seed``,
-    ``draws``, ``level``: of bootstraps and intervals. ``versions``: name of the package → version.
+    ``title``: names the tasks, or the models. ``made``: ISO 8601, UTC. ``include_partial``: answered turns of unfinished
+    dialogues count. ``registered``: what was registered of studies among them. ``excluded``: who was left out, by which
+    check and why; None: nobody was asked to be; ``left_out``: whom single sections leave out; ``flagged``: what failed a
+    check and counts all the same. ``from_task``: the database of the tasks was read. ``repeats``: what was done about
+    answers that were given again. ``versions``: of packages.
     """
 
     title: str
@@ -242,6 +253,7 @@ class Facts(Part):
     statements: list[Statement]
     designs: list[Design]
     settings: list[SettingFact]
+    registered: list[Registration] = Field(default_factory=list)
     raters: Raters
     excluded: Excluded | None = None
     left_out: list[SectionLeftOut] = Field(default_factory=list)
@@ -271,28 +283,22 @@ class Facts(Part):
         """Why there is no answer: nothing was rated, nothing was finished, or the checks left everything out."""
         here = None if self.excluded is None else self.excluded.here
         if here is None or self.raters.workers or not (here.dialogues or here.judgements):
-            counts = [count for count in (self.raters.dialogues, self.raters.judgements) if count is not None]
-            return self.nothing_finished or (NO_ANSWER if any(count.complete for count in counts) else NOTHING)
+            is_any = any(count.complete for count, _ in self.raters.counts)
+            return self.nothing_finished or (NO_ANSWER if is_any else NOTHING)
         what = "judgement" if here.judgements else "dialogue"
         return f"Every {what} was left out by the checks: none remains."
 
     @property
     def nothing_finished(self) -> str:
         """What is unfinished where nothing is finished; empty where something is, or where nothing was begun."""
-        counts = [count for count in (self.raters.dialogues, self.raters.judgements) if count is not None]
-        if not any(count.unfinished for count in counts) or any(count.complete for count in counts):
+        left = [(count.unfinished, noun) for count, noun in self.raters.counts if count.unfinished]
+        if not left or any(count.complete for count, _ in self.raters.counts):
             return ""
-        nouns = ((self.raters.dialogues, "dialogue"), (self.raters.judgements, "judgement"))
-        left = [(count.unfinished, noun) for count, noun in nouns if count is not None and count.unfinished]
         what = " and ".join(counted(number, noun) for number, noun in left)
         verb = "is" if sum(number for number, _ in left) == 1 else "are"
         why = f"Nothing complete has been rated yet, so nothing can be said about the models: {what} {verb} unfinished."
-        can_count = bool(self.raters.turns) and not self.include_partial
-        return (
-            f"{why} With --include-partial, `report` counts the answered turns of unfinished dialogues."
-            if can_count
-            else why
-        )
+        how = " With --include-partial, `report` counts the answered turns of unfinished dialogues."
+        return f"{why}{how if self.raters.turns and not self.include_partial else ''}"
 
 
 Mark = Literal["", "chosen", "continued", "written", "failed"]
@@ -332,25 +338,29 @@ class Document(BaseModel):
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
-    _titles: dict[str, str] = PrivateAttr(default_factory=dict)
+    _answers: list[Summary] | None = PrivateAttr(default=None)
     facts: Facts
     sections: dict[str, SerializeAsAny[Section]]
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
         """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
-        answers = (summary for section in self.sections.values() for summary in section.summary())
-        return [self._with_citation(told_leader(labelled(summary, self.sections))) for summary in answers]
+        if self._answers is None:
+            self._answers = list(self._told())
+        return self._answers
 
-    def _with_citation(self, answer: Summary) -> Summary:
-        section = self.sections.get(answer.section)
-        if not self._titles:
-            tables = (table for one in self.sections.values() for table in one.data_tables())
-            self._titles.update({table.key: table.title for table in tables})
-        title = self._titles.get(answer.pair_table)
-        if section is None or title is None or all(pair.p_decides is None for pair in answer.pairs):
-            return answer
-        return answer.model_copy(update={"cite": f"“{title}” of “{section.TITLE}”"})
+    def _told(self) -> Iterator[Summary]:
+        labels = labels_in(self.sections)
+        titles = {table.key: table.title for one in self.sections.values() for table in one.data_tables()}
+        for summary in (summary for section in self.sections.values() for summary in section.summary()):
+            label = None if summary.section == DECIDED else labels.get(summary.design)
+            if label is not None:
+                summary = summary.model_copy(update={"remarks": [label, *summary.remarks], "of_decided": True})
+            answer, section = told_leader(summary), self.sections.get(summary.section)
+            title = titles.get(answer.pair_table)
+            if section is not None and title is not None and any(pair.p_decides is not None for pair in answer.pairs):
+                answer = answer.model_copy(update={"cite": f"“{title}” of “{section.heading()}”"})
+            yield answer
 
     def headline(self) -> str:
         """The answer in one sentence; why there is none where nothing was rated, or nothing remains."""
@@ -363,6 +373,13 @@ class Document(BaseModel):
         # Third parties' judgements alone answer how far they agree with those who talked.
         answering += [section for name, section in self.sections.items() if name == "agreement"]
         return next((section.headline for section in answering if section.headline), self.facts.nothing)
+
+    def sentence(self) -> str:
+        """The verdict as it can be in a paper."""
+        facts, answers = self.facts, leading(self.summaries())
+        made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
+        registered = [one.words for one in facts.registered]
+        return sentence_of(self.headline(), answers, facts.raters.workers, facts.note, made_by, registered)
 
     def in_short(self) -> list[str]:
         """What sections that answer no question have to say to the reader of a summary."""
@@ -378,26 +395,22 @@ class Document(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """What ``report --json`` prints: what people read first, then ``facts``, each section by its key, ``examples``."""
         whole = self.model_dump(mode="json")
-        return {
-            "raters": self.facts.note or None,
+        facts, raters = self.facts, self.facts.raters
+        # Facts under the names by which a task's report has always had them; the whole of them is in ``facts``.
+        found: dict[str, Any] = {
+            "raters": facts.note or None,
             "schema": SCHEMA,
             "schema_version": SCHEMA_VERSION,
-            **self._in_short(),
-            "facts": whole["facts"],
-            **whole["sections"],
-            "examples": whole["examples"],
-        }
-
-    def _in_short(self) -> dict[str, Any]:
-        """Facts under the names by which a task's report has always had them; the whole of them is in ``facts``."""
-        facts, raters = self.facts, self.facts.raters
-        found: dict[str, Any] = {
             "headline": self.headline(),
+            "sentence": self.sentence(),
             "summaries": [summary.model_dump(mode="json") for summary in self.summaries()],
             "technique": facts.techniques[0] if len(facts.techniques) == 1 else "",
             "techniques": facts.techniques,
             "tasks": facts.tasks,
-            "questions": _by_metric(facts.questions),
+            "questions": {
+                metric: [question.text for question in facts.questions if question.metric == metric]
+                for metric in dict.fromkeys(question.metric for question in facts.questions)
+            },
             "workers": raters.workers,
             "simulated_workers": raters.simulated,
             "practice": raters.practice,
@@ -420,14 +433,8 @@ class Document(BaseModel):
                 "dialogues_shown": raters.dialogues_shown,
                 "median_seconds": raters.median_judgement_seconds,
             }
-        return {
+        short = {
             name: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
             for name, value in found.items()
         }
-
-
-def _by_metric(questions: Sequence[Question]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for question in questions:
-        found.setdefault(question.metric, []).append(question.text)
-    return found
+        return {**short, "facts": whole["facts"], **whole["sections"], "examples": whole["examples"]}

@@ -1,10 +1,11 @@
-"""What a document says of the data beside its statistics: designs, questions, set-up, raters, versions."""
+"""What a document says of the data beside its statistics, and how: designs, questions, set-up, raters, versions."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib import metadata
 from typing import Any
@@ -18,23 +19,29 @@ from parlai_humaneval.report.document import (
     AttentionChecks,
     Design,
     DialogueCount,
+    Excluded,
     Facts,
     Flagged,
     ModelFact,
     Question,
     Raters,
+    Registration,
     SettingFact,
     Statement,
     TaskFacts,
 )
-from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.section import Options, Summary
+from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.views import CellKind, DataTable, plain_table
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set, median, rater_kinds, unique
 
 HUMAN = "human"
 """In segments the people whose dialogues were judged; in other tables a model may have this name."""
-Cell = tuple[str, str, str]
-"""Technique, setting, metric; empty where a table does not say."""
+CELL = ("technique", "setting", "metric")
+Cell = tuple[str, ...]
+"""The values of these; empty where a table does not say."""
 
 _MODEL_COLUMNS = {
     "turns": ("model",),
@@ -56,28 +63,21 @@ def designs_of(tables: Tables) -> list[Design]:
     models: dict[Cell, set[str]] = {}
     workers: dict[Cell, set[str]] = {}
     for table, columns in _MODEL_COLUMNS.items():
-        for cell, own in _cells(getattr(tables, table)[["technique", "setting", "metric", "worker_id", *columns]]):
+        frame = getattr(tables, table)[[*CELL, "worker_id", *columns]]
+        keys = frame[list(CELL)].fillna("").astype(str)
+        for cell, own in frame.groupby([keys[name] for name in CELL], sort=True):
             rows.setdefault(cell, {})[table] = len(own)
             models.setdefault(cell, set()).update(_model_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
     return [
         Design(
-            technique=cell[0],
-            setting=cell[1],
-            metric=cell[2],
+            **dict(zip(CELL, cell, strict=True)),
             models=sorted(models[cell]),
             workers=len(workers[cell]),
             tables=rows[cell],
         )
         for cell in sorted(rows)
     ]
-
-
-def _cells(frame: pd.DataFrame) -> Iterator[tuple[Cell, pd.DataFrame]]:
-    keys = frame[["technique", "setting", "metric"]].fillna("").astype(str)
-    for cell, own in frame.groupby([keys["technique"], keys["setting"], keys["metric"]], sort=True):
-        technique, setting, metric = map(str, cell)
-        yield (technique, setting, metric), own
 
 
 def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
 
 
 _TURN = ["dialogue_id", "worker_id", "turn"]
-LIBRARIES = ("numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "matplotlib")
+LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")
 
 
 def facts_of(
@@ -99,28 +99,26 @@ def facts_of(
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
 ) -> Facts:
-    """Facts of ``tables``; ``task`` adds what only the database of tasks knows: practice, and who was left out.
-
-    Args:
-        tables: as the sections get them.
-        options: of the sections.
-        title: names the study, in a few words.
-        task: what the database knows of the same answers, if they come from there.
-        notes: what a reader must know of how the document was made.
-        now: date of the document; None: the present.
-    """
+    """Facts of ``tables``; all else as :func:`~parlai_humaneval.report.build.build_report` has it."""
+    frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
+    rated = {name for frame in frames for name in unique(frame["technique"])}
+    named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
+    libraries = {name: metadata.version(name) for name in LIBRARIES}
+    settings = settings_of(tables)
+    python = ".".join(map(str, sys.version_info[:3]))
     return Facts(
         title=title,
         made=(now or datetime.now(timezone.utc)).isoformat(timespec="seconds"),
-        tasks=_tasks(tables, task),
+        tasks=sorted(named) or ([] if task is None else task.tasks),
         from_task=task is not None,
-        techniques=_techniques(tables, task),
+        techniques=sorted(rated) or ([task.technique] if task is not None and task.technique else []),
         include_partial=options.include_partial,
         models=_models(tables),
-        questions=_questions(tables),
+        questions=questions_in(tables),
         statements=_statements(tables),
         designs=designs_of(tables),
-        settings=settings_of(tables),
+        settings=settings,
+        registered=registered_in(tables, settings, task),
         raters=_raters(tables, options, task),
         excluded=None if task is None else task.excluded,
         flagged=_flagged(tables, options.include_partial),
@@ -129,35 +127,8 @@ def facts_of(
         seed=options.seed,
         draws=options.draws,
         level=options.level,
-        versions=_versions(),
+        versions={"parlai-humaneval": __version__, "Python": python, **libraries},
     )
-
-
-def _tasks(tables: Tables, task: TaskFacts | None) -> list[str]:
-    told = {name for frame in (tables.dialogues, tables.judgements) for name in unique(frame["task_name"])}
-    return sorted(told) or ([] if task is None else task.tasks)
-
-
-def _techniques(tables: Tables, task: TaskFacts | None) -> list[str]:
-    found = sorted({name for frame in _frames(tables) for name in unique(frame["technique"])})
-    return found or ([task.technique] if task is not None and task.technique else [])
-
-
-def _frames(tables: Tables) -> list[pd.DataFrame]:
-    return [
-        tables.dialogues,
-        tables.judgements,
-        tables.turns,
-        tables.comparisons,
-        tables.ratings,
-        tables.segments,
-        tables.points,
-    ]
-
-
-def _versions() -> dict[str, str]:
-    found = {"parlai-humaneval": __version__, "Python": ".".join(map(str, sys.version_info[:3]))}
-    return found | {name: metadata.version(name) for name in LIBRARIES}
 
 
 def _models(tables: Tables) -> list[ModelFact]:
@@ -171,7 +142,8 @@ def _models(tables: Tables) -> list[ModelFact]:
     return [known.get(name, ModelFact(name=name)) for name in names]
 
 
-def _questions(tables: Tables) -> list[Question]:
+def questions_in(tables: Tables) -> list[Question]:
+    """What was asked, without attention checks, in its words."""
     asked: dict[tuple[str, str, str], None] = {}
     for frame in (
         tables.dialogues,
@@ -190,10 +162,10 @@ def _statements(tables: Tables) -> list[Statement]:
     found: dict[tuple[str, str], Statement] = {}
     columns = ["criterion", "statement", "scale", "minimum", "maximum"]
     rows = tables.ratings.loc[tables.ratings["statement"].notna(), columns].drop_duplicates()
-    for criterion, text, scale, low, high in rows.itertuples(index=False):
-        found[str(criterion), str(text)] = Statement(
-            criterion=str(criterion), text=str(text), scale=_text(scale), minimum=_number(low), maximum=_number(high)
-        )
+    for criterion, text, scale, *ends in rows.itertuples(index=False):
+        low, high = (None if pd.isna(end) or not np.isfinite(float(end)) else float(end) for end in ends)
+        named = {"criterion": str(criterion), "text": str(text), "scale": "" if pd.isna(scale) else str(scale)}
+        found[str(criterion), str(text)] = Statement(**named, minimum=low, maximum=high)
     for listed in unique(tables.dialogues["turn_criteria"]):
         for one in _list(listed):
             name, text = str(one.get("name", "")), str(one.get("text", ""))
@@ -207,11 +179,79 @@ def settings_of(tables: Tables) -> list[SettingFact]:
     for frame in (tables.dialogues, tables.judgements):
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
-            values = _object(str(text))
-            if values:
+            values = _json(str(text))
+            if values and isinstance(values, dict):
                 fact = SettingFact(technique=str(technique), setting=str(setting), values=values, units=len(own))
                 found.append(fact)
     return found
+
+
+def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
+    """Technique, setting and metric of each study that ends when it is decided, by its log or its settings. Attention
+    checks, whose setting may be another one, are no study."""
+    of_studies = replace(tables, judgements=tables.judgements[~is_set(tables.judgements, "gold")])
+    ending = (fact for fact in settings_of(of_studies) if fact.values.get("stop") == "decided")
+    designs = {(fact.technique, fact.setting, str(fact.values.get("metric", ""))) for fact in ending}
+    begun = (log.events[0] for log in tables.stopping if log.events)
+    for event in begun:
+        technique, setting, metric = (str(event.get(name) or "") for name in CELL)
+        designs |= {(technique, setting, metric)} if technique else set()
+    return sorted(designs)
+
+
+def registered_in(tables: Tables, settings: Sequence[SettingFact], task: TaskFacts | None) -> list[Registration]:
+    """What was registered of the studies, and what they did otherwise; ``task``: whose raters may have been left out."""
+    texts = [(str(text), fact) for fact in settings if (text := fact.values.get("prereg"))]
+    if not texts:
+        return []
+    from parlai_humaneval.planning.preregistration import PreregistrationError, parse_preregistration
+
+    found: dict[str, Registration] = {}
+    for text, fact in texts:
+        try:
+            facts = parse_preregistration(text, "prereg")
+        except PreregistrationError:  # tables from elsewhere may hold anything
+            continue
+        changes = list(map(str, facts.changes({**fact.values, **_raised_cap(tables, fact)})))
+        left_out = [] if task is None or task.excluded is None else [row.check for row in task.excluded.counts]
+        if task is not None and sorted(left_out) != sorted(facts.exclude):
+            before, now = (", ".join(sorted(checks)) or "nobody" for checks in (facts.exclude, left_out))
+            changes.append(f"left out by checks was {before} and is now {now}")
+        if simulated := _simulated(tables, fact):
+            changes.append(f"{counted(simulated, 'rater')} of it {'was' if simulated == 1 else 'were'} simulated")
+        before_it = found[facts.digest].deviations if facts.digest in found else []
+        found[facts.digest] = Registration(
+            digest=facts.digest,
+            technique=facts.technique,
+            deviations=list(dict.fromkeys([*before_it, *changes])),
+            words="",
+        )
+    return [
+        one.model_copy(update={"words": "".join(say("conclusions", "registered", one=one, several=len(found) > 1))})
+        for one in found.values()
+    ]
+
+
+def _raised_cap(tables: Tables, fact: SettingFact) -> dict[str, int]:
+    """The cap of a study as its log last had it, which may be raised before any answer comes under it."""
+    design = {"technique": fact.technique, "setting": fact.setting, "metric": fact.values.get("metric")}
+    raised = [
+        int(event["max_dialogues"])
+        for log in tables.stopping
+        if log.events and all((log.events[0].get(name) or "") == (value or "") for name, value in design.items())
+        for event in log.events
+        if event.get("event") == "extended" and isinstance(event.get("max_dialogues"), int)
+    ]
+    return {"max_dialogues": max(raised)} if raised else {}
+
+
+def _simulated(tables: Tables, fact: SettingFact) -> int:
+    """How many raters of a technique and setting were programs."""
+    programs: set[str] = set()
+    for rows in (tables.dialogues, tables.judgements):
+        of_it = rows["technique"].eq(fact.technique) & rows["setting"].fillna("").eq(fact.setting)
+        programs |= set(rows.loc[of_it & is_set(rows, "simulated"), "worker_id"])
+    return len(programs)
 
 
 def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
@@ -331,11 +371,6 @@ def _list(text: str) -> Iterator[Any]:
     yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
 
 
-def _object(text: str) -> dict[str, Any]:
-    value = _json(text)
-    return value if isinstance(value, dict) else {}
-
-
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
@@ -343,9 +378,124 @@ def _json(text: str) -> Any:
         return None
 
 
-def _text(value: Any) -> str:
-    return "" if pd.isna(value) else str(value)
+NAMED = 20
+"""As many workers are named in a line."""
+MANY_LEFT = 0.1
+"""Share of dialogues that were left in the middle, from which on that is warned of."""
+
+CHECKS_IN_DOCS = "Which answers count"
+"""Title of the documentation's page that says what each check means."""
+
+OVERLAP = "Checks overlap: what fails two is counted in both rows."
+
+Pair = tuple[str, str]
+"""A label and what it says."""
 
 
-def _number(value: Any) -> float | None:
-    return None if pd.isna(value) or not np.isfinite(float(value)) else float(value)
+def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
+    """What qualifies the verdict, each once: what was left out or is unfinished, and the remarks of the answers.
+
+    ``in_short``: what sections say that answer no question.
+    """
+    remarks = [remark for answer in answers for remark in answer.remarks]
+    found = _said(facts, "qualifying", remarks=remarks, in_short=in_short)
+    models = {model.name for model in facts.models}
+    # With a capital, unless a sentence begins with the name of a model.
+    begun = (line if any(map(line.startswith, models)) else f"{line[:1].upper()}{line[1:]}" for line in found)
+    return list(dict.fromkeys(begun))
+
+
+def raters_line(facts: Facts) -> str:
+    """Who rated, and how much, in one line."""
+    return "; ".join(_said(facts, "line"))
+
+
+def raters_words(facts: Facts) -> list[Pair]:
+    """Who rated, and how much, line by line; what is not known has no line."""
+    told = _said(facts, "labelled")
+    return list(zip(told[::2], told[1::2], strict=True))
+
+
+def _said(facts: Facts, part: str, **values: Any) -> list[str]:
+    named = {"named": NAMED, "many_left": MANY_LEFT, "checks_in_docs": CHECKS_IN_DOCS}
+    return [line for line in say("facts", part, facts=facts, **named, **values) if line]
+
+
+def data_words(facts: Facts) -> list[Pair]:
+    """When, and with what: for the head of the document."""
+    raters = facts.raters
+    pairs = [("Techniques", ", ".join(facts.techniques)), ("Models", ", ".join(model.name for model in facts.models))]
+    days = raters.first_day if raters.first_day == raters.last_day else f"{raters.first_day} to {raters.last_day}"
+    return [(label, words) for label, words in [*pairs, ("Rated", days)] if words]
+
+
+def facts_tables(facts: Facts) -> list[DataTable]:
+    """Set-up: what was collected, what was rated on scales, and the models."""
+    designs = plain_table(
+        "setup_designs",
+        "What was collected",
+        {
+            "technique": "Technique",
+            "setting": "Setting",
+            "metric": "Metric",
+            "models": "Models",
+            "workers": ("Workers", "count"),
+            "rows": "Rows of tables",
+        },
+        [
+            {
+                **{name: getattr(design, name) or None for name in ("technique", "setting", "metric")},
+                "models": ", ".join(design.models),
+                "workers": design.workers,
+                "rows": ", ".join(f"{name} {count:,}" for name, count in design.tables.items()),
+            }
+            for design in facts.designs
+        ],
+    )
+    statements = plain_table(
+        "setup_statements",
+        "What was rated or ticked",
+        {"criterion": "Criterion", "text": "As raters saw it", "scale": "Scale"},
+        [{"criterion": one.criterion, "text": one.text, "scale": one.whole_scale or None} for one in facts.statements],
+    )
+    models = plain_table(
+        "setup_models",
+        "The models",
+        {"model": "Model", "description": "Description", "source": "Source", "options": "Options"},
+        [
+            {
+                "model": model.name,
+                **{name: getattr(model, name) or None for name in ("description", "source")},
+                "options": json.dumps(model.options, ensure_ascii=False, default=str) if model.options else None,
+            }
+            for model in facts.models
+            if model.description or model.source or model.options
+        ],
+    )
+    return [table for table in (designs, statements, models) if table.rows]
+
+
+def excluded_table(excluded: Excluded) -> DataTable:
+    """What each check found, and what was left out by all of them together."""
+    judged = excluded.judgements_total > 0
+    live = excluded.dialogues_total > 0 or not judged
+    counts = {
+        "dialogues_failed": ("Dialogues failed", live),
+        "workers_failed": ("Workers failed", True),
+        "dialogues_removed": ("Dialogues removed", live),
+        "turns_removed": ("Turns removed", live),
+        "judgements_removed": ("Judgements removed", judged),
+        "not_judged": ("Not judged", True),
+    }
+    labels: dict[str, str | tuple[str, CellKind]] = {"check": "Check"}
+    labels |= {name: (label, "count") for name, (label, applies) in counts.items() if applies}
+    reach = "all that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
+    where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
+    told = say("facts", "left_out_here", facts={"excluded": excluded, "raters": None})
+    return plain_table(
+        "excluded",
+        f"Left out by quality checks ({reach}); nothing is deleted",
+        labels,
+        [{name: getattr(row, name) for name in labels} for row in excluded.counts],
+        filter(None, (*told, where, OVERLAP)),
+    )

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, winner_words
-from parlai_humaneval.report.section import DecidedRule, ModelLine, PairLine, Section, Summary
+from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, to_cite, winner_words
+from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,
     DataTable,
     IntervalFigure,
     IntervalPoint,
-    TableColumn,
     method,
+    plain_table,
     points_label,
 )
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
-from parlai_humaneval.techniques.registry import techniques
+from parlai_humaneval.techniques.registry import techniques, with_trait
 
 NAMED = 3
 """As many pairs are named by a verdict over several answers."""
@@ -28,7 +28,9 @@ MODELLED = (
     "Points: of 100 turns that showed only these two, in how many more the first would be chosen, by one model of all "
     "turns; they are not the difference of the shares above."
 )
+OF_RATINGS = "Points: 100 are half of the scale that models were rated on, not points of that scale."
 DIRECT = "Of turns and dialogues that had both models; {} by a model of all choices, whose gap need not agree with it."
+ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
@@ -54,8 +56,6 @@ _HOW: Mapping[str, str] = {
     "comparisons": "of every two models only those that favour one of them, ties left out",
     "likert": "as means of ratings as they were given",
 }
-_BY_PAIRS = ("pw_turn", "arena", "pw_dialog")
-"""Techniques whose papers report pairs."""
 
 
 def leading(summaries: Sequence[Summary]) -> list[Summary]:
@@ -66,8 +66,15 @@ def leading(summaries: Sequence[Summary]) -> list[Summary]:
     """
     present: dict[tuple[str, str, str], set[str]] = {}
     for summary in summaries:
-        present.setdefault(_design(summary), set()).add(summary.section)
-    return [summary for summary in summaries if not _restated(summary, present[_design(summary)])]
+        present.setdefault(summary.design, set()).add(summary.section)
+    of_ratings = {summary.design[:2] for summary in summaries if summary.decides_all}
+    return [
+        summary
+        for summary in summaries
+        if not present[summary.design].intersection(_said_first(summary))
+        and not (summary.design[:2] in of_ratings and not summary.decides_all)
+        and not (DECIDED in present[summary.design] and summary.section in _SAME_AS_DECIDED)
+    ]
 
 
 def with_what_leads(sections: Mapping[str, Section]) -> dict[str, Section]:
@@ -76,26 +83,23 @@ def with_what_leads(sections: Mapping[str, Section]) -> dict[str, Section]:
     present: dict[tuple[str, str, str], list[str]] = {}
     for key, answers in summaries.items():
         for answer in answers:
-            present.setdefault(_design(answer), []).append(key)
+            present.setdefault(answer.design, []).append(key)
     told = {}
     for key, section in sections.items():
-        first = {one for answer in summaries[key] for one in _said_first(answer) if one in present[_design(answer)]}
-        words = [once_more(sections[one].TITLE, _HOW[key]) for one in sorted(first)]
+        first = {
+            (one, DECIDED in present[answer.design])
+            for answer in summaries[key]
+            for one in _said_first(answer)
+            if one in present[answer.design]
+        }
+        words = [once_more(sections[one].heading(), _HOW[key], decided=ends) for one, ends in sorted(first)]
+        words = list(dict.fromkeys(words))
         told[key] = section.model_copy(update={"headline": " ".join([section.headline, *words])}) if words else section
     return told
 
 
-def _design(summary: Summary) -> tuple[str, str, str]:
-    return summary.technique, summary.setting, summary.metric
-
-
-def _restated(summary: Summary, present: set[str]) -> bool:
-    is_decided = DECIDED in present and summary.section in _SAME_AS_DECIDED
-    return is_decided or bool(present.intersection(_said_first(summary)))
-
-
 def _said_first(summary: Summary) -> tuple[str, ...]:
-    same = _SAME_ANSWERS_IN_PAIRS if summary.technique in _BY_PAIRS else _SAME_ANSWERS
+    same = _SAME_ANSWERS_IN_PAIRS if summary.technique in with_trait("pairs") else _SAME_ANSWERS
     return same.get(summary.section, ())
 
 
@@ -124,7 +128,9 @@ def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
     winner = ahead_of_all(answer.pairs)
     won = [pair.p_decides for pair in answer.pairs if pair.first == winner and pair.p_decides is not None]
     if winner:
-        yield f"{winner_words(answer.pairs)} ({name_of(answer)}, largest {format_p(max(won))})", len(won)
+        how = f", largest {format_p(max(won))}" if won else ""  # what was decided has no p
+        number = sum(pair.first == winner and bool(pair.differs) for pair in answer.pairs)
+        yield f"{winner_words(answer.pairs)} ({name_of(answer)}{how})", number
     for pair in answer.pairs:
         if pair.differs and pair.first != winner:
             yield f"{pair.first} is ahead of {pair.second} ({name_of(answer)}, {format_p(pair.p_decides)})", 1
@@ -154,26 +160,31 @@ def models_table(answer: Summary) -> DataTable:
     units = {line.unit for line in answer.models}
     shares = _shares(answer.models)
     kind: CellKind = "share" if shares else "number"
-    columns = (
-        TableColumn(key="rank", label="Rank"),
-        TableColumn(key="model", label="Model"),
-        TableColumn(key="estimate", label="Share" if shares else "Value", kind=kind),
-        TableColumn(key="low", label="95 % from", kind=kind),
-        TableColumn(key="high", label="95 % to", kind=kind),
-        TableColumn(key="n", label=(units.pop() if len(units) == 1 else "n").capitalize(), kind="count"),
-    )
-    rows: list[dict[str, Cell]] = [
-        {
-            "rank": "" if line.rank_low is None else rank_words(line.rank_low, line.rank_high),
-            "model": line.model,
-            "estimate": line.estimate,
-            "low": line.low,
-            "high": line.high,
-            "n": line.n,
-        }
+    labels: dict[str, str | tuple[str, CellKind]] = {
+        "rank": "Rank",
+        "model": "Model",
+        "estimate": ("Share" if shares else "Value", kind),
+        "low": ("95 % from", kind),
+        "high": ("95 % to", kind),
+        "n": ((units.pop() if len(units) == 1 else "n").capitalize(), "count"),
+    }
+    rows = [
+        {**line.model_dump(), "rank": "" if line.rank_low is None else rank_words(line.rank_low, line.rank_high)}
         for line in answer.models
     ]
-    return _without_empty(DataTable(key="answer_models", title=_title(answer.what), columns=columns, rows=tuple(rows)))
+    return _of_rows("answer_models", _title(answer.what), labels, rows)
+
+
+def _of_rows(
+    key: str,
+    title: str,
+    labels: Mapping[str, str | tuple[str, CellKind]],
+    rows: Sequence[Mapping[str, Cell]],
+    notes: Sequence[str] = (),
+) -> DataTable:
+    """Without columns that have no value in any row."""
+    filled = {name: label for name, label in labels.items() if any(row[name] not in (None, "") for row in rows)}
+    return plain_table(key, title, filled, [{name: row[name] for name in labels} for row in rows], notes)
 
 
 def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
@@ -189,7 +200,7 @@ def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
 
 def leaders_table(answers: Sequence[Summary]) -> DataTable:
     """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
-    named = {
+    labels = {
         "technique": "Technique",
         "setting": "Setting",
         "metric": "Metric",
@@ -202,7 +213,7 @@ def leaders_table(answers: Sequence[Summary]) -> DataTable:
         "untested": "Not tested",
         "by": "By",
     }
-    rows: list[dict[str, Cell]] = [
+    rows = [
         {
             **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
             "leader": answer.best.leader,
@@ -213,8 +224,7 @@ def leaders_table(answers: Sequence[Summary]) -> DataTable:
         for answer in answers
         if answer.best is not None
     ]
-    columns = tuple(TableColumn(key=key, label=label) for key, label in named.items())
-    return DataTable(key="leaders", title="Who leads", columns=columns, rows=tuple(rows))
+    return plain_table("leaders", "Who leads", labels, rows)
 
 
 def pairs_table(answer: Summary) -> DataTable:
@@ -224,50 +234,40 @@ def pairs_table(answer: Summary) -> DataTable:
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
     decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
     by_both = any(pair.by_dialogue for pair in answer.pairs)
-    columns = (
-        TableColumn(key="pair", label="Pair"),
-        TableColumn(key="gap", label="Points" if shares else "Gap", kind=kind),
-        TableColumn(key="low", label=f"{percent(answer.level)} from", kind=kind),
-        TableColumn(key="high", label=f"{percent(answer.level)} to", kind=kind),
-        TableColumn(
-            key="p_paper", label="p, independent" if any(p.independent for p in answer.pairs) else "p, paper", kind="p"
-        ),
-        TableColumn(key="p_clustered", label="p, clustered" if by_both else "p, by worker", kind="p"),
-        *([TableColumn(key="p_decides", label="Holm" if corrected else "p, larger", kind="p")] if decides else []),
-        TableColumn(key="superiority", label="Superiority", kind="share"),
-        TableColumn(key="superiority_low", label="from, superiority", kind="share"),
-        TableColumn(key="superiority_high", label="to, superiority", kind="share"),
-    )
+    level = percent(answer.level)
+    paper = "p, independent" if any(pair.independent for pair in answer.pairs) else "p, paper"
+    labels: dict[str, str | tuple[str, CellKind]] = {
+        "pair": "Pair",
+        "gap": ("Points" if shares else "Gap", kind),
+        "low": (f"{level} from", kind),
+        "high": (f"{level} to", kind),
+        "p_paper": (paper, "p"),
+        "p_clustered": ("p, clustered" if by_both else "p, by worker", "p"),
+        **({"p_decides": ("Holm" if corrected else "p, larger", "p")} if decides else {}),
+        "superiority": ("Superiority", "share"),
+        "superiority_low": ("from, superiority", "share"),
+        "superiority_high": ("to, superiority", "share"),
+    }
+    # Of direct meetings, and so no effect size of a gap that other models have a part in.
+    unmet = dict.fromkeys(("superiority", "superiority_low", "superiority_high"))
     rows: list[dict[str, Cell]] = [
-        {
-            "pair": f"{pair.first} over {pair.second}",
-            "gap": pair.gap,
-            "low": pair.low,
-            "high": pair.high,
-            "p_paper": pair.p_paper,
-            "p_clustered": pair.p_clustered,
-            "p_decides": pair.p_decides,
-            # Of direct meetings, and so no effect size of a gap that other models have a part in.
-            "superiority": None if pair.modelled else pair.superiority,
-            "superiority_low": None if pair.modelled else pair.superiority_low,
-            "superiority_high": None if pair.modelled else pair.superiority_high,
-        }
+        {**pair.model_dump(), "pair": f"{pair.first} over {pair.second}", **(unmet if pair.modelled else {})}
         for pair in answer.pairs
     ]
-    notes = (*_to_cite(answer, columns), *_notes_of_pairs(answer.pairs))
-    return _without_empty(DataTable(key="answer_pairs", title=GAPS, columns=columns, rows=tuple(rows), notes=notes))
+    cited = labels.get("p_decides", labels["p_clustered"])[0]
+    return _of_rows("answer_pairs", GAPS, labels, rows, list(_notes_of_pairs(answer, cited)))
 
 
-def _to_cite(answer: Summary, columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Which p-values to cite, and where the page has the same ones."""
-    if any(pair.p_decides is not None for pair in answer.pairs):
-        label = {column.key: column.label for column in columns}
-        cited = label.get("p_decides", label["p_clustered"])
+def _notes_of_pairs(answer: Summary, cited: str) -> Iterator[str]:
+    """Which p-values to cite, and where the page has the same ones; what the gap is where a model tells it; how pairs were
+    clustered and corrected, and of which the paper's p decides."""
+    pairs = answer.pairs
+    if answer.of_decided:
+        yield from to_cite(pairs, "all")
+    elif any(pair.p_decides is not None for pair in pairs):
         yield f"Cite the p-values of “{cited}”{f', which are those of {answer.cite}' if answer.cite else ''}."
-
-
-def _notes_of_pairs(pairs: Sequence[PairLine]) -> Iterator[str]:
-    """What the gap is where a model tells it, how pairs were clustered and corrected, and of which the paper's p decides."""
+    if answer.decides_all:
+        yield OF_RATINGS
     if any(pair.modelled and pair.share for pair in pairs):
         yield MODELLED
     if any(pair.by_dialogue for pair in pairs):
@@ -295,23 +295,25 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
     several = [lines for lines in met.values() if len({_parts(answers[place])[:2] for place in lines}) > 1]
     places = sorted({place for lines in several for place in lines})
     names = _short_names([answers[place] for place in places])
-    keys = dict(zip(places, _keys(names), strict=True))
+    plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
+    numbered = enumerate(plain, start=1)
+    unique = [f"{key}_{number}" if plain.count(key) > 1 else key for number, key in numbered]
+    keys = dict(zip(places, unique, strict=True))
     labels = dict(zip(places, names, strict=True))
-    columns = [TableColumn(key="first", label="Model"), TableColumn(key="second", label="against")]
+    columns: dict[str, str | tuple[str, CellKind]] = {"first": "Model", "second": "against"}
     for place, key in keys.items():
-        columns += [
-            TableColumn(key=key, label=labels[place], kind="share"),
-            TableColumn(key=f"{key}_low", label=f"from, {labels[place]}", kind="share"),
-            TableColumn(key=f"{key}_high", label=f"to, {labels[place]}", kind="share"),
-        ]
+        columns[key] = (labels[place], "share")
+        columns |= {f"{key}_{end}": (f"{word}, {labels[place]}", "share") for end, word in ENDS}
     modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
-    return DataTable(
-        key="superiority",
-        title=SUPERIORITY,
-        columns=tuple(columns),
-        rows=tuple(_superiority_row(lines, keys) for lines in several),
-        notes=(*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else [])),
-    )
+    notes = (*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else []))
+    rows: list[dict[str, Cell]] = []
+    for lines in several:
+        first = lines[min(lines)]
+        rows.append({"first": first.first, "second": first.second})
+        for place, line in lines.items():
+            parts = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
+            rows[-1] |= dict(zip(parts, line.superiority_of(first.first), strict=True))
+    return plain_table("superiority", SUPERIORITY, columns, rows, notes)
 
 
 def _parts(answer: Summary) -> tuple[str, str, str, str]:
@@ -327,25 +329,6 @@ def _short_names(answers: Sequence[Summary]) -> list[str]:
     return [name_of(answer) for answer in answers]
 
 
-def _keys(names: Sequence[str]) -> list[str]:
-    plain = [re.sub(r"\W+", "_", name).strip("_").lower() or "answer" for name in names]
-    return [f"{key}_{place}" if plain.count(key) > 1 else key for place, key in enumerate(plain, start=1)]
-
-
-def _superiority_row(lines: Mapping[int, PairLine], keys: Mapping[int, str]) -> dict[str, Cell]:
-    first = lines[min(lines)].first
-    row: dict[str, Cell] = {"first": first, "second": lines[min(lines)].second}
-    for place, line in lines.items():
-        names = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
-        row |= dict(zip(names, line.superiority_of(first), strict=True))
-    return row
-
-
-def _without_empty(table: DataTable) -> DataTable:
-    shown = tuple(column for column in table.columns if any(row[column.key] not in (None, "") for row in table.rows))
-    return table.model_copy(update={"columns": shown})
-
-
 def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     """One figure of all models, or of all pairs where models have no value of their own.
 
@@ -356,10 +339,13 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     first = answers[0]
     alike = [answer for answer in answers if answer.what == first.what]
     of_models = any(line.estimate is not None for line in first.models)
+    # What counts as equal, where all answers have the same margin.
+    margins = {None if answer.rule is None else answer.rule.margin for answer in alike}
+    margin = margins.pop() if len(margins) == 1 else None
     points = [
         point.model_copy(update={"label": f"{point.label} ({name})"}) if name else point
         for answer, name in zip(alike, _names_apart(alike), strict=True)
-        for point in (_model_points(answer.models) if of_models else _pair_points(answer.pairs))
+        for point in _points(answer, of_models=of_models)
     ]
     if not points:
         return None
@@ -367,26 +353,14 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     return IntervalFigure(
         key="answer",
         title=f"{_title(first.what) if of_models else GAPS}{more}",
-        x_label=first.what if of_models else _gap_label(alike),
+        x_label=first.what if of_models else points_label(margin) if _shares(first.pairs) else "difference",
         points=tuple(points[:POINTS_OF_FIGURE]),
         reference=first.reference if of_models else 0.0,
-        band=None if of_models else _equal(alike),
+        band=None if of_models or margin is None else (-margin, margin),
         share=_shares(first.models) if of_models else _shares(first.pairs),
         in_points=not of_models and _shares(first.pairs),
         labels_above=True,
     )
-
-
-def _equal(answers: Sequence[Summary]) -> tuple[float, float] | None:
-    """What counts as equal, where all answers have the same margin."""
-    margins = {None if answer.rule is None else answer.rule.margin for answer in answers}
-    margin = margins.pop() if len(margins) == 1 else None
-    return None if margin is None else (-margin, margin)
-
-
-def _gap_label(answers: Sequence[Summary]) -> str:
-    band = _equal(answers)
-    return points_label(None if band is None else band[1]) if _shares(answers[0].pairs) else "difference"
 
 
 def _names_apart(answers: Sequence[Summary]) -> list[str]:
@@ -397,46 +371,27 @@ def _names_apart(answers: Sequence[Summary]) -> list[str]:
     return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]
 
 
-def _model_points(models: Sequence[ModelLine]) -> list[IntervalPoint]:
-    return [
-        IntervalPoint(label=line.model, estimate=line.estimate, low=line.low, high=line.high)
-        for line in models
-        if line.estimate is not None
-    ]
+def _points(answer: Summary, *, of_models: bool) -> list[IntervalPoint]:
+    values = [(line.model, line.estimate, line.low, line.high) for line in answer.models]
+    if not of_models:
+        values = [(f"{pair.first} over {pair.second}", pair.gap, pair.low, pair.high) for pair in answer.pairs]
+    known = [(label, estimate, low, high) for label, estimate, low, high in values if estimate is not None]
+    return [IntervalPoint(label=label, estimate=value, low=low, high=high) for label, value, low, high in known]
 
 
-def _pair_points(pairs: Sequence[PairLine]) -> list[IntervalPoint]:
-    return [
-        IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=pair.gap, low=pair.low, high=pair.high)
-        for pair in pairs
-        if pair.gap is not None
-    ]
-
-
-def sentence_of(verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str) -> str:
-    """The verdict as it can stand in a paper: with what was asked, of how many, and by what it was computed."""
+def sentence_of(
+    verdict: str, answers: Sequence[Summary], workers: int, note: str, made_by: str, registered: Sequence[str] = ()
+) -> str:
+    """The verdict as it can be in a paper: with what was asked, of how many, and by what it was computed. ``registered``:
+    what is to be said of its preregistration."""
     techniques = ", ".join(dict.fromkeys(answer.technique for answer in answers if answer.technique))
-    how = f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"
-    told = "; ".join((how, *_rules(answers), made_by))
-    return " ".join(filter(None, (note, verdict, f"({told}.)")))
-
-
-def _rules(answers: Sequence[Summary]) -> Iterator[str]:
-    rules = list(dict.fromkeys(_rule_words(answer.rule) for answer in answers if answer.rule is not None))
-    yield from rules
-    if rules:
-        yield "intervals that hold at all times together"
-    if not rules or any(answer.rule is None for answer in answers):
-        yield f"{'others' if rules else 'intervals'} clustered by rater"
-
-
-def _rule_words(rule: DecidedRule) -> str:
-    """“180 dialogues of at most 200, ended when decided: equal within 10 points, any false claim in at most 5 % …”."""
-    return (
-        f"{counted(rule.dialogues, 'dialogue')} of at most {rule.max_dialogues:,} in a study that ends when it is decided, "
-        f"equal being less than {100 * rule.margin:g} points apart, with any false claim in at most {percent(rule.alpha)} "
-        "of studies"
-    )
+    how = [f"Human evaluation{f' with {techniques}' if techniques else ''}, {counted(workers, 'rater')}"]
+    decided, others = ([answer for answer in answers if bool(answer.paper) is has] for has in (True, False))
+    if decided:
+        verdict = " ".join([*(answer.paper for answer in decided), *([verdict_of(others)] if others else [])])
+    if not decided or others:
+        how.append(f"{'other ' if decided else ''}intervals clustered by rater")
+    return " ".join(filter(None, (note, verdict, *registered, f"({'; '.join((*how, made_by))}.)")))
 
 
 def _shares(lines: Sequence[ModelLine] | Sequence[PairLine]) -> bool:

@@ -7,40 +7,29 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.result import Result
-
-Cell = float | int | str | None
-CellKind = Literal["text", "number", "share", "points", "p", "count", "seconds", "money"]
-"""How a cell is written: ``share`` is 0–1 and written in percent, ``points`` a difference of two shares in percentage
-points, ``number`` with three decimals, ``p`` as a p-value, ``money`` so that small amounts have digits."""
-
-
-class View(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+from parlai_humaneval.statistics.core.rows import Cell as Cell
+from parlai_humaneval.statistics.core.rows import CellKind as CellKind
+from parlai_humaneval.statistics.core.rows import DataTable as DataTable
+from parlai_humaneval.statistics.core.rows import Part as Part
+from parlai_humaneval.statistics.core.rows import TableColumn as TableColumn
+from parlai_humaneval.statistics.core.rows import View as View
 
 
-class TableColumn(View):
-    """``key``: of the row, and name of the column in files; ``label``: what people read above it."""
-
-    key: str
-    label: str
-    kind: CellKind = "text"
-
-
-class DataTable(View):
-    """A table as the papers print them. ``key``: file name without ending, unique in a report (``turns_models``).
-
-    None is "cannot be estimated" (or not asked), never nan.
-    """
-
-    key: str
-    title: str
-    columns: tuple[TableColumn, ...]
-    rows: tuple[dict[str, Cell], ...]
-    notes: tuple[str, ...] = ()
+def plain_table(
+    key: str,
+    title: str,
+    labels: Mapping[str, str | tuple[str, CellKind]],
+    rows: Iterable[Mapping[str, Cell]],
+    notes: Iterable[str] = (),
+) -> DataTable:
+    """A table of what has no class of rows; ``labels``: name → what stands above the column, with its kind if not text."""
+    named = {name: (label, "text") if isinstance(label, str) else label for name, label in labels.items()}
+    columns = tuple(TableColumn(key=name, label=label, kind=kind) for name, (label, kind) in named.items())
+    return DataTable(key=key, title=title, columns=columns, rows=tuple(map(dict, rows)), notes=tuple(notes))
 
 
 class IntervalPoint(View):
@@ -151,6 +140,16 @@ def interval_figures(
     )
     figure = IntervalFigure(key=key, title=title, x_label=x_label, points=points, reference=reference, share=share)
     return [figure] if points else []
+
+
+def curve_figures(
+    key: str, title: str, axes: tuple[str, str], curves: Iterable[Curve], **looks: float | bool
+) -> list[CurveFigure]:
+    """A figure of the curves, whose ``axes`` are x and y; none where there is no curve."""
+    x_label, y_label = axes
+    shown = tuple(curves)
+    figure = CurveFigure(key=key, title=title, x_label=x_label, y_label=y_label, curves=shown, **looks)
+    return [figure] if shown else []
 
 
 def points_label(margin: float | None) -> str:

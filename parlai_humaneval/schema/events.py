@@ -9,30 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
-from parlai_humaneval.schema.records import (
-    AskedQuestion,
-    Candidate,
-    ContextRecord,
-    CriterionRecord,
-    GivenAnswer,
-    ModelRecord,
-    ShownDialogue,
-)
+from parlai_humaneval.schema import records
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    at: float
-    """Seconds since the epoch."""
+class _Event(BaseModel, extra="forbid"):
+    at: float  # seconds since the epoch
 
 
 class _Begun(_Event):
     simulated: bool | None = None
     """Whether the rater is a program of this project, as the launch knows; None: written before that was noted."""
-    language: str = "en"
-    """Of the rater's page."""
+    language: str = "en"  # of the rater's page
 
 
 class Started(_Begun):
@@ -44,15 +33,15 @@ class Started(_Begun):
     settings: dict[str, Any]
     metric: str
     question: str
-    models: list[ModelRecord]
-    context: ContextRecord
+    models: list[records.ModelRecord]
+    context: records.ContextRecord
     seed: int
     session: str = ""
     conversation: int = 1
     conversations: int = 1
     quality_control_model: str = ""
-    turn_criteria: list[CriterionRecord] = Field(default_factory=list)
-    criteria: list[CriterionRecord] = Field(default_factory=list)
+    turn_criteria: list[records.CriterionRecord] = Field(default_factory=list)
+    criteria: list[records.CriterionRecord] = Field(default_factory=list)
 
 
 class TopicChosen(_Event):
@@ -84,14 +73,12 @@ class HumanMessage(_Event):
 class CandidatesShown(_Event):
     event: Literal["candidates_shown"] = "candidates_shown"
     turn: int
-    candidates: list[Candidate]
+    candidates: list[records.Candidate]
 
 
 class NoneChosen(_Event):
-    """The rater said that no candidate fits; the reply that they write instead comes with ``answered``.
-
-    ``seconds``: those that it took; 0: written before that was noted.
-    """
+    """The rater said that no candidate fits; the reply that they write instead comes with ``answered``. ``seconds``:
+    those that it took; 0: written before that was noted."""
 
     event: Literal["none_chosen"] = "none_chosen"
     turn: int
@@ -99,20 +86,12 @@ class NoneChosen(_Event):
     seconds: float = 0.0
 
 
-class Answered(_Event):
-    """The turn is over: see :class:`~parlai_humaneval.schema.records.Turn` for the fields."""
+class Answered(records.TurnAnswer, _Event):
+    """The turn is over."""
 
     event: Literal["answered"] = "answered"
     turn: int
-    selected: list[str] = Field(default_factory=list)
-    continued: str | None = None
-    written: str | None = None
-    reason: str | None = None
     seconds: float = 0.0
-    none_said: bool = False
-    ticks: list[str] | None = None
-    continued_each: bool = False
-    automatic: bool = False
 
 
 class FinalRated(_Event):
@@ -177,40 +156,29 @@ class Interrupted(_Event):
 
 
 class Resumed(_Event):
-    """The rater goes on where an earlier visit was cut off: Mephisto's agent ``earlier``, whose events stand before this
-    one, and count here alone. The time between the last of them and this one was nobody's work.
-    """
+    """The rater goes on where an earlier visit was cut off: Mephisto's agent ``earlier``, whose events stand before
+    this one, and count here alone. The time between the last of them and this one was nobody's work."""
 
     event: Literal["resumed"] = "resumed"
     earlier: str
 
 
-class JudgingStarted(_Begun):
-    """An item is shown: see :class:`~parlai_humaneval.schema.records.JudgementRecord` for the fields."""
+class JudgingStarted(records.JudgementItem, _Begun):
+    """An item is shown."""
 
     event: Literal["judging_started"] = "judging_started"
     schema_version: int
-    judgement_id: str
-    item_id: str
     technique: str
-    setting: str = ""
     settings: dict[str, Any]
     metric: str
-    group: list[str]
-    dialogues: list[ShownDialogue]
-    questions: list[AskedQuestion]
-    expected: dict[str, str] | None = None
-    seed: int
-    session: str
-    number: int = 1
-    numbers: int = 1
+    questions: list[records.AskedQuestion]
 
 
 class Judged(_Event):
     """A step of an item was answered; the item ends with ``finished``."""
 
     event: Literal["judged"] = "judged"
-    answers: list[GivenAnswer]
+    answers: list[records.GivenAnswer]
 
 
 class PracticeAnswered(_Event):
@@ -229,41 +197,17 @@ class PracticeEnded(_Event):
     attempts: int
 
 
-Event = Annotated[
-    Started
-    | TopicChosen
-    | TopicChanged
-    | HumanMessage
-    | CandidatesShown
-    | NoneChosen
-    | Answered
-    | FinalRated
-    | VerdictGiven
-    | EndChosen
-    | Refused
-    | Delayed
-    | Finished
-    | FeedbackGiven
-    | Failed
-    | Interrupted
-    | Resumed
-    | JudgingStarted
-    | Judged
-    | PracticeAnswered
-    | PracticeEnded,
-    Field(discriminator="event"),
-]
+_Talk = Started | TopicChosen | TopicChanged | HumanMessage | CandidatesShown | NoneChosen | Answered
+_Verdict = FinalRated | VerdictGiven | EndChosen
+_Course = Refused | Delayed | Finished | FeedbackGiven | Failed | Interrupted | Resumed
+_Judging = JudgingStarted | Judged | PracticeAnswered | PracticeEnded
+Event = Annotated[_Talk | _Verdict | _Course | _Judging, Field(discriminator="event")]
 
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 
-REFUSED_EXCERPT = 500
-"""Characters kept of an answer that was refused."""
+REFUSED_EXCERPT = 500  # characters kept of an answer that was refused
 
 
 def parse_events(raw: Sequence[dict[str, Any]]) -> list[Event]:
-    """Stored JSON objects → events.
-
-    Raises:
-        pydantic.ValidationError: an object is not an event of this version.
-    """
+    """Stored JSON objects → events. Raises pydantic.ValidationError: an object is not an event of this version."""
     return _EVENTS.validate_python(raw)

@@ -1,7 +1,7 @@
 """What a judge, which is a model and no person, said of what raters were asked: never a record of a rater's.
 
-The lines of one file: a card for each judge, which says what it is, a line for each of its answers, and what was shown of
-items that no rater has judged.
+The lines of one file: a card for each judge, which says what it is, a line for each of its answers, and what was shown
+of items that no rater has judged.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pydantic import Field
 from parlai_humaneval.schema.records import GivenAnswer, JudgementRecord, Record
 
 JUDGE_SCHEMA_VERSION = 1
-JUDGE = "judge"
-"""``rater_kind`` of all that a judge answered."""
+JUDGE = "judge"  # ``rater_kind`` of all that a judge answered
 
 Outcome = Literal["answered", "refused", "unparsable"]
 """An answer was read; it said that it does not answer, or said nothing; or nobody can tell what it chose."""
@@ -23,11 +22,9 @@ AnswerFormat = Literal["json", "letter", "score"]
 
 
 class JudgeCard(Record):
-    """What a judge is.
-
-    ``version``: a digest of all that shapes its answers: model, options, prompt, format, orders, seed. ``options``: of the
-    model's zoo entry. ``family``: models of studies that come from the same house as the judge's own.
-    """
+    """What a judge is. ``version``: a digest of all that shapes its answers: model, options, prompt, format, orders,
+    seed. ``options``: of the model's zoo entry. ``family``: models of studies that come from the same house as the
+    judge's own."""
 
     line: Literal["card"] = "card"
     schema_version: int = JUDGE_SCHEMA_VERSION
@@ -49,17 +46,13 @@ class JudgeCard(Record):
 
 
 class JudgeAnswer(Record):
-    """One answer of a judge.
-
-    ``thing``: the live dialogue, or the item of finished ones. ``unit``: what was judged of it: ``dialogue:turn``,
-    ``dialogue:verdict``, ``dialogue:final``, or the item. ``order``: 1 as a rater saw it, 2 the other way round. ``shown``:
-    candidates, models or dialogues, so ordered. ``dialogues``: those whose words stand in ``prompts``. ``prompts`` and
-    ``replies``: what was sent and what came back; several where it was asked again, or (``score``) for each candidate.
-    ``thoughts``: what its server or tokenizer tells apart from them as such.
+    """One answer of a judge. ``thing``: the live dialogue, or the item of finished ones. ``unit``: what was judged of
+    it: ``dialogue:turn``, ``dialogue:verdict``, ``dialogue:final``, or the item. ``order``: 1 as a rater saw it, 2 the
+    other way round. ``shown``: candidates, models or dialogues, so ordered. ``dialogues``: those whose words stand in
+    ``prompts``. ``prompts`` and ``replies``: what was sent and what came back; several where it was asked again, or
+    (``score``) for each candidate. ``thoughts``: what its server or tokenizer tells apart from them as such.
     ``answers``: as a rater's; options and verdicts are those of the shown order. Empty where nothing could be read.
-
-    ``served_model``: the name that its server told. ``estimated``: the tokens were not told, but counted by letters.
-    """
+    ``served_model``: the name that its server told. ``estimated``: the tokens were not told, but counted by letters."""
 
     line: Literal["answer"] = "answer"
     schema_version: int = JUDGE_SCHEMA_VERSION
@@ -94,7 +87,6 @@ class JudgeAnswer(Record):
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
-        """What one answer of a judge is wanted for."""
         return self.judge, self.unit, self.setting, self.metric, self.order
 
 

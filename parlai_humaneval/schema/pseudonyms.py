@@ -21,7 +21,6 @@ class Pseudonymizer:
     """Makes pseudonyms with a key, without which nobody can test whether one belongs to a known worker id."""
 
     def __init__(self, secret: bytes) -> None:
-        """``secret``: the key; the same key gives the same pseudonyms."""
         if len(secret) < KEY_BYTES:
             raise PseudonymKeyError(f"A pseudonym key has at least {KEY_BYTES} bytes, and this one has {len(secret)}")
         self._secret = secret
@@ -32,13 +31,9 @@ class Pseudonymizer:
 
     @classmethod
     def load_or_create(cls, path: Path) -> Pseudonymizer:
-        """The pseudonymizer of the key file ``path``, made at first use: random, readable by its owner only.
-
-        Two processes that make it at once end with the same key.
-
-        Raises:
-            PseudonymKeyError: the file is there but no key, or cannot be read or made.
-        """
+        """The pseudonymizer of the key file ``path``, made at first use: random, readable by its owner only. Two
+        processes that make it at once end with the same key. Raises PseudonymKeyError: the file is there but no key, or
+        cannot be read or made."""
         try:
             secret = create_once(path, secrets.token_bytes(KEY_BYTES))
         except OSError as error:

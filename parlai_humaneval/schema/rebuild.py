@@ -7,47 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from parlai_humaneval.schema.events import (
-    Answered,
-    CandidatesShown,
-    Delayed,
-    EndChosen,
-    Event,
-    Failed,
-    FeedbackGiven,
-    FinalRated,
-    Finished,
-    HumanMessage,
-    Interrupted,
-    Judged,
-    JudgingStarted,
-    NoneChosen,
-    PracticeAnswered,
-    PracticeEnded,
-    Refused,
-    Resumed,
-    Started,
-    TopicChanged,
-    TopicChosen,
-    VerdictGiven,
+from parlai_humaneval.schema import events as log
+from parlai_humaneval.schema.records import (
+    AnyRated,
+    DialogueRecord,
+    JudgementRecord,
+    Rated,
+    Status,
+    TopicChange,
+    Turn,
+    TurnAnswer,
 )
-from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementRecord, Rated, Status, TopicChange, Turn
 
 
 def points(record: DialogueRecord) -> dict[str, int]:
-    """Model → turns in which its reply was picked; empty where no reply is picked from several.
-
-    Turns without an answer or a question give no point. Where equal replies of two models were shown as one, picking it
-    gives both a point.
-    """
+    """Model → turns in which its reply was picked; empty where no reply is picked from several. Turns without an answer
+    or a question give no point. Where equal replies of two models were shown as one, picking it gives both a point."""
     names = list(dict.fromkeys(model.name for model in record.models))
-    chosen_from = record.turns and all(turn.ticks is None and not turn.continued_each for turn in record.turns)
+    chosen_from = record.turns and all(turn.offers_choice for turn in record.turns)
     if len(names) < 2 or not chosen_from:
         return {}
     won = dict.fromkeys(names, 0)
     for turn in (turn for turn in record.complete_turns if not turn.automatic):
         for candidate in turn.candidates:
-            won[candidate.model] += candidate.candidate_id in turn.selected
+            won[candidate.model] += turn.picks(candidate)
     return won
 
 
@@ -60,28 +43,21 @@ class EventLogError(ValueError):
     """A stored log that cannot be read as a dialogue."""
 
 
-def split_dialogues(events: Iterable[Event]) -> list[list[Event]]:
+def split_dialogues(events: Iterable[log.Event]) -> list[list[log.Event]]:
     """The events of each dialogue or judgement of a unit; events before the first are a separate part."""
-    parts: list[list[Event]] = []
+    parts: list[list[log.Event]] = []
     for event in events:
-        if not parts or isinstance(event, (Started, JudgingStarted)):
+        if not parts or isinstance(event, (log.Started, log.JudgingStarted)):
             parts.append([])
         parts[-1].append(event)
     return parts
 
 
-def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> DialogueRecord:
-    """The record of one dialogue.
-
-    Args:
-        events: in the order in which they happened.
-        unfinished: status of a dialogue with neither an end nor a failure: ``partial``, or ``running`` where the
-            caller knows that its launch is alive.
-
-    Raises:
-        EventLogError: the log does not begin with ``started``, or an answer belongs to no turn.
-    """
-    record = _rebuilt(DialogueRecord, Started, events, _apply_to_dialogue, unfinished)
+def build_record(events: Iterable[log.Event], *, unfinished: Status = "partial") -> DialogueRecord:
+    """The record of one dialogue. ``unfinished``: status of a dialogue with neither an end nor a failure: ``partial``,
+    or ``running`` where the caller knows that its launch is alive. Raises EventLogError: the log does not begin with
+    ``started``, or an answer belongs to no turn."""
+    record = _rebuilt(DialogueRecord, log.Started, events, _apply_to_dialogue, unfinished)
     record.points = points(record)
     record.ranks = ranks(record.points)
     return record
@@ -89,9 +65,9 @@ def build_record(events: Iterable[Event], *, unfinished: Status = "partial") -> 
 
 def _rebuilt(
     kind: type[AnyRated],
-    beginning: type[Started | JudgingStarted],
-    events: Iterable[Event],
-    apply: Callable[[AnyRated, Event], None],
+    beginning: type[log.Started | log.JudgingStarted],
+    events: Iterable[log.Event],
+    apply: Callable[[AnyRated, log.Event], None],
     unfinished: Status,
 ) -> AnyRated:
     """A record of this ``kind``, whose log starts with ``beginning``; ``apply`` takes events that only this kind has."""
@@ -108,17 +84,17 @@ def _rebuilt(
     last = first.at
     for event in later:
         match event:
-            case Resumed():
+            case log.Resumed():
                 _note_away(record, max(0.0, event.at - last))
-            case Failed():
+            case log.Failed():
                 record.failure, record.finished_at = event.reason, event.at
                 if record.status != "complete":
                     record.status = "failed"
-            case FeedbackGiven():
+            case log.FeedbackGiven():
                 record.feedback = event.text
-            case Interrupted():
+            case log.Interrupted():
                 record.interrupted = record.status != "complete"
-            case Refused():
+            case log.Refused():
                 record.refused_answers += 1
             case _:
                 apply(record, event)
@@ -135,82 +111,68 @@ def _note_away(record: Rated, seconds: float) -> None:
         record.turns[-1].away_s += seconds
 
 
-def _apply_to_dialogue(record: DialogueRecord, event: Event) -> None:
+def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
     match event:
-        case TopicChosen() | TopicChanged():
-            if isinstance(event, TopicChosen):
-                record.context.topic, record.context.topic_source = event.text, "free"
-                record.context.opinion = event.opinion
-            else:
-                record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
-        case HumanMessage() | CandidatesShown() | NoneChosen() | Answered():
-            _note_turn(record, event)
-        case FinalRated():
+        case log.TopicChosen():
+            record.context.topic, record.context.topic_source = event.text, "free"
+            record.context.opinion = event.opinion
+        case log.TopicChanged():
+            record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
+        case log.HumanMessage():
+            said = {"human_text": event.text, "human_fixed": event.fixed, "human_suggested": event.suggested}
+            record.turns.append(Turn(turn=event.turn, human_at=event.at, **said))
+        case log.CandidatesShown():
+            turn = _turn(record, event.turn)
+            turn.candidates, turn.shown_at = event.candidates, event.at
+        case log.NoneChosen():
+            turn = _turn(record, event.turn)
+            turn.none_said, turn.reason = True, event.reason
+        case log.Answered():
+            turn = _turn(record, event.turn)
+            turn.answered_at, turn.seconds = event.at, event.seconds
+            for name in TurnAnswer.model_fields:
+                setattr(turn, name, getattr(event, name))
+        case log.FinalRated():
             record.final_ratings, record.final_seconds = event.ratings, event.seconds
-        case VerdictGiven():
+        case log.VerdictGiven():
             record.verdict, record.verdict_model = event.verdict, event.model
-        case Finished():
+        case log.Finished():
             record.status, record.finished_at, record.ended_by_rater = "complete", event.at, event.by_rater
-        case Started():
+        case log.Started():
             raise EventLogError("a dialogue's log has 'started' twice")
-        case JudgingStarted() | Judged():
+        case log.JudgingStarted() | log.Judged():
             raise EventLogError(f"{event.event!r} stands in a dialogue's log, but belongs to a judgement")
-        case Delayed() | EndChosen() | PracticeAnswered() | PracticeEnded():
+        case log.Delayed() | log.EndChosen() | log.PracticeAnswered() | log.PracticeEnded():
             pass
 
 
-def _note_turn(record: DialogueRecord, event: HumanMessage | CandidatesShown | NoneChosen | Answered) -> None:
-    if isinstance(event, HumanMessage):
-        record.turns.append(
-            Turn(
-                turn=event.turn,
-                human_text=event.text,
-                human_fixed=event.fixed,
-                human_suggested=event.suggested,
-                human_at=event.at,
-            )
-        )
-        return
-    if not record.turns or record.turns[-1].turn != event.turn:
-        raise EventLogError(f"an event of turn {event.turn} stands outside that turn")
-    turn = record.turns[-1]
-    if isinstance(event, CandidatesShown):
-        turn.candidates, turn.shown_at = event.candidates, event.at
-    elif isinstance(event, NoneChosen):
-        turn.none_said, turn.reason = True, event.reason
-    else:
-        turn.answered_at = event.at
-        for name in Answered.model_fields.keys() - {"event", "at", "turn"}:
-            setattr(turn, name, getattr(event, name))
+def _turn(record: DialogueRecord, number: int) -> Turn:
+    """The turn under way, of which an event must be."""
+    if not record.turns or record.turns[-1].turn != number:
+        raise EventLogError(f"an event of turn {number} stands outside that turn")
+    return record.turns[-1]
 
 
-def build_rated(events: Sequence[Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
+def build_rated(events: Sequence[log.Event], *, unfinished: Status = "partial") -> DialogueRecord | JudgementRecord:
     """The record of a live dialogue or of a judgement, whichever the log is of; arguments and errors as for both."""
-    if events and isinstance(events[0], JudgingStarted):
+    if events and isinstance(events[0], log.JudgingStarted):
         return build_judgement(events, unfinished=unfinished)
     return build_record(events, unfinished=unfinished)
 
 
-def build_judgement(events: Iterable[Event], *, unfinished: Status = "partial") -> JudgementRecord:
-    """The record of one judgement.
-
-    Args:
-        events: in the order in which they happened, of one part of
-            :func:`~parlai_humaneval.schema.rebuild.split_dialogues`.
-        unfinished: status of a judgement with neither an end nor a failure: ``partial``, or ``running`` where the
-            caller knows that its launch is alive.
-
-    Raises:
-        EventLogError: the log does not begin with ``judging_started``, or holds what belongs to a dialogue.
-    """
-    return _rebuilt(JudgementRecord, JudgingStarted, events, _apply_to_judgement, unfinished)
+def build_judgement(events: Iterable[log.Event], *, unfinished: Status = "partial") -> JudgementRecord:
+    """The record of one judgement. ``events``: in the order in which they happened, of one part of
+    :func:`~parlai_humaneval.schema.rebuild.split_dialogues`. ``unfinished``: status of a judgement with neither an end
+    nor a failure: ``partial``, or ``running`` where the caller knows that its launch is alive. Raises EventLogError:
+    the log does not begin with ``judging_started``, or holds what belongs to a dialogue."""
+    return _rebuilt(JudgementRecord, log.JudgingStarted, events, _apply_to_judgement, unfinished)
 
 
-def _apply_to_judgement(record: JudgementRecord, event: Event) -> None:
+def _apply_to_judgement(record: JudgementRecord, event: log.Event) -> None:
     match event:
-        case Judged():
+        case log.Judged():
             record.answers += event.answers
-        case Finished():
+        case log.Finished():
             record.status, record.finished_at = "complete", event.at
         case _:
             raise EventLogError(f"{event.event!r} does not belong to a judgement's log")

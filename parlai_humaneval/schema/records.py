@@ -1,8 +1,8 @@
 """Versioned records of what raters did: of a live dialogue, or of a judgement of finished ones.
 
-Records are rebuilt from the events that a task wrote as they happened (:mod:`.rebuild`), so a dialogue that was interrupted
-in turn 4 still holds three complete turns (``status="partial"``). Where nobody talks, a rater reads one or two dialogues, or
-their beginnings, and answers a set of questions: that is a :class:`JudgementRecord`.
+Records are rebuilt from the events that a task wrote as they happened (:mod:`.rebuild`), so a dialogue that was
+interrupted in turn 4 still holds three complete turns (``status="partial"``). Where nobody talks, a rater reads one or
+two dialogues, or their beginnings, and answers a set of questions: that is a :class:`JudgementRecord`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = 3
 
 
-class Record(BaseModel):
+class Record(BaseModel, extra="forbid"):
     """Nothing but what is declared is stored."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 MaskKind = Literal["name", "maker", "ai_disclosure", "system_prompt", "offensive"]
@@ -25,10 +23,8 @@ MaskKind = Literal["name", "maker", "ai_disclosure", "system_prompt", "offensive
 
 
 class Mask(Record):
-    """A span that was replaced before the reply was shown, because it gave the model away or was offensive.
-
-    Offsets are into the text before masking: ``raw_text``, unless ``changes`` name an earlier change.
-    """
+    """A span that was replaced before the reply was shown, because it gave the model away or was offensive. Offsets are
+    into the text before masking: ``raw_text``, unless ``changes`` name an earlier change."""
 
     start: int
     end: int
@@ -38,15 +34,13 @@ class Mask(Record):
 
 
 class ReplyInfo(Record):
-    """What is known of how a reply was made.
-
-    ``served_model``: the server's name for the model. ``cost`` is in ``currency``. ``finish_reason``: why the reply ended.
-    ``requests``: requests for this reply, without the pool's tries that ended in an error; 0 for a model without a server.
-    ``outage_s``: seconds of ``latency_s`` during which the server was down; None: it was up. ``turns_left_out``: the oldest
-    turns that the model did not read, as they exceeded its context or ``history_limit``; None: it read all. ``thoughts``:
-    what the model thought before the reply, where its server or tokenizer separates that; thoughts within the reply's text
-    stay there (``Candidate.raw_text``).
-    """
+    """What is known of how a reply was made. ``served_model``: the server's name for the model. ``cost`` is in
+    ``currency``. ``finish_reason``: why the reply ended. ``requests``: requests for this reply, without the pool's
+    tries that ended in an error; 0 for a model without a server. ``outage_s``: seconds of ``latency_s`` during which
+    the server was down; None: it was up. ``turns_left_out``: the oldest turns that the model did not read, as they
+    exceeded its context or ``history_limit``; None: it read all. ``thoughts``: what the model thought before the reply,
+    where its server or tokenizer separates that; thoughts within the reply's text stay there
+    (``Candidate.raw_text``)."""
 
     served_model: str | None = None
     prompt_tokens: int | None = None
@@ -71,8 +65,7 @@ class ModelHealth(BaseModel):
     p95_s: float | None = None
     """Seconds from a question to its reply, retries included, over the last replies; None: no reply yet."""
     retries: int = 0
-    errors: int = 0
-    """Replies that never came: their dialogues ended."""
+    errors: int = 0  # replies that never came: their dialogues ended
     outage_since: float | None = None
     retired: bool = False
 
@@ -101,13 +94,12 @@ class Withdrawn(Record):
 
 class Candidate(Record):
     """One model's reply in a turn. ``position`` counts from 1 in the order shown; ``latency_s`` in seconds.
-
-    ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes`` what
-    else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that stands for both
-    on the page, because the texts are equal. ``failed``: nothing was shown, because all replies were blank, or blocked for
-    the reason ``blocked`` (the response filter, or there were only thoughts); text is then empty and position 0.
-    ``asked_again``: earlier replies of this turn, in order, that gave the model away or were refused.
-    """
+    ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes``
+    what else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that
+    stands for both on the page, because the texts are equal. ``failed``: nothing was shown, because all replies were
+    blank, or blocked for the reason ``blocked`` (the response filter, or there were only thoughts); text is then empty
+    and position 0. ``asked_again``: earlier replies of this turn, in order, that gave the model away or were
+    refused."""
 
     candidate_id: str
     model: str
@@ -133,16 +125,20 @@ class ModelRecord(Record):
     source: str = ""
 
 
-class Turn(Record):
-    """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered.
+class TurnAnswer(Record):
+    """What a rater said of a turn's replies, as the page sent it, as it is stored, and as its record has it."""
 
-    ``selected``: ids of the chosen candidates, all of those whose equal texts were shown as one. ``ticks``: what the
-    rater ticked of the reply; None where that is not asked. ``none_said``: the rater said that no candidate fits.
-    ``away_s``: seconds from the rater's message to their next one in which they were away, and the page was closed.
-    ``continued_each``: nothing was chosen, every model went on with its own reply. ``automatic``: nothing was
-    asked, because all replies were the same.
-    """
+    selected: list[str] = Field(default_factory=list)  # all candidates whose equal texts stood on a chosen card
+    none_said: bool = False  # the rater said that no candidate fits
+    ticks: list[str] | None = None  # what the rater ticked of the reply; None where that is not asked
+    continued: str | None = None
+    continued_each: bool = False  # nothing was chosen, every model went on with its own reply
+    written: str | None = None
+    reason: str | None = None
+    automatic: bool = False  # nothing was asked, because all replies were the same
 
+
+class _Exchange(Record):
     turn: int
     human_text: str
     human_fixed: bool = False
@@ -150,14 +146,12 @@ class Turn(Record):
     human_at: float
     candidates: list[Candidate] = Field(default_factory=list)
     shown_at: float | None = None
-    selected: list[str] = Field(default_factory=list)
-    none_said: bool = False
-    ticks: list[str] | None = None
-    continued: str | None = None
-    continued_each: bool = False
-    written: str | None = None
-    reason: str | None = None
-    automatic: bool = False
+
+
+class Turn(TurnAnswer, _Exchange):
+    """One exchange, ``turn`` from 1. Times are seconds since the epoch; ``seconds`` is shown → answered. ``away_s``:
+    seconds from the rater's message to their next one in which they were away, and the page was closed."""
+
     answered_at: float | None = None
     seconds: float | None = None
     away_s: float = 0.0
@@ -167,6 +161,15 @@ class Turn(Record):
         """True when the rater answered this turn and something continued."""
         went_on = self.continued is not None or self.written is not None or self.continued_each
         return self.answered_at is not None and went_on
+
+    @property
+    def offers_choice(self) -> bool:
+        """Whether a reply is picked from several: it is where nothing is ticked, and not every model goes on by itself."""
+        return self.ticks is None and not self.continued_each
+
+    def picks(self, candidate: Candidate) -> bool:
+        """Whether the rater chose a candidate. Points, tables, checks and stopping all go by this."""
+        return candidate.candidate_id in self.selected
 
 
 class TopicChange(Record):
@@ -184,11 +187,9 @@ class OpeningLine(Record):
 
 
 class ContextRecord(Record):
-    """What the dialogue was about, and who the speakers were to be.
-
-    ``persona``: the Human Speaker's sentences. ``bot_personas``: model → its sentences, of those that were given any.
-    ``topic`` and the rater's ``opinion`` of it (liked, ambivalent, disliked); ``topic_source``: free or icebreaker.
-    """
+    """What the dialogue was about, and who the speakers were to be. ``persona``: the Human Speaker's sentences.
+    ``bot_personas``: model → its sentences, of those that were given any. ``topic`` and the rater's ``opinion`` of it
+    (liked, ambivalent, disliked); ``topic_source``: free or icebreaker."""
 
     context_id: str = ""
     persona: list[str] = Field(default_factory=list)
@@ -201,10 +202,8 @@ class ContextRecord(Record):
 
 
 class CriterionRecord(Record):
-    """A criterion as it was put to the rater, rated in [minimum, maximum].
-
-    ``reversed``: a high rating is a bad one. ``hints``: what each point means, where that was told.
-    """
+    """A criterion as it was put to the rater, rated in [minimum, maximum]. ``reversed``: a high rating is a bad one.
+    ``hints``: what each point means, where that was told."""
 
     name: str
     text: str
@@ -227,15 +226,13 @@ Status = Literal["running", "complete", "partial", "failed"]
 
 
 class RatedRecord(Record):
-    """What a dialogue and a judgement have in common.
-
-    ``settings``: all of the study's. ``session``: the unit of work, where one holds several. ``worker`` is a pseudonym.
-    ``status``: running (its launch is alive), complete, partial (left or cut off), failed (a model or the server did).
-    ``interrupted``: cut off by the end of its launch, not by its rater. ``away_s``: seconds between visits, where the rater
-    was away and went on later where they were. ``simulated``: the rater was a program of this
-    project, as the launch knew that let it in, and no person. ``language``: of the rater's page; all words of ours stand
-    here in English all the same, so that answers in several languages are answers to one question.
-    """
+    """What a dialogue and a judgement have in common. ``settings``: all of the study's. ``session``: the unit of work,
+    where one holds several. ``worker`` is a pseudonym. ``status``: running (its launch is alive), complete, partial
+    (left or cut off), failed (a model or the server did). ``interrupted``: cut off by the end of its launch, not by its
+    rater. ``away_s``: seconds between visits, where the rater was away and went on later where they were.
+    ``simulated``: the rater was a program of this project, as the launch knew that let it in, and no person.
+    ``language``: of the rater's page; all words of ours stand here in English all the same, so that answers in several
+    languages are answers to one question."""
 
     schema_version: int = SCHEMA_VERSION
     task_name: str = ""
@@ -263,14 +260,11 @@ class RatedRecord(Record):
 
 
 class DialogueRecord(RatedRecord):
-    """One dialogue of a live technique.
-
-    ``session``: the unit of work, where one holds several conversations (``conversation`` of ``conversations``).
-    ``quality_control_model``: the degraded model among those of the session, or empty. ``final_ratings``: criterion →
-    rating at the end; their wordings are ``criteria``, those of the ticks at each turn ``turn_criteria``.
-    ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name. ``points`` and ``ranks`` (1: most
-    points, equal points share a rank) by model, where replies were chosen from.
-    """
+    """One dialogue of a live technique. ``session``: the unit of work, where one holds several conversations
+    (``conversation`` of ``conversations``). ``quality_control_model``: the degraded model among those of the session,
+    or empty. ``final_ratings``: criterion → rating at the end; their wordings are ``criteria``, those of the ticks at
+    each turn ``turn_criteria``. ``verdict``: a, b, tie or both_bad, and ``verdict_model`` the better one's name.
+    ``points`` and ``ranks`` (1: most points, equal points share a rank) by model, where replies were chosen from."""
 
     dialogue_id: str
     question: str
@@ -295,18 +289,15 @@ class DialogueRecord(RatedRecord):
         return [turn for turn in self.turns if turn.complete]
 
 
-HUMAN = "human"
-"""Stands for a person among the names of models."""
+HUMAN = "human"  # stands for a person among the names of models
 
 Kind = Literal["human_bot", "self_chat", "bot_bot", "human_human"]
 
 
 class ShownLine(Record):
-    """``speaker`` is the index into :attr:`ShownDialogue.entities`.
-
-    ``raw_text``: what was said, where it is shown otherwise: ``masks`` say what was hidden, ``changes`` what else was
-    done, as in :class:`~parlai_humaneval.schema.records.Candidate`.
-    """
+    """``speaker`` is the index into :attr:`ShownDialogue.entities`. ``raw_text``: what was said, where it is shown
+    otherwise: ``masks`` say what was hidden, ``changes`` what else was done, as in
+    :class:`~parlai_humaneval.schema.records.Candidate`."""
 
     speaker: int
     text: str
@@ -317,9 +308,7 @@ class ShownLine(Record):
 
 class ReplayedRating(Record):
     """What the dialogue's own rater was asked and answered, where a dialogue is rated once more by somebody else.
-
-    ``worker`` is their pseudonym; ``turns`` hold the candidates and what was selected.
-    """
+    ``worker`` is their pseudonym; ``turns`` hold the candidates and what was selected."""
 
     technique: str
     setting: str = ""
@@ -336,12 +325,10 @@ class ReplayedRating(Record):
 
 
 class ShownDialogue(Record):
-    """A dialogue as it was shown. ``position``: 1 (alone, or on the left) or 2.
-
-    ``entities``: who the speakers are (a model's name, or ``human``), the one who speaks first first. ``judged``: index of
-    the speaker who is asked about; None: both, or the dialogue as a whole. ``k``: exchanges shown, None: all.
-    ``source``: the file or task that the dialogue came from, ``settings`` what is known of how it was made.
-    """
+    """A dialogue as it was shown. ``position``: 1 (alone, or on the left) or 2. ``entities``: who the speakers are (a
+    model's name, or ``human``), the one who speaks first first. ``judged``: index of the speaker who is asked about;
+    None: both, or the dialogue as a whole. ``k``: exchanges shown, None: all. ``source``: the file or task that the
+    dialogue came from, ``settings`` what is known of how it was made."""
 
     dialogue_id: str
     position: int = 1
@@ -357,11 +344,9 @@ class ShownDialogue(Record):
 
 
 class AskedQuestion(Record):
-    """A question exactly as the rater saw it; in English where their page spoke another language.
-
-    ``about``: index of the speaker that it is about (None: both, or the whole). ``options``: id → label, where one is
-    chosen. ``criteria``: what was rated, where it is scales.
-    """
+    """A question exactly as the rater saw it; in English where their page spoke another language. ``about``: index of
+    the speaker that it is about (None: both, or the whole). ``options``: id → label, where one is chosen. ``criteria``:
+    what was rated, where it is scales."""
 
     question_id: str
     text: str
@@ -372,12 +357,10 @@ class AskedQuestion(Record):
 
 
 class GivenAnswer(Record):
-    """An answer; which fields are filled follows from the question's kind.
-
-    form: ``option``. choose and tick: ``selected`` (ids of candidates, all of those whose equal texts were shown as one;
-    names of criteria; or verdicts) and ``none_said``. rank: ``ranks`` (candidate id → place from 1). rate: ``ratings``
-    (criterion → value). ``turn``: of a replayed dialogue. ``seconds``: shown → answered; answers of one form share it.
-    """
+    """An answer; which fields are filled follows from the question's kind. form: ``option``. choose and tick:
+    ``selected`` (ids of candidates, all of those whose equal texts were shown as one; names of criteria; or verdicts)
+    and ``none_said``. rank: ``ranks`` (candidate id → place from 1). rate: ``ratings`` (criterion → value). ``turn``:
+    of a replayed dialogue. ``seconds``: shown → answered; answers of one form share it."""
 
     question_id: str
     turn: int | None = None
@@ -391,13 +374,26 @@ class GivenAnswer(Record):
     at: float
 
 
-class JudgementRecord(RatedRecord):
-    """One rater's judgement of one item.
+class JudgementItem(Record):
+    """An item as it goes to one rater; see :class:`JudgementRecord` for the fields."""
 
-    ``judgement_id`` is unique; ``item_id`` is the same for everybody who judges the same. ``session``: the unit of work,
-    in which this is item ``number`` of ``numbers``. ``group``: the models that the item is about, in the order of the
-    configuration. ``expected``: of an attention check, question id → the right option; None: an ordinary item.
-    """
+    judgement_id: str
+    item_id: str
+    setting: str = ""
+    group: list[str]
+    dialogues: list[ShownDialogue]
+    expected: dict[str, str] | None = None
+    seed: int
+    session: str
+    number: int = 1
+    numbers: int = 1
+
+
+class JudgementRecord(RatedRecord):
+    """One rater's judgement of one item. ``judgement_id`` is unique; ``item_id`` is the same for everybody who judges
+    the same. ``session``: the unit of work, in which this is item ``number`` of ``numbers``. ``group``: the models that
+    the item is about, in the order of the configuration. ``expected``: of an attention check, question id → the right
+    option; None: an ordinary item."""
 
     judgement_id: str
     item_id: str

@@ -1,11 +1,9 @@
 """What a rater's page is told to show, and what it answers.
 
-The server owns the state of a live task. After every event it sends the page one
-:class:`PageState`: the whole of what is to be seen, with a growing ``version``. A page
-that was reloaded, or that missed some, needs only the newest. The page answers a step
-with one :class:`Answer`; the server checks it against the step that it had sent.
-
-No model name, no key of a right answer and no worker id ever stands in a PageState.
+The server owns the state of a live task. After every event it sends the page one :class:`PageState`: the whole of what
+is to be seen, with a growing ``version``. A page that was reloaded, or that missed some, needs only the newest. The
+page answers a step with one :class:`Answer`; the server checks it against the step that it had sent. No model name, no
+key of a right answer and no worker id ever stands in a PageState.
 """
 
 from __future__ import annotations
@@ -14,28 +12,79 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.schema.panels import FormAnswer, FormStep, Panel, RankAnswer, RankStep
-from parlai_humaneval.schema.wire import (
-    MAX_TEXT,
-    Card,
-    Name,
-    Option,
-    ReasonField,
-    Said,
-    Text,
-    Wire,
-    WireAnswer,
-    Words,
-)
+from parlai_humaneval.schema.wire import MAX_TEXT, Card, Name, Option, ReasonField, Said, Text, Wire, WireAnswer, Words
+
+
+class PanelLine(Said):
+    """One line of a finished dialogue. ``judged``: said by the speaker that is asked about."""
+
+    line_id: str
+    speaker: Words
+    judged: bool
+
+
+class Panel(Wire):
+    """A finished dialogue, or its beginning. Two panels stand side by side, the first on the left. ``context`` holds
+    sentences that the dialogue was led by (a persona, a topic); ``judged_label`` is what the judged speaker is called
+    above the lines (“Speaker A”), None where no speaker is marked."""
+
+    title: Words
+    context: list[Words] = Field(default_factory=list)
+    judged_label: Words | None = None
+    lines: list[PanelLine]
+
+
+class FormQuestion(Wire):
+    """One of ``options`` is to be chosen. Questions of one ``group`` stand together under its name."""
+
+    question_id: str
+    text: Words
+    options: list[Option]
+    group: Words | None = None
+    reason: ReasonField | None = None
+
+
+class FormStep(Wire):
+    """Answer every question."""
+
+    kind: Literal["form"] = "form"
+    step_id: str
+    questions: list[FormQuestion]
+
+
+class RankStep(Wire):
+    """Give every card a place from 1 (best); with ``ties`` several cards may share one."""
+
+    kind: Literal["rank"] = "rank"
+    step_id: str
+    question: Words
+    cards: list[Card]
+    ties: bool = False
+    reason: ReasonField | None = None
+
+
+class FormAnswer(WireAnswer):
+    """``values``: question id → option id. ``reasons``: question id → text, where one is asked for."""
+
+    kind: Literal["form"]
+    values: Annotated[dict[Name, Name], Field(max_length=50)]
+    reasons: Annotated[dict[Name, Text], Field(max_length=50)] = Field(default_factory=dict)
+
+
+class RankAnswer(WireAnswer):
+    """``ranks``: card id → place, from 1. With ties a place may be given twice; places need not be without gaps."""
+
+    kind: Literal["rank"]
+    ranks: Annotated[dict[Name, Annotated[int, Field(strict=True, ge=1, le=50)]], Field(max_length=50)]
+    reason: Text = ""
+
 
 __all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "RankAnswer", "RankStep", "ReasonField"]
 
 
 class Entry(Said):
-    """One line of the transcript. ``note`` is a small remark below it (practice feedback, say).
-
-    ``column``: where two partners stand side by side, the index into :attr:`PageState.columns`; None: in both.
-    """
+    """One line of the transcript. ``note`` is a small remark below it (practice feedback, say). ``column``: where two
+    partners stand side by side, the index into :attr:`PageState.columns`; None: in both."""
 
     entry_id: str
     speaker: Literal["you", "partner"]
@@ -78,11 +127,9 @@ class WaitStep(Wire):
 
 class Action(Wire):
     """Something else that can be done instead of writing a message: end the chat, note a new topic, give a verdict.
-
     Actions of one ``group`` stand together under its name, with the ``hint`` that they share beside it; number keys do
     them. ``enabled`` False shows it with the reason in ``hint`` (“after 3 more messages”). With ``text_label`` it asks
-    for a text first; with ``confirm`` it asks once more.
-    """
+    for a text first; with ``confirm`` it asks once more."""
 
     action_id: str
     label: Words
@@ -130,10 +177,8 @@ class ChooseStep(Wire):
 
 
 class TickStep(Wire):
-    """Tick what applies to ``reply`` (None: to the whole conversation).
-
-    With 0 allowed, ``none_label`` is the explicit “none”. With ``max_choices`` 1 it is one choice among options and “none”.
-    """
+    """Tick what applies to ``reply`` (None: to the whole conversation). With 0 allowed, ``none_label`` is the explicit
+    “none”. With ``max_choices`` 1 it is one choice among options and “none”."""
 
     kind: Literal["tick"] = "tick"
     step_id: str
@@ -147,12 +192,9 @@ class TickStep(Wire):
 
 
 class Scale(Wire):
-    """One statement to rate.
-
-    ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no number shown, and no position
-    until it is touched. ``points``: one radio button a whole number; ``labels`` names each where there are names, and
-    ``hints`` says of each what it means, where that is told.
-    """
+    """One statement to rate. ``slider``: continuous from ``minimum`` to ``maximum``, labelled at its ends only, no
+    number shown, and no position until it is touched. ``points``: one radio button a whole number; ``labels`` names
+    each where there are names, and ``hints`` says of each what it means, where that is told."""
 
     scale_id: str
     statement: Words
@@ -203,12 +245,10 @@ class Redirect(Wire):
 
 
 class EndStep(Wire):
-    """Nothing more to do here.
-
-    ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding`` sends the practice in
-    (the server knows whether it was passed), ``stay`` only shows the text. Then it goes to ``redirect``, if there is one.
-    ``resumes``: the rater may go on later, by a button, and by itself once a launch is back.
-    """
+    """Nothing more to do here. ``next`` says what the page does: ``submit`` sends the unit in, ``submit_onboarding``
+    sends the practice in (the server knows whether it was passed), ``stay`` only shows the text. Then it goes to
+    ``redirect``, if there is one. ``resumes``: the rater may go on later, by a button, and by itself once a launch is
+    back."""
 
     kind: Literal["end"] = "end"
     title: Words
@@ -218,32 +258,18 @@ class EndStep(Wire):
     resumes: bool = False
 
 
-Step = Annotated[
-    WaitStep
-    | MessageStep
-    | WriteStep
-    | ChooseStep
-    | TickStep
-    | RateStep
-    | FormStep
-    | RankStep
-    | TopicStep
-    | FeedbackStep
-    | EndStep,
-    Field(discriminator="kind"),
-]
+_Asked = MessageStep | WriteStep | ChooseStep | TickStep | RateStep | FormStep | RankStep | TopicStep | FeedbackStep
+Step = Annotated[WaitStep | _Asked | EndStep, Field(discriminator="kind")]
 
 
 class PageState(Wire):
-    """All that the page shows.
-
-    ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in sight. ``columns`` names two partners
-    whose transcripts stand side by side. ``panels`` hold finished dialogues, in the transcript's place. ``confirmed`` holds
-    the ``update_id`` of the last answers that the server has dealt with (taken or refused): the page keeps resending an
-    answer until it stands here. ``unit`` is the same for all visits to a unit of work, and tells nothing of it: under it
-    the page keeps what was not sent yet. ``language`` is that of the unit, which may have begun on another page.
-    ``guided``: the page shows the sentences of the task's guide, each of them beside its part until its step is answered.
-    """
+    """All that the page shows. ``within`` is the turn where ``progress`` counts conversations. ``topic`` stays in
+    sight. ``columns`` names two partners whose transcripts stand side by side. ``panels`` hold finished dialogues, in
+    the transcript's place. ``confirmed`` holds the ``update_id`` of the last answers that the server has dealt with
+    (taken or refused): the page keeps resending an answer until it stands here. ``unit`` is the same for all visits to
+    a unit of work, and tells nothing of it: under it the page keeps what was not sent yet. ``language`` is that of the
+    unit, which may have begun on another page. ``guided``: the page shows the sentences of the task's guide, each of
+    them beside its part until its step is answered."""
 
     version: int
     unit: str = ""
@@ -323,16 +349,6 @@ class FeedbackAnswer(WireAnswer):
     text: Text
 
 
-Answer = Annotated[
-    MessageAnswer
-    | WriteAnswer
-    | ActionAnswer
-    | ChooseAnswer
-    | TickAnswer
-    | RateAnswer
-    | FormAnswer
-    | RankAnswer
-    | TopicAnswer
-    | FeedbackAnswer,
-    Field(discriminator="kind"),
-]
+_Written = MessageAnswer | WriteAnswer | ActionAnswer
+_Picked = ChooseAnswer | TickAnswer | RateAnswer | FormAnswer | RankAnswer
+Answer = Annotated[_Written | _Picked | TopicAnswer | FeedbackAnswer, Field(discriminator="kind")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, Field, PlainSerializer
 from typing_extensions import NotRequired, TypedDict
 
 from parlai_humaneval.i18n.translate import t
@@ -17,10 +17,8 @@ Tag = Literal[
 ]
 """``title``: a heading of the reply; ``pre``: lines of code; ``quote``: a block quote."""
 
-MOST_LEVELS = 16
-"""Levels of nesting; the page refuses more."""
-MOST_PARTS = 5000
-"""Parts and texts of one reply; the page refuses more."""
+MOST_LEVELS = 16  # levels of nesting; the page refuses more
+MOST_PARTS = 5000  # parts and texts of one reply; the page refuses more
 
 
 class Part(TypedDict):
@@ -34,23 +32,18 @@ class Part(TypedDict):
 Markup = list[Part | str]
 
 
-MAX_TEXT = 20_000
-"""The most characters of a text in an answer."""
+MAX_TEXT = 20_000  # the most characters of a text in an answer
 
-Text = Annotated[str, Field(max_length=MAX_TEXT)]
-"""What a person wrote."""
-Name = Annotated[str, Field(max_length=100)]
-"""An id that came from the server."""
+Text = Annotated[str, Field(max_length=MAX_TEXT)]  # what a person wrote
+Name = Annotated[str, Field(max_length=100)]  # an id that came from the server
 
 
 Words = Annotated[str, PlainSerializer(lambda text: t(text), return_type=str)]
 """Our words, not a person's or a model's: English in records, and in the rater's language on the wire."""
 
 
-class Wire(BaseModel):
+class Wire(BaseModel, extra="forbid"):
     """Nothing but what is declared goes over the wire."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class Said(Wire):

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from parlai_humaneval._util.errors import Problem
+from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS
 from parlai_humaneval.dialogues.files import CONTEXT
-from parlai_humaneval.dialogues.personas import OWN, PARTNERS
 from parlai_humaneval.display.thoughts import without_thoughts
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
-from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.loading import Child, Utterance
 from parlai_humaneval.models.pool.worker import ModelWorker
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.self_chat.files import DialogueFile, GeneratedFile, dialogue_id, seed_of, speaker_ids
 from parlai_humaneval.self_chat.settings import Pair, SelfChatSettings, Start, starts_of
 
 
 class ModelsFailed(ModelFailed):
-    """Some models gave no reply after all retries; what the others have made is in ``files``.
-
-    Args:
-        reasons: model → why.
-        files: of all pairs, those of the failed models included.
-    """
+    """Some models gave no reply after all retries, each for its reason; what the others have made is in ``files``."""
 
     def __init__(self, reasons: Mapping[str, Problem], files: Sequence[GeneratedFile]) -> None:
         facts = dict.fromkeys(reason.fact for reason in reasons.values())
@@ -39,18 +34,8 @@ SILENCE_SHOWN = "…"
 
 
 class BotDialogue:
-    """Two models and what they have said so far.
-
-    They speak by turns. Of a pair, its first model begins dialogues 0, 2, 4, … and its second the others.
-
-    Args:
-        pool: holds both models, loaded.
-        pair: the two models.
-        number: of the dialogue among those of this pair, from 0.
-        start: how it begins. Its lines count as said by the models, and are marked ``seeded`` in the file.
-        seed: of the whole run.
-        exchanges: lines of each speaker at the end.
-    """
+    """Two models and what they have said so far, by turns: of a pair, the first begins even dialogues. The lines of its
+    ``start`` are marked ``seeded`` in the file."""
 
     def __init__(self, pool: ModelPool, pair: Pair, number: int, start: Start, *, seed: int, exchanges: int) -> None:
         self.pair = pair
@@ -73,21 +58,17 @@ class BotDialogue:
 
     @property
     def done(self) -> bool:
-        """Whether every line has been said."""
         return len(self._acts) >= 2 * self._exchanges
 
     @property
     def next_child(self) -> Child:
-        """The side whose turn it is."""
         return self._children[len(self._acts) % 2]
 
     @property
     def next_view(self) -> Sequence[Utterance]:
-        """What was said so far, as the side whose turn it is hears it."""
         return self._heard[len(self._acts) % 2]
 
     def take(self, answer: Answer) -> None:
-        """Add the reply of the side whose turn it is."""
         text = "" if answer.failed else without_thoughts(answer.text)
         marks: dict[str, Any] = {} if text == answer.text else {"raw_text": answer.text}
         if answer.info is not None and answer.info.thoughts:
@@ -106,16 +87,17 @@ class BotDialogue:
         self._acts.append({"id": self._ids[side], "text": text, **marks})
 
     def as_json(self, metadata_path: str) -> dict[str, Any]:
-        """The dialogue as a line of ParlAI's conversations format, with keys of our own that its reader passes over.
-
-        An act may be marked ``seeded`` (put into the model's mouth) or ``empty`` (the model gave no text). Its ``raw_text``
-        is the model's own where that holds its thoughts, which its partner does not hear; ``thoughts`` are those that a
-        server or tokenizer told apart; ``turns_left_out`` counts the oldest turns that it did not read. In the context,
-        “your persona” is the second speaker's, who hears the first line, and “partner's persona” the first one's.
-        """
+        """The dialogue as a line of ParlAI's conversations format, with keys of our own that its reader passes over: an
+        act may be ``seeded`` or ``empty``, and have ``raw_text``, ``thoughts`` and ``turns_left_out``. “your persona”
+        is that of the second speaker, who hears the first line."""
+        first, second = self._start.personas
+        lines = [*((f"{PARTNERS} {sentence}", self._ids[0]) for sentence in first)]
+        lines += [(f"{OWN} {sentence}", self._ids[1]) for sentence in second]
+        acts = [{"id": CONTEXT, "text": text, "about": about} for text, about in lines]
+        acts += [{"id": CONTEXT, "text": self._start.topic}] if self._start.topic else []
         return {
             "dialog": [self._acts[index : index + 2] for index in range(0, len(self._acts), 2)],
-            "context": self._context(),
+            "context": acts,
             "metadata_path": metadata_path,
             "dialogue_id": dialogue_id(self.pair, self._seed, self.number),
             "number": self.number,
@@ -124,35 +106,19 @@ class BotDialogue:
             "start_id": self._start.start_id,
         }
 
-    def _context(self) -> list[dict[str, str]]:
-        first, second = self._start.personas
-        lines = [*((f"{PARTNERS} {sentence}", self._ids[0]) for sentence in first)]
-        lines += [(f"{OWN} {sentence}", self._ids[1]) for sentence in second]
-        acts = [{"id": CONTEXT, "text": text, "about": about} for text, about in lines]
-        return [*acts, {"id": CONTEXT, "text": self._start.topic}] if self._start.topic else acts
-
 
 OnDialogue = Callable[[DialogueFile], None]
 
 
 def talk(
-    specs: Sequence[ModelSpec],
+    pool: ModelPool,
     files: Sequence[DialogueFile],
     starts: Sequence[Start],
     settings: SelfChatSettings,
-    *,
-    batch_size: int,
-    timeout_s: float,
-    retries: int,
     on_load: Callable[[str], None] | None,
     on_dialogue: OnDialogue,
 ) -> dict[str, Problem]:
-    """Load the models, make the dialogues that ``files`` lack, and let go of the models.
-
-    Returns:
-        Models that cannot be loaded, broke, or were silent after all retries, and why.
-    """
-    pool = ModelPool(specs, timeout_s=timeout_s, retries=retries, max_batch=batch_size)
+    """Load the models, make the dialogues that ``files`` lack, and let go; models that failed are returned, and why."""
     try:
         failed = _load(pool, on_load)
         limit_batches(pool)
@@ -163,7 +129,6 @@ def talk(
 
 
 def _load(pool: ModelPool, on_load: Callable[[str], None] | None) -> dict[str, Problem]:
-    """Load what can be loaded; a model that cannot leaves the pool, and why is returned."""
     failed: dict[str, Problem] = {}
     begun: list[str] = []
 
@@ -199,14 +164,7 @@ def talk_in(
     settings: SelfChatSettings,
     on_dialogue: OnDialogue,
 ) -> dict[str, Problem]:
-    """As :func:`talk`, in a pool that is loaded.
-
-    Each dialogue under way asks for its next line as soon as its last one is there, so that none waits for a slower one.
-    When a model fails, its dialogues under way are dropped and no more are begun with it; the others go on.
-
-    Returns:
-        Models that broke or were silent after all retries, and why.
-    """
+    """As :func:`talk`, in a loaded pool. A model that fails takes its dialogues with it; the others go on."""
     failed: dict[str, Problem] = {}
     waiting = [(file, _dialogues(pool, file, starts, settings)) for file in files]
     asking = Asking(timeout_s=pool.timeout_s, retries=pool.retries)
@@ -222,7 +180,12 @@ def talk_in(
             if isinstance(answer, ModelFailed):
                 failed[child.model] = answer.reason
             else:
-                _take(entry, answer, under_way, on_dialogue)
+                file, dialogue = entry
+                dialogue.take(answer)
+                if dialogue.done:
+                    under_way.remove(entry)
+                    file.add(dialogue.as_json(file.metadata_path.name))
+                    on_dialogue(file)
         waiting = [entry for entry in waiting if not failed.keys() & set(entry[0].pair)]
         under_way = [entry for entry in under_way if not failed.keys() & set(entry[0].pair)]
         dropped = [child for child, (file, _) in asked.items() if failed.keys() & set(file.pair)]
@@ -232,15 +195,6 @@ def talk_in(
 
 Waiting = tuple[DialogueFile, Iterator[BotDialogue]]
 UnderWay = tuple[DialogueFile, BotDialogue]
-
-
-def _take(entry: UnderWay, answer: Answer, under_way: list[UnderWay], on_dialogue: OnDialogue) -> None:
-    file, dialogue = entry
-    dialogue.take(answer)
-    if dialogue.done:
-        under_way.remove(entry)
-        file.add(dialogue.as_json(file.metadata_path.name))
-        on_dialogue(file)
 
 
 def _dialogues(
@@ -253,11 +207,8 @@ def _dialogues(
 
 
 def _admit(pool: ModelPool, waiting: Sequence[Waiting], under_way: list[UnderWay]) -> list[Waiting]:
-    """Begin dialogues as long as no model gets more to answer than it can at once; what still waits is returned.
-
-    A dialogue keeps each of its two models busy half of the time. The pairs take turns, so that every model of a
-    tournament is busy from the start.
-    """
+    """Begin dialogues as long as no model gets more than it can answer at once, the pairs by turns; return what still
+    waits."""
     load = Counter(name for _, dialogue in under_way for name in dialogue.pair)
     still = list(waiting)
     blocked: list[Waiting] = []
@@ -285,12 +236,16 @@ def _at_once(worker: ModelWorker) -> int:
 
 
 def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], asked: dict[Child, UnderWay]) -> None:
-    """Ask for the next line of each dialogue whose model is free, the oldest first; the others wait here.
-
-    They come as one batch then. No batch is joined while it runs, so that they lose nothing by it, and batches that came
-    apart once come together again.
-    """
-    free = _free([entry for entry in under_way if entry[1].next_child not in asked], asked)
+    """Ask for the next line of each dialogue whose model is free; the others wait here, and come as one batch."""
+    asked_now = Counter(child.worker for child in asked)
+    room: dict[ModelWorker, int] = {}
+    free = []
+    for entry in under_way:
+        child = entry[1].next_child
+        room.setdefault(child.worker, _room(child.worker, asked_now[child.worker]))
+        if child not in asked and room[child.worker] > 0:
+            room[child.worker] -= 1
+            free.append(entry)
     # Hearing is most of the work of asking. Done first, the requests come together, and so do the batches.
     for _, dialogue in free:
         dialogue.next_child.hear(dialogue.next_view)
@@ -300,24 +255,8 @@ def _ask_where_there_is_room(asking: Asking, under_way: Sequence[UnderWay], aske
         asked[child] = (file, dialogue)
 
 
-def _free(ready: Sequence[UnderWay], asked: Collection[Child]) -> list[UnderWay]:
-    asked_now = Counter(child.worker for child in asked)
-    room: dict[ModelWorker, int] = {}
-    free = []
-    for entry in ready:
-        worker = entry[1].next_child.worker
-        room.setdefault(worker, _room(worker, asked_now[worker]))
-        if room[worker] > 0:
-            room[worker] -= 1
-            free.append(entry)
-    return free
-
-
 def _room(worker: ModelWorker, asked: int) -> int:
-    """How many more a model can be asked at once: a thread at work has no room, however small its batch is.
-
-    Unless the model's replies are begun and ended one by one.
-    """
+    """How many more a model can be asked: a thread at work has no room, unless replies begin and end one by one."""
     if hasattr(worker.agent, "continuous"):
         return _at_once(worker) - asked
     threads_at_work = -(-asked // worker.max_batch)

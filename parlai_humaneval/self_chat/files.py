@@ -1,11 +1,4 @@
-"""Files of dialogues that grow one by one, and that an interrupt at any moment leaves fit to go on with.
-
-Beside each stands ParlAI's metadata file: how they were made, and whether that is what is asked now.
-
-What is in a file of generated dialogues, and how much of it is repeated or empty.
-
-Names that must stay the same whenever the same dialogues are generated: of files, of speakers, and of chance.
-"""
+"""Files of dialogues that an interrupt at any moment leaves fit to go on with; beside each, how they were made."""
 
 from __future__ import annotations
 
@@ -18,7 +11,8 @@ import logging
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,18 +24,8 @@ from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, Self
 
 
 class GeneratedFile(BaseModel):
-    """One file of dialogues, all of them counted, whichever run they come from.
-
-    Args:
-        path: the JSONL file.
-        models: the pair.
-        dialogues: how many the file holds.
-        generated: how many of them are of this run.
-        replies: lines that a model said; those of the beginnings are not counted.
-        repeated: replies that are exactly a line which the same speaker has said before in the same dialogue.
-        empty: replies without text after all tries.
-        equal_dialogues: dialogues whose lines are exactly those of another one before them in the file.
-    """
+    """One file of dialogues, all counted; ``generated``: of this run. ``repeated``: lines by the same speaker;
+    ``empty`` after all tries; ``equal_dialogues``: to another before."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,54 +40,30 @@ class GeneratedFile(BaseModel):
 
 
 def count(path: Path, pair: Pair, generated: int) -> GeneratedFile:
-    """Count the dialogues of a finished file."""
-    replies = repeated = empty = equal = dialogues = 0
+    found = Counter(dialogues=0, replies=0, repeated=0, empty=0, equal_dialogues=0)
     seen: set[tuple[str, ...]] = set()
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             acts = [act for exchange in json.loads(line)["dialog"] for act in exchange]
-            dialogues += 1
-            own = [act for act in acts if not act.get("seeded")]
-            replies += len(own)
-            empty += sum(bool(act.get("empty")) for act in own)
-            repeated += _repeated(acts)
             texts = tuple(act["text"] for act in acts)
-            equal += texts in seen
+            found.update(dialogues=1, equal_dialogues=texts in seen)
             seen.add(texts)
-    return GeneratedFile(
-        path=path,
-        models=pair,
-        dialogues=dialogues,
-        generated=generated,
-        replies=replies,
-        repeated=repeated,
-        empty=empty,
-        equal_dialogues=equal,
-    )
-
-
-def _repeated(acts: Iterable[Mapping[str, Any]]) -> int:
-    said: set[tuple[str, str]] = set()
-    found = 0
-    for act in acts:
-        line = (act["id"], act["text"])
-        found += line in said and not act.get("seeded") and not act.get("empty")
-        said.add(line)
-    return found
+            said: set[tuple[str, str]] = set()
+            for act in acts:
+                words, is_empty, is_own = (act["id"], act["text"]), bool(act.get("empty")), not act.get("seeded")
+                found.update(replies=is_own, empty=is_own and is_empty)
+                found.update(repeated=words in said and is_own and not is_empty)
+                said.add(words)
+    return GeneratedFile(path=path, models=pair, generated=generated, **found)
 
 
 BETWEEN = "--"
-"""Stands between the two names of a pair."""
 LONGEST = 80
 """Characters of a model's name in a file's name: two of them and an ending fit into the 255 that file systems take."""
 
 
 def file_stem(pair: Pair) -> str:
-    """``NAME`` of a self-chat and ``A--B`` of a pair, fit for a file's name.
-
-    A name with other characters than letters, digits, dots, underscores and single hyphens has them replaced, and gets
-    a part of its hash, so that two models never share a file.
-    """
+    """``NAME`` of a self-chat and ``A--B`` of a pair; with other characters replaced, a part of the hash is added."""
     first, second = (_safe(name) for name in pair)
     return first if pair[0] == pair[1] else f"{first}{BETWEEN}{second}"
 
@@ -114,13 +74,11 @@ def _safe(name: str) -> str:
 
 
 def speaker_ids(pair: Pair) -> tuple[str, str]:
-    """What the two sides are called in the file, in the order of ``pair``: ``a_1`` and ``a_2``, or ``a`` and ``b``."""
     first, second = pair
     return (f"{first}_1", f"{first}_2") if first == second else pair
 
 
 def dialogue_id(pair: Pair, seed: int, number: int) -> str:
-    """Unique over models, seeds and numbers; the same in every run."""
     return f"{file_stem(pair)}:{seed}:{number}"
 
 
@@ -136,16 +94,14 @@ def _digest(text: str) -> bytes:
 logger = logging.getLogger(__name__)
 
 LOCK = ".lock"
+_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""ParlAI's reader splits at each."""
 ANEW = "choose another folder, or make it anew with --force, which deletes what it holds"
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make the folder, and keep a second run out of it.
-
-    Raises:
-        SelfChatError: it cannot be made or written, or another run is at work in it.
-    """
+    """Make the folder, and keep a second run out of it; a SelfChatError where it cannot be, or one is at work in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("w")
@@ -164,16 +120,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class DialogueFile:
-    """The dialogues of one pair: a line each, added when it is complete.
-
-    Args:
-        folder: where it stands, or is to stand.
-        pair: the two models.
-        settings: how its dialogues are made.
-        specs: model → spec.
-        fingerprint: of the file of beginnings.
-        shard: the part of the dialogues that the file is to have; None: all, and no shard.
-    """
+    """The dialogues of one pair in ``folder``: a line each, added when it is complete."""
 
     def __init__(
         self,
@@ -195,7 +142,6 @@ class DialogueFile:
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of the dialogues that are still to be made."""
         there = set(self.numbers)
         return [number for number in self._shard.numbers(self._settings.num_dialogues) if number not in there]
 
@@ -205,12 +151,7 @@ class DialogueFile:
         return max(len(self._shard.numbers(self._settings.num_dialogues)), len(self.numbers))
 
     def check(self) -> None:
-        """Find out what is there already; nothing is changed.
-
-        Raises:
-            SelfChatError: it was made otherwise, is not known how, or has a line that is no dialogue of ours; or it is
-                a new shard that does not fit with those beside it.
-        """
+        """Find out what is there already; a SelfChatError where it was made otherwise, or is no file of ours."""
         if not self.path.exists():
             self._check_beside()
             return
@@ -231,7 +172,6 @@ class DialogueFile:
         self.numbers = numbers_in(self.path)
 
     def _check_beside(self) -> None:
-        """A new shard has to fit with those of the same pair that stand beside it, or it could not be merged with them."""
         if SHARD not in self._identity:
             return
         for path in sorted(self.path.parent.parent.glob(f"*/{self.metadata_path.name}")):
@@ -270,16 +210,15 @@ class DialogueFile:
     def add(self, dialogue: Mapping[str, Any]) -> None:
         """Add a complete dialogue; when this returns, it is on the disk."""
         line = json.dumps(dialogue, ensure_ascii=False) + "\n"
-        # A half of a surrogate pair, and the line ends that some readers know besides "\n", are written as escapes.
+        line = _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", line)
         with self.path.open("ab") as file:
-            file.write(_escaped(line).encode())
+            file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
         self.numbers.append(int(dialogue["number"]))
         self.added += 1
 
     def put_in_order(self) -> None:
-        """Sort the dialogues by number: those that were begun together may be finished in any order."""
         if self.numbers == sorted(self.numbers):
             return
         lines = dict(zip(self.numbers, whole_lines(self.path), strict=True))
@@ -288,31 +227,22 @@ class DialogueFile:
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file of dialogues, without half a line at its end."""
     return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def numbers_in(path: Path) -> list[int]:
-    """The numbers of the dialogues in a file, in its order.
-
-    Raises:
-        SelfChatError: a line is no dialogue of ours, or one is there twice.
-    """
-    numbers = [_number(path, count, line) for count, line in enumerate(whole_lines(path), start=1)]
+    numbers = []
+    for count, line in enumerate(whole_lines(path), start=1):
+        try:
+            numbers.append(int(json.loads(line)["number"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SelfChatError("is not a dialogue of this file", where=f"{path}, line {count}", try_=ANEW) from error
     if len(set(numbers)) < len(numbers):
         raise SelfChatError("holds a dialogue twice", where=path, try_=ANEW)
     return numbers
 
 
-def _number(path: Path, count: int, line: bytes) -> int:
-    try:
-        return int(json.loads(line)["number"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise SelfChatError("is not a dialogue of this file", where=f"{path}, line {count}", try_=ANEW) from error
-
-
 def read_metadata(path: Path) -> dict[str, Any] | None:
-    """What stands beside a file of dialogues; None where it is not there, or damaged."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -320,32 +250,15 @@ def read_metadata(path: Path) -> dict[str, Any] | None:
     return read if isinstance(read, dict) and {"identity", "runs", "opt"} <= set(read) else None
 
 
-def _escaped(line: str) -> str:
-    ends = ("\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
-    for end in ends:  # ParlAI's reader splits at each of them
-        line = line.replace(end, f"\\u{ord(end):04x}")
-    return line
-
-
 FORMAT_VERSION = "0.1"
-"""Of ParlAI's metadata (``parlai.utils.conversations.Metadata``)."""
 SHARD = "shard"
-"""The key of a shard's identity that says which it is."""
 LIBRARIES = ("parlai-humaneval", "parlai", "torch", "transformers")
 
 
 def identity_of(
-    pair: Pair,
-    settings: SelfChatSettings,
-    specs: Mapping[str, ModelSpec],
-    fingerprint: str,
-    shard: Shard | None = None,
+    pair: Pair, settings: SelfChatSettings, specs: Mapping[str, ModelSpec], fingerprint: str, shard: Shard | None = None
 ) -> dict[str, Any]:
-    """All that decides what the dialogues of a file say, as JSON holds it.
-
-    The number of dialogues is no part of it: more of them leave those that are there as they are. A file of
-    beginnings counts by its contents, not by its place. Of a shard, its number is a part, too.
-    """
+    """All that decides what the dialogues of a file say, but for their number, as JSON holds it."""
     identity: dict[str, Any] = {
         "pair": list(pair),
         "settings": settings.model_dump(exclude={"num_dialogues", "start_file"}),
@@ -359,7 +272,6 @@ def identity_of(
 
 
 def new_metadata(identity: Mapping[str, Any], pair: Pair, settings: SelfChatSettings) -> dict[str, Any]:
-    """The keys that ParlAI's reader wants, and ours: ``identity``, and ``runs``, which a run adds itself to."""
     return {
         "date": str(datetime.datetime.now()),
         "opt": {"task": "self_chat", **settings.model_dump()},
@@ -372,22 +284,15 @@ def new_metadata(identity: Mapping[str, Any], pair: Pair, settings: SelfChatSett
 
 
 def this_run() -> dict[str, str]:
-    """When this is, and the versions that a generator's words may hang on."""
-    return {"date": str(datetime.datetime.now()), "python": platform.python_version(), **_versions()}
-
-
-def _versions() -> dict[str, str]:
-    found = {}
+    run = {"date": str(datetime.datetime.now()), "python": platform.python_version()}
     for library in LIBRARIES:
-        try:
-            found[library] = version(library)
-        except PackageNotFoundError:  # run from a checkout that is not installed
-            found[library] = "unknown"
-    return found
+        run[library] = "unknown"
+        with contextlib.suppress(PackageNotFoundError):  # run from a checkout that is not installed
+            run[library] = version(library)
+    return run
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:
-    """What differs, as “exchanges: 6 there, 4 now”."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = dict.fromkeys([*old, *new])
         return [found for name in keys for found in differences(old.get(name), new.get(name), _joined(key, str(name)))]

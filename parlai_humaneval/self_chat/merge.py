@@ -29,7 +29,6 @@ from parlai_humaneval.self_chat.files import (
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, Shard, shard_of
 
 FEW = 10
-"""So many of the missing dialogues, and of the commands that make them, are told."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,10 @@ class _Part:
 
 
 def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, force: bool = False) -> Merged:
-    """Write the dialogues of all shards into ``out``, a file a pair; the shards stay as they are.
-
-    The dialogues are those of a run without shards, byte for byte, and such a run may go on with the folder.
-
-    Args:
-        folders: shards, or folders that hold shards.
-        out: where the files go. It may be the folder that holds the shards.
-        allow_missing: write what there is, though dialogues are missing.
-        force: replace files that are there already and differ. An earlier merge of some of these dialogues is added
-            to without it.
-
-    Raises:
-        SelfChatError: shards that do not belong together, are there twice, are missing or unfinished; or files that
-            are in the way. Nothing is written then.
-    """
+    """Write the dialogues of all shards (``folders``, or what they hold) into ``out``, a file a pair, byte for byte
+    those of a run without shards. ``force``: replace files that are there already and differ; an earlier merge of some
+    of these is added to without it. SelfChatError for shards that do not belong together, are there twice, missing or
+    unfinished."""
     shards = [shard for folder in folders for shard in _shards_in(folder)]
     if out.resolve() in [shard.resolve() for shard in shards]:
         raise SelfChatError("is a shard itself", where=out, try_="choose another --out")
@@ -82,15 +70,24 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
         pairs = {pair: [part for part in parts if part.pair == pair] for pair in dict.fromkeys(p.pair for p in parts)}
         for of_pair in pairs.values():
             _check_alike(of_pair)
-        missing = {pair: holes for pair, of_pair in pairs.items() if (holes := _holes(of_pair))}
+        numbers = {pair: {number for part in of_pair for number in part.lines} for pair, of_pair in pairs.items()}
+        holes = {pair: sorted({*range(_wanted(pairs[pair]))} - there) for pair, there in numbers.items()}
+        missing = {pair: lacking for pair, lacking in holes.items() if lacking}
         if missing and not allow_missing:
             raise _told(missing, parts)
         held.enter_context(locked(out))
         if not force:
             for pair, of_pair in pairs.items():
-                _check_free(out / f"{file_stem(pair)}.jsonl", of_pair)
+                path = out / f"{file_stem(pair)}.jsonl"
+                same = not path.exists() or path.read_bytes() == _joined(of_pair).encode()
+                if not same and not _is_earlier_merge(path, of_pair):
+                    raise SelfChatError(
+                        "is there already and differs",
+                        where=path,
+                        try_="choose another --out, or replace it with --force",
+                    )
         files = [_write(out, of_pair) for of_pair in pairs.values()]
-    return Merged(files, {f"{file_stem(pair)}.jsonl": holes for pair, holes in missing.items()})
+    return Merged(files, {f"{file_stem(pair)}.jsonl": lacking for pair, lacking in missing.items()})
 
 
 def _shards_in(folder: Path) -> list[Path]:
@@ -170,11 +167,6 @@ def _wanted(parts: Iterable[_Part]) -> int:
     return max(int(part.metadata["opt"]["num_dialogues"]) for part in parts)
 
 
-def _holes(parts: Sequence[_Part]) -> list[int]:
-    there = {number for part in parts for number in part.lines}
-    return [number for number in range(_wanted(parts)) if number not in there]
-
-
 def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> SelfChatError:
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
@@ -234,15 +226,7 @@ def _joined(parts: Iterable[_Part]) -> str:
     return "".join(lines[number].decode() for number in sorted(lines))
 
 
-def _check_free(path: Path, parts: Sequence[_Part]) -> None:
-    if path.exists() and path.read_bytes() != _joined(parts).encode() and not _is_earlier_merge(path, parts):
-        raise SelfChatError(
-            "is there already and differs", where=path, try_="choose another --out, or replace it with --force"
-        )
-
-
 def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
-    """Whether a merge made the file of some of these dialogues: nothing is lost where the others are added."""
     metadata = read_metadata(path.with_name(f"{path.stem}.metadata"))
     if metadata is None or differences(metadata["identity"], parts[0].identity):
         return False

@@ -1,7 +1,4 @@
-"""What is to be generated: how many dialogues, how long, how they begin, and which models meet.
-
-How dialogues without a person begin: what is put into the models' mouths, and whom they play.
-"""
+"""What is to be generated: how many dialogues, how long, which models meet, and how the dialogues begin."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ class SelfChatError(HumanevalError, ValueError):
 
 
 class Shard(NamedTuple):
-    """A part of the dialogues of every pair, made apart from the others, on another machine for example.
-
-    Of every ``of`` dialogues in a row it has the ``number``-th, counted from 1, as they would be without shards.
-    """
+    """A part of the dialogues of every pair: of every ``of`` in a row the ``number``-th, from 1."""
 
     number: int
     of: int
@@ -44,25 +38,17 @@ class Shard(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Its folder's name: a shard shares no file with the others."""
         width = max(2, len(str(self.of)))
         return f"shard-{self.number:0{width}}-of-{self.of:0{width}}"
 
     def numbers(self, num_dialogues: int) -> range:
-        """Which of ``num_dialogues`` dialogues it has."""
         return range(self.number - 1, num_dialogues, self.of)
 
 
 WHOLE = Shard(1, 1)
-"""All dialogues."""
 
 
 def shard_of(text: str) -> Shard:
-    """The shard that “2/8” names.
-
-    Raises:
-        SelfChatError: it is none.
-    """
     parts = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
     if not parts:
         raise SelfChatError(f"a shard is its number and how many there are, as in 2/8, not “{text}”")
@@ -73,19 +59,9 @@ def shard_of(text: str) -> Shard:
 
 
 class SelfChatSettings(BaseModel):
-    """How many dialogues, and of what kind.
-
-    Args:
-        num_dialogues: of each model, or of each pair. A larger number later adds to the dialogues that are there.
-        exchanges: lines of each speaker, those of the beginning included.
-        start: how a dialogue begins. ``hi``: the first speaker says “Hi!” (Smith et al. 2022). ``openers``: it says a
-            line of a file. ``first_exchange``: both say the first two lines of a dialogue of a file (Deriu et al. 2020,
-            §4). ``contexts``: both get the persona of a context and say its opening, or “Hi!” where it has none.
-        start_file: where they come from; "" stands for the packaged openers, conversations or contexts.
-            ``openers``: one a line; ``first_exchange``: any format of ``protocol.dialogue_files``.
-        context_kind: the format of the contexts.
-        seed: decides on the beginnings, and on what models draw.
-    """
+    """How many dialogues (``num_dialogues`` of each pair), and of what kind. ``exchanges``: lines of each speaker.
+    ``start``: ``hi`` (Smith et al. 2022), a line of a file, the first two lines of a dialogue of a file (Deriu et al.
+    2020, §4), or ``contexts``. ``start_file``: where they come from; "": the packaged ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -119,11 +95,7 @@ def checked_settings(**values: Any) -> SelfChatSettings:
 
 
 def pairs_of(models: Sequence[str], *, pairs: bool) -> list[Pair]:
-    """Each model with itself, or with ``pairs`` every two of them: a tournament (Deriu et al. 2020, §3.1).
-
-    Raises:
-        SelfChatError: no model, one named twice, or fewer than two for pairs.
-    """
+    """Each model with itself, or with ``pairs`` every two of them: a tournament (Deriu et al. 2020, §3.1)."""
     if not models:
         raise SelfChatError("no model is named", try_="name at least one")
     twice = sorted({name for name in models if list(models).count(name) > 1})
@@ -144,14 +116,8 @@ HI = "Hi!"
 
 @dataclass(frozen=True)
 class Start:
-    """How one dialogue begins.
-
-    Args:
-        start_id: which of the file's beginnings it is.
-        lines: what is said already, by turns; the first speaker says the first.
-        personas: sentences that the first and the second speaker play.
-        topic: what the context is about. It is kept with the dialogue; the models are not told.
-    """
+    """How a dialogue begins: lines that count as said, whom the two speakers play, and a topic, which they are not
+    told."""
 
     start_id: str
     lines: tuple[str, ...]
@@ -160,12 +126,7 @@ class Start:
 
 
 def load_starts(settings: SelfChatSettings) -> list[Start]:
-    """All beginnings of the settings' file, in its order.
-
-    Raises:
-        DataError: a file that cannot be used.
-        SelfChatError: a beginning that leaves nothing for the models to say.
-    """
+    """All beginnings of the settings' file, in its order; a SelfChatError where one leaves the models nothing to say."""
     path = start_path(settings)
     if settings.start == "hi" or path is None:
         starts = [Start("hi", (HI,))]
@@ -186,36 +147,23 @@ def load_starts(settings: SelfChatSettings) -> list[Start]:
 
 
 def start_path(settings: SelfChatSettings) -> Path | None:
-    """The file that beginnings come from; None where there is none.
-
-    Raises:
-        SelfChatError: contexts of a kind that is not packaged, and no file named.
-    """
     if settings.start_file:
         return Path(settings.start_file).expanduser()
     if settings.start == "contexts" and settings.context_kind != "jsonl":
         raise SelfChatError(
             f"contexts of {settings.context_kind} are not packaged", try_="name their file as start_file"
         )
-    files = {
-        "openers": packaged("openers.txt"),
-        "first_exchange": PACKAGED_CORPUS,
-        "contexts": packaged_contexts(),
-    }
+    files = {"openers": packaged("openers.txt"), "first_exchange": PACKAGED_CORPUS, "contexts": packaged_contexts()}
     return files.get(settings.start)
 
 
 def fingerprint(settings: SelfChatSettings) -> str:
-    """The SHA-256 of the beginnings' file, so that a file that has changed is noticed; "" where there is none."""
     path = start_path(settings)
     return hashlib.sha256(path.read_bytes()).hexdigest() if path else ""
 
 
 def starts_of(pair: Pair, starts: Sequence[Start], seed: int) -> Iterator[Start]:
-    """The beginnings of this pair's dialogues, without end: all of ``starts`` in random order, again and again.
-
-    How many are taken changes none of them, and no other pair does.
-    """
+    """The beginnings of this pair's dialogues, without end: all of ``starts`` in random order, again and again."""
     rng = random.Random(f"starts\n{pair[0]}\n{pair[1]}\n{seed}")
     while True:
         yield from rng.sample(starts, len(starts))

@@ -1,35 +1,190 @@
-"""The tests that a report leads with, of any tables: of every two models, of all at once, or of one against a baseline."""
+"""The tests that a report leads with, of any tables: of every two models, of all at once, or of one against a baseline.
+
+All tests of turns that are corrected together, by what each pair of models is told, and what changes without each model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
+from typing import Annotated
 
-from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, deciding
+import numpy as np
+import numpy.typing as npt
+
+from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval.statistics.core.clustered import DIFFERENCE_LIMITS
+from parlai_humaneval.statistics.core.means import clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, corrected, deciding, with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs, wins_of_pairs
-from parlai_humaneval.statistics.preference.turn_families import family_tests
+from parlai_humaneval.statistics.core.rows import Column, Row
+from parlai_humaneval.statistics.preference.pairs import (
+    GROUP,
+    METHOD,
+    SOURCE,
+    counted_comparisons,
+    orient_pairs,
+    place_outweighs,
+    position_balanced,
+    wins_of_pairs,
+)
+from parlai_humaneval.statistics.preference.tests import (
+    TurnTest,
+    choices_checked,
+    compare_choices,
+    compare_singles,
+    compare_with_baseline,
+    equality_tests,
+    holm_corrected,
+)
+from parlai_humaneval.statistics.preference.turn_dependence import first_place
 from parlai_humaneval.statistics.ranking.fit import Strengths
-from parlai_humaneval.statistics.ranking.from_tables import one_ranking, strength_tests
-from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
+from parlai_humaneval.statistics.ranking.plackett_luce import one_ranking, plackett_luce, strength_tests
 from parlai_humaneval.statistics.ratings.sliders import TECHNIQUE as SLIDERS
-from parlai_humaneval.statistics.ratings.sliders import assessed
-from parlai_humaneval.statistics.ratings.standardised import score_gaps
+from parlai_humaneval.statistics.ratings.sliders import assessed, score_gaps
 from parlai_humaneval.statistics.survival.spotting import bot_contests, contest_wins, spot_the_bot_segments
-from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
+from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, free_for_all_dialogues
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished
-from parlai_humaneval.tables.free_for_all import TECHNIQUE as FREE_FOR_ALL
-from parlai_humaneval.tables.free_for_all import free_for_all_dialogues
+from parlai_humaneval.techniques.registry import FREE_FOR_ALL, with_trait
+
+
+@dataclass(frozen=True)
+class FamilyTest:
+    """A test of the turns of ``group``. ``adjusted``: of a pair, the difference with both orders of the two counting
+    alike, where the effect of the place outweighs it; then the pair is told by that."""
+
+    group: ComparisonGroup
+    test: TurnTest
+    adjusted: Result | None = None
+
+    @property
+    def told(self) -> Result:
+        """The difference that the pair is told by."""
+        return self.adjusted or self.test.clustered
+
+
+def family_tests(
+    groups: Sequence[ComparisonGroup], *, level: float = 0.95, first: int = 1, asked_alone: bool = True
+) -> list[FamilyTest]:
+    """Tests of turns ``first`` on, group by group; Holm's correction is over the pairs of all ``groups`` of the family.
+
+    ``asked_alone``: nothing else was asked of single models, so that the paper's baseline is theirs too.
+    """
+    parts = [group.at_turns(first) for group in groups] if first > 1 else groups
+    made = [(group, test) for group in parts if len(group.turns.turns) for test in _tests(group, level, asked_alone)]
+    family = Family(*groups[0].family, "" if first == 1 else f"turns from {first} on")
+    pairs = [(group, test) for group, test in made if test.of_pair]
+    effects = {tuple(group.models): place_effect(group, level) for group in parts}
+    adjusted = [_gap_by_order(group, test, effects[tuple(group.models)], level) for group, test in pairs]
+    told = [alike or test.clustered for alike, (_, test) in zip(adjusted, pairs, strict=True)]
+    families = [family] * len(pairs)
+    of_pairs = iter(
+        zip(holm_corrected([test for _, test in pairs], families), adjusted, corrected(told, families), strict=True)
+    )
+    found = []
+    for group, test in made:
+        own, alike, leads = next(of_pairs) if test.of_pair else (test, None, test.clustered)
+        found.append(FamilyTest(group, own, alike and leads))
+    return found
+
+
+def _tests(group: ComparisonGroup, level: float, asked_alone: bool) -> list[TurnTest]:
+    turns = group.turns
+    if group.kind != "single":
+        return compare_choices(turns.chosen, turns.models, turns.workers, one_pick=group.kind == "one", level=level)
+    pairs = compare_singles(turns.chosen, turns.models, turns.workers, level=level)
+    has_baseline = asked_alone and not group.problem
+    alone = compare_with_baseline(turns.chosen, turns.models, turns.workers, level=level) if has_baseline else []
+    return [*pairs, *alone]
+
+
+def place_effect(group: ComparisonGroup, level: float = 0.95) -> Result | None:
+    """How much more often the reply shown first is chosen than the others; None where there is but one place."""
+    several = group.kind != "single" and group.turns.by_position.shape[1] > 1
+    return first_place(group.turns, level=level) if several else None
+
+
+def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None, level: float) -> Result | None:
+    """The difference of two models with both orders counting alike, where the effect of the place outweighs it."""
+    if effect is None or not place_outweighs(effect, effect.estimate, test.clustered.estimate):
+        return None
+    a, b = (group.models.index(model) for model in test.models)
+    order = np.sign(group.positions[:, b] - group.positions[:, a])
+    gaps = group.turns.chosen[:, a] - group.turns.chosen[:, b]
+    values = position_balanced(np.where(order == 0, np.nan, gaps), order)
+    if values is None:
+        return None
+    values[order == 0] = gaps[order == 0]  # equal replies, shown once: a tie wherever they stood
+    name, workers = test.clustered.name, group.turns.workers
+    limits = DIFFERENCE_LIMITS
+    return places_alike(with_once_each(clustered_mean, values, workers, name=name, null=0, limits=limits, level=level))
+
+
+def places_alike(result: Result) -> Result:
+    """``result``, which says of itself that all places count alike in it."""
+    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
+
+
+class LeftOut(Row):
+    """The comparison without one model: whether the others stand otherwise (``order_changed``), win rates of the turns
+    that count without it, p of all that remain, and the pairs that differ (Holm) only with it, or only without it."""
+
+    left_out: Annotated[str, Column("Without")]
+    n: Annotated[int, Column("Turns")]
+    ranking: Annotated[tuple[str, ...], Column("Ranking of the others")]
+    order_changed: Annotated[bool, Column("Order changes")]
+    win_rates: dict[str, float | None]
+    p_value: Annotated[float | None, Column("Paper's p", "p")]
+    p_clustered: Annotated[float | None, Column("Clustered p", "p")]
+    changed_pairs: Annotated[tuple[str, ...], Column("Pairs whose verdict changes")]
+
+
+def leave_one_out(
+    chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike, tests: Sequence[TurnTest], *, one_pick: bool
+) -> list[LeftOut]:
+    """For each of three or more models what changes without it; ``tests`` are those of all (``compare_choices``)."""
+    whole, everyone = choices_checked(chosen, models, workers)
+    with_all, found = _ranked(whole, models)[1], []
+    for place, out in enumerate(models if len(models) > 2 else ()):
+        keep = (whole[:, place] != 1) if one_pick else np.ones(len(whole), dtype=bool)
+        matrix, rest = np.delete(whole, place, axis=1)[keep], [model for model in models if model != out]
+        rates, ranking = _ranked(matrix, rest)
+        before = [test for test in tests if test.of_pair and out not in test.models]
+        pairs = holm_corrected(before)
+        overall = equality_tests(matrix, rest, everyone[keep], one_pick) if len(rest) > 2 else pairs[0]
+        differ, differed = (
+            [test.clustered.p_holm is not None and test.clustered.p_holm < ALPHA for test in side]
+            for side in (pairs, before)
+        )
+        differing = zip(pairs, differ, differed, strict=True)
+        without = LeftOut(
+            left_out=out,
+            n=len(matrix),
+            ranking=ranking,
+            order_changed=ranking != tuple(model for model in with_all if model != out),
+            win_rates=rates,
+            p_value=overall.paper.p_value,
+            p_clustered=overall.clustered.p_value,
+            changed_pairs=tuple(" – ".join(new.models) for new, now, then in differing if now != then),
+        )
+        found.append(without)
+    return found
+
+
+def _ranked(matrix: Floats, models: Sequence[str]) -> tuple[dict[str, float | None], tuple[str, ...]]:
+    """The rate of each model, and the models by it."""
+    shown, won = (~np.isnan(matrix)).sum(axis=0), np.nansum(matrix, axis=0)
+    rates = {model: float(w / n) if n else None for model, w, n in zip(models, won, shown, strict=True)}
+    return rates, tuple(sorted(rates, key=lambda model: (-(rates[model] or 0.0), model)))
 
 
 @dataclass(frozen=True)
 class Lead:
-    """One test. ``models``: two; more, where it asks whether all are equal; or one, which is held against a baseline.
-
-    ``told``: by worker, as the models are told by it; ``paper``: the paper's test, which may decide. Both of pairs have
-    Holm's correction over the pairs of the ``family``.
+    """One test of two ``models``; of more, whether all are equal; of one, against a baseline. ``told``: by worker, as
+    models are told by it; ``paper``: the paper's test, which may decide. Pairs have Holm's correction over the
+    ``family``.
     """
 
     family: Family
@@ -45,8 +200,7 @@ class Lead:
 
 
 def leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
-    """All tests of ``tables``, each question by itself; single models also against the paper's ``baseline``, which a report
-    does where that was the only question."""
+    """All tests of ``tables``, each question by itself; single models also against the paper's ``baseline``."""
     found = [lead for groups in _families(tables) for lead in _of_turns(groups, baseline)]
     found += list(_of_free_for_alls(tables))
     return [*found, *_of_comparisons(tables), *_of_segments(tables), *_of_sliders(tables)]
@@ -59,7 +213,7 @@ def turn_leads(tables: Tables, *, baseline: bool = False) -> list[Lead]:
 
 def _families(tables: Tables, *, every: bool = False) -> list[list[ComparisonGroup]]:
     answered = [group for group in choice_groups(tables) if len(group.turns.turns)] if len(tables.turns) else []
-    kept = [group for group in answered if every or group.technique != FREE_FOR_ALL]
+    kept = [group for group in answered if every or group.technique not in with_trait("points")]
     return [list(groups) for _, groups in groupby(kept, key=lambda group: group.family)]
 
 
@@ -88,7 +242,7 @@ def _by_strength(family: Family, models: Sequence[str], strengths: Strengths) ->
 def _of_free_for_alls(tables: Tables) -> Iterator[Lead]:
     for group in free_for_all_dialogues(tables) if len(tables.turns) else ():
         strengths = plackett_luce(group.chosen, group.turn_workers, positions=group.positions, models=group.models)
-        yield from _by_strength(Family(FREE_FOR_ALL, group.setting, group.metric), group.models, strengths)
+        yield from _by_strength(Family(FREE_FOR_ALL.name, group.setting, group.metric), group.models, strengths)
 
 
 def _of_comparisons(tables: Tables) -> Iterator[Lead]:
@@ -98,7 +252,7 @@ def _of_comparisons(tables: Tables) -> Iterator[Lead]:
         family = Family(technique, setting, metric, kind)
         for pair in wins_of_pairs(own, family=family):
             paper = None if pair.adjusted else pair.paper
-            yield Lead(family, (pair.model_a, pair.model_b), pair.adjusted or pair.win_rate, paper)
+            yield Lead(family, (pair.model_a, pair.model_b), pair.told, paper)
 
 
 def _of_segments(tables: Tables) -> Iterator[Lead]:

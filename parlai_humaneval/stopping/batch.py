@@ -12,80 +12,124 @@ import numpy as np
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.together import alike, rivals_apart, rivals_of, to_ask
+
+AGAINST = 0.3
+"""What evidence of equality from dialogues of two models alone must not be below, if they are to be called equal: with 0.1
+more circles of three models are called equal, and with 1 ten equal models need a quarter more dialogues."""
 
 
 class Decisions:
-    """Claims so far, which are never taken back; with a ``beta`` of 0 none that two models are equal.
-
-    Attributes:
-        better: studies × models × models; the row's model is better than the column's, also through others.
-        through: of those, the ones that follow from two others.
-        equal: studies × pairs; the two are less than the margin apart.
-    """
+    """Claims so far, which are never taken back; with a ``beta`` of 0 none that two models are equal. ``better``:
+    studies × models × models; the row's model is better than the column's, also through others. ``through``: of those,
+    the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart.
+    ``asked``: studies × pairs; those that dialogues are drawn from. ``together``: pairs are called equal together (see
+    :func:`.alike`); else one by one, as in older studies. ``pooled``: dialogues of decided pairs tell of others, too."""
 
     def __init__(
-        self, studies: int, models: int, *, alpha: float, beta: float, floor: int, transitive: bool = True
+        self,
+        studies: int,
+        models: int,
+        *,
+        alpha: float,
+        beta: float,
+        floor: int,
+        transitive: bool = True,
+        together: bool = True,
+        pooled: bool = False,
     ) -> None:
         self.pairs, self.alpha, self.beta, self.floor = pairs_of(models), alpha, beta, floor
-        self.transitive = transitive
+        self.transitive, self.together, self.pooled = transitive, together, pooled
+        self._rivals = rivals_of(models, line=transitive)
         self.better, self.through = np.zeros((2, studies, models, models), dtype=bool)
         self.equal = np.zeros((studies, self.pairs.count), dtype=bool)
+        self.asked, self._open, self._wanted = np.ones((3, studies, self.pairs.count), dtype=bool)
+        self._apart = np.zeros(
+            (studies, self.pairs.count), dtype=np.int64
+        )  # rivals that may be, of which one is better
+        self._true = np.full(studies, 2 * self.pairs.count)  # directions that may be, for all that is claimed
 
     def take(self, rows: Ints | Flags) -> None:
         """Keep only these studies, in this order; a study may be taken several times."""
-        self.better, self.through, self.equal = self.better[rows], self.through[rows], self.equal[rows]
+        for name in ("better", "through", "equal", "asked", "_open", "_wanted", "_apart", "_true"):
+            setattr(self, name, getattr(self, name)[rows])
 
     def open(self, rows: Ints | slice = slice(None)) -> Flags:
         """Studies × pairs; which pairs are not decided."""
-        first, second, better = self.pairs.first, self.pairs.second, self.better[rows]
-        undecided: Flags = ~(better[:, first, second] | better[:, second, first] | self.equal[rows])
-        return undecided
+        return self._open[rows].copy()
 
     def look(self, rows: Ints, evidence: Evidence) -> None:
-        """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal.
+        """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
+        better: stepwise over all 2M directions at α, the clearest one first, one at a time, so that no two claims can
+        contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
+        either = np.where(self._open[rows], evidence.pooled.max(axis=1)[rows], 0.0)
+        among = rows[either.max(axis=1) >= self._true[rows] / self.alpha]
+        if among.size:
+            self._order(among, np.where(self._enough(among, evidence)[:, None], evidence.pooled[among], 0.0))
+        highest = np.where(self._open[rows], evidence.equal.min(axis=1)[rows], 0.0)
+        near = rows[self.beta * highest.max(axis=1) >= 1]
+        while near.size:
+            may = self._open[near] & self._enough(near, evidence) & ~self._spoken_against(near, evidence)
+            if self.together:
+                now, best = evidence.equal_now[near], evidence.equal[near]
+                reached = alike(now, best, self.equal[near], may, self._rivals, self.beta)
+            else:
+                reached = may & (self.beta * evidence.equal[near].min(axis=1) >= self._left(near)[:, None])
+            self.equal[near] |= reached
+            self._open[near] &= ~reached
+            near = near[reached.any(axis=1)]
+        self._settle(rows, evidence)
 
-        Who is better: stepwise over all 2M directions at α, the clearest one first, one at a time, so that no two claims can
-        contradict each other. Who is equal: stepwise over the pairs that may still be a margin apart, at β.
-        """
-        first, second = self.pairs.first, self.pairs.second
+    def _spoken_against(self, rows: Ints, evidence: Evidence) -> Flags:
+        """Studies × pairs; where dialogues of the two alone say that they are a margin apart, whatever those with others
+        say: there may be no line on which models stand."""
+        return np.asarray((evidence.alone[rows].min(axis=1) < AGAINST) & (self.together and self.pooled), dtype=bool)
+
+    def _settle(self, rows: Ints, evidence: Evidence) -> None:
+        """Ask about pairs that are open. Where decided pairs tell of others, those need not be asked about whose evidence
+        would do if that of others did, too; and such may be that tell more than the open ones."""
+        wanted = self._open[rows]
+        if self.together and self.pooled:
+            needy = self.beta * evidence.equal_now[rows].min(axis=1) < 1 + self._apart[rows]
+            needy = wanted & (needy | self._spoken_against(rows, evidence))
+            wanted = np.where(needy.any(axis=1)[:, None], needy, wanted)
+        changed = (wanted != self._wanted[rows]).any(axis=1)
+        rows, wanted = rows[changed], wanted[changed]
+        self._wanted[rows] = self.asked[rows] = wanted
+        if rows.size and self.together and self.pooled:
+            self.asked[rows] = to_ask(wanted, self._is_better(rows), self.pairs)
+
+    def _is_better(self, rows: Ints) -> Flags:
+        """Studies × pairs; whether one of the two was called better."""
+        first, second, better = self.pairs.first, self.pairs.second, self.better[rows]
+        return np.asarray(better[:, first, second] | better[:, second, first])
+
+    def _enough(self, rows: Ints, evidence: Evidence) -> Flags:
         dialogues = evidence.dialogues[rows]
-        enough = (dialogues[:, first] >= self.floor) & (dialogues[:, second] >= self.floor)
-        self._order(rows, np.where(enough[:, None], evidence.pooled[rows], 0.0))
-        self._alike(rows, np.where(enough, evidence.equal[rows].min(axis=1), 0.0))
+        return (dialogues[:, self.pairs.first] >= self.floor) & (dialogues[:, self.pairs.second] >= self.floor)
 
     def _order(self, rows: Ints, highest: Floats) -> None:
         while rows.size:
-            left = np.where(self.open(rows)[:, None], highest, 0.0).reshape(len(rows), -1)
+            left = np.where(self._open[rows][:, None], highest, 0.0).reshape(len(rows), -1)
             clearest = left.argmax(axis=1)
-            reached = left.max(axis=1) >= (2 * self.pairs.count - self._refuted(rows)) / self.alpha
+            reached = left.max(axis=1) >= self._true[rows] / self.alpha
             rows, highest = rows[reached], highest[reached]
             self._claim(rows, clearest[reached])
 
-    def _alike(self, rows: Ints, lowest: Floats) -> None:
-        while rows.size:
-            reached = self.open(rows) & (self.beta * lowest >= self._apart(rows)[:, None])
-            self.equal[rows] |= reached
-            more = reached.any(axis=1)
-            rows, lowest = rows[more], lowest[more]
-
-    def _apart(self, rows: Ints) -> Ints:
-        """How many pairs may be wrongly called equal, if every claim so far is true (Holm 1979).
-
-        If models stand on one line, and three are apart by the margin or more, the outer two are so by twice of it, and are
-        taken for equal by nobody: as many pairs count as can be without three models all of whose pairs are among them
-        (Mantel 1907: K²/4). Where no line is taken for granted, all count. At K − 1, the neighbours in a row, more than one
-        in twenty studies of two groups of models claimed something false.
-        """
+    def _left(self, rows: Ints) -> Ints:
+        """How many pairs may be wrongly called equal, if every claim so far is true (Holm 1979). If models stand on one
+        line, and three are apart by the margin or more, the outer two are so by twice of it, and are taken for equal by
+        nobody: as many pairs count as can be without three models all of whose pairs are among them (Mantel 1907:
+        K²/4). Where no line is taken for granted, all count. At K − 1, the neighbours in a row, more than one in twenty
+        studies of two groups of models claimed something false."""
         left: Ints = self.pairs.count - self.equal[rows].sum(axis=1)
         return np.minimum(left, self.better.shape[1] ** 2 // 4) if self.transitive else left
 
     def _refuted(self, rows: Ints) -> Ints:
-        """How many directions must be false if every claim so far is true (Holm 1979; Shaffer 1986).
-
-        The claims themselves, also those that follow. If models stand in one order, with ties, a chain of L of them, each
-        claimed to be better than the next, means L places, and at least so many pairs at different places as where all
-        other models share one of these.
-        """
+        """How many directions must be false if every claim so far is true (Holm 1979; Shaffer 1986). The claims
+        themselves, also those that follow. If models stand in one order, with ties, a chain of L of them, each claimed
+        to be better than the next, means L places, and at least so many pairs at different places as where all other
+        models share one of these."""
         claims: Ints = self.better[rows].sum(axis=(1, 2))
         if not self.transitive:
             return claims
@@ -112,53 +156,97 @@ class Decisions:
         better[at, a, b] = True
         self.better[rows] = better
         self.through[rows] |= follows
+        apart = self._is_better(rows)
+        self._open[rows] &= ~apart
+        self._apart[rows] = rivals_apart(apart & ~self.equal[rows], self._rivals)
+        self._true[rows] = 2 * self.pairs.count - self._refuted(rows)
 
 
 def drawn_pairs(open_pairs: Flags, dialogues: int, rng: np.random.Generator) -> Ints:
-    """Studies × dialogues: for each study, pairs drawn from the open ones, all of them as probable; −1 where none is open.
-
-    No pair is drawn again before all others have been.
-    """
+    """Studies × dialogues: for each study, pairs drawn from the open ones, all of them as probable; −1 where none is
+    open. No pair is drawn again before all others have been."""
     keys = np.where(open_pairs, rng.random(open_pairs.shape), 2.0)
-    order = keys.argsort(axis=1)
+    order = keys.argmin(axis=1)[:, None] if dialogues == 1 else keys.argsort(axis=1)
     count = open_pairs.sum(axis=1, keepdims=True)
     place = np.arange(dialogues)[None, :] % np.maximum(count, 1)
-    drawn: Ints = np.where(count > 0, np.take_along_axis(order, place, axis=1), -1)
-    return drawn
+    return np.where(count > 0, np.take_along_axis(order, place, axis=1), -1)
 
 
 def contradictions(evidence: Evidence, better: Flags, alpha: float) -> Flags:
-    """Studies × pairs; where dialogues of two models say that one is better, and those with others the opposite.
-
-    ``better``: what was claimed, studies × models × models. Where strong stochastic transitivity holds, one of the two is
-    wrong, in at most 3α of studies: α for claims, 2α for dialogues of the two.
-    """
+    """Studies × pairs; where dialogues of two models say that one is better, and those with others the opposite; or that
+    they are further apart than the margin, and all together that they are not. ``better``: what was claimed, studies ×
+    models × models. Where what pooling takes for granted holds, one of the two is wrong, in at most 3α of studies for
+    each: α for claims, 2α for dialogues of the two."""
     direct, pairs = evidence.direct, evidence.pairs
     bar = pairs.count / alpha
     claimed = np.stack([better[:, pairs.first, pairs.second], better[:, pairs.second, pairs.first]], axis=1)
     against = claimed[:, ::-1]
     if evidence.indirect is not None:
         against = against | (evidence.indirect[:, ::-1] >= bar)
-    contradicts: Flags = ((direct >= bar) & against).any(axis=1)
-    return contradicts
+    found = (direct >= bar) & against
+    if evidence.wide is not None:
+        found |= (evidence.wide >= bar) & (evidence.equal >= bar).all(axis=1)[:, None]
+    return np.asarray(found.any(axis=1))
+
+
+def in_words(models: tuple[str, ...], decisions: Decisions, margin: float) -> str:
+    """Who is better than whom in the first of the studies, such as “A > B > {C ≈ D within 10 points}”. Where that is no
+    row of groups, as long as pairs are open or where A ≈ B ≈ C though A > C, claim after claim."""
+    better, equal, number = decisions.better[0], decisions.equal[0], decisions.pairs.number
+    points = f"within {margin * 100:g} points"
+    order = sorted(range(len(models)), key=lambda i: (-int(better[i].sum()), int(better[:, i].sum()), i))
+    groups: list[list[int]] = []
+    for model in order:
+        if groups and not better[groups[-1][-1], model]:
+            groups[-1].append(model)
+        else:
+            groups.append([model])
+    place = {model: at for at, group in enumerate(groups) for model in group}
+    is_row = all(
+        better[i, j] if place[i] < place[j] else better[j, i] if place[i] > place[j] else equal[number[i, j]]
+        for i in order
+        for j in order
+        if i < j
+    )
+    if is_row:
+        return " > ".join(
+            models[group[0]] if len(group) == 1 else f"{{{' ≈ '.join(models[i] for i in group)} {points}}}"
+            for group in groups
+        )
+    claims = [
+        f"{models[i]} > {models[j]}"
+        for i in order
+        for j in order
+        if better[i, j] and not any(better[i, k] and better[k, j] for k in order)
+    ]
+    alike = [f"{models[i]} ≈ {models[j]}" for i in order for j in order if i < j and equal[number[i, j]]]
+    return "; ".join([*claims, *([f"{', '.join(alike)} {points}"] if alike else [])])
+
+
+_NOTHING = {
+    "_shown": -1,
+    "_shares": np.nan,
+    "_done": np.nan,
+    "_predicted": 0.0,
+    "_due": np.inf,
+    "ended": np.inf,
+    "_likely": False,
+}
+"""Tables of the workers who are held, studies × workers (and × dialogues, or pairs) → what stands where nothing is known."""
 
 
 class Studies:
-    """Evidence, decisions, and those who came and are not folded in.
+    """Evidence, decisions, and those who came and are not folded in. ``arrived``: studies; workers who came.
+    ``folded``: studies; of those, the first so many are folded in. ``ended``: studies × workers; when each of them was
+    through, infinite of those who are not. ``dropped``: studies; so many of the first workers are folded in and no
+    longer held. ``filled``: what those who leave do not answer is filled (see :class:`.Evidence`); ``together``: pairs
+    are called equal together (see :class:`Decisions`). Older studies did neither."""
 
-    Attributes:
-        arrived: studies; workers who came.
-        folded: studies; of those, the first so many are folded in.
-        ended: studies × workers; when each of them was through, infinite of those who are not.
-        dropped: so many of the first workers are folded in everywhere, and no longer held.
-
-    ``filled``: what those who leave do not answer is filled (see :class:`.Evidence`), which older studies did not do.
-    """
-
-    def __init__(self, rule: StoppingRule, studies: int = 1, *, filled: bool = True) -> None:
+    def __init__(self, rule: StoppingRule, studies: int = 1, *, filled: bool = True, together: bool = True) -> None:
         self.rule, models = rule, len(rule.models)
         panels = rule.shown == "panel"
-        self.evidence = Evidence(studies, models, rule.margin, pooled=rule.is_pooled, panels=panels, filled=filled)
+        how = {"pooled": rule.is_pooled, "panels": panels, "filled": filled, "together": together}
+        self.evidence = Evidence(studies, models, rule.margin, judged=bool(rule.judge), **how)
         self.decisions = Decisions(
             studies,
             models,
@@ -166,11 +254,13 @@ class Studies:
             beta=rule.beta if rule.equality else 0.0,
             floor=rule.floor,
             transitive=rule.transitive,
+            together=together,
+            pooled=rule.is_pooled,
         )
-        self.arrived, self.folded = np.zeros((2, studies), dtype=np.int64)
-        self.dropped = 0
+        self.arrived, self.folded, self.dropped = np.zeros((3, studies), dtype=np.int64)
         self._shown = np.full((studies, 0, 0), -1)
         self._shares, self._done = np.full((2, studies, 0, 0), np.nan)
+        self._predicted = np.zeros((studies, 0, 0))
         self._due, self.ended = np.full((2, studies, 0), np.inf)
         self._likely = np.zeros((studies, 0, self.evidence.pairs.count), dtype=bool)
 
@@ -183,47 +273,79 @@ class Studies:
         """Keep only these studies, in this order; a study may be taken several times."""
         self.evidence.take(rows)
         self.decisions.take(rows)
-        for name in ("arrived", "folded", "_shown", "_shares", "_done", "_due", "ended", "_likely"):
+        for name in ("arrived", "folded", "dropped", *_NOTHING):
             setattr(self, name, getattr(self, name)[rows])
 
     def admit(self, rows: Ints, shown: Ints, due: Floats) -> Ints:
-        """Note a worker of each study in ``rows``, who is shown these pairs (studies × dialogues); returns their numbers.
-
-        ``due``: until when they are waited for.
-        """
+        """Note a worker of each study in ``rows``, who is shown these pairs (studies × dialogues); returns their
+        numbers. ``due``: until when they are waited for."""
         numbers: Ints = self.arrived[rows]
-        held = numbers - self.dropped
-        self._make_room(int(held.max(initial=-1)) + 1, shown.shape[1])
+        held = numbers - self.dropped[rows]
+        have, width = self._shown.shape[1:]
+        more, wider = max(0, int(held.max(initial=-1)) + 1 - have), max(0, shown.shape[1] - width)
+        more = max(more, have, 16) if more else 0
+        for name, nothing in _NOTHING.items() if more or wider else ():
+            table = getattr(self, name)
+            grown = ((0, 0), (0, more), (0, 0 if name == "_likely" else wider))[: table.ndim]
+            setattr(self, name, np.pad(table, grown, constant_values=nothing))
         self._shown[rows, held, : shown.shape[1]] = shown
-        self._likely[rows, held] = self.decisions.open(rows)
+        self._likely[rows, held] = self.decisions.asked[rows]
         self._due[rows, held] = due
         self.arrived[rows] += 1
         return numbers
 
-    def answer(self, rows: Ints, numbers: Ints, shares: Floats, done: Floats | None = None) -> None:
-        """Note what workers answered: studies × dialogues, nan for what they did not.
+    def wait(self, rows: Ints, numbers: Ints, due: Floats) -> None:
+        """Wait for workers until another time."""
+        self._due[rows, numbers - self.dropped[rows]] = due
 
-        ``done``: which part of each dialogue; without it each that has a share was finished.
-        """
-        held = numbers - self.dropped
+    def predict(self, rows: Ints, numbers: Ints, predicted: Floats) -> None:
+        """Note by how much a judge had put the first model above its mean, in what workers are shown: studies ×
+        dialogues."""
+        self._predicted[rows, numbers - self.dropped[rows], : predicted.shape[1]] = predicted
+
+    def answer(self, rows: Ints, numbers: Ints, shares: Floats, done: Floats | None = None) -> None:
+        """Note what workers answered: studies × dialogues, nan for what they did not. ``done``: which part of each
+        dialogue; without it each that has a share was finished."""
+        held = numbers - self.dropped[rows]
         self._shares[rows, held, : shares.shape[1]] = shares
         self._done[rows, held, : shares.shape[1]] = np.where(np.isnan(shares), np.nan, 1.0 if done is None else done)
 
     def end(self, rows: Ints, numbers: Ints, at: Floats) -> None:
         """Note when workers finished or left."""
-        self.ended[rows, numbers - self.dropped] = at
+        self.ended[rows, numbers - self.dropped[rows]] = at
+
+    def enter(
+        self,
+        rows: Ints,
+        shown: Ints,
+        shares: Floats,
+        done: Floats,
+        predicted: Floats | None = None,
+        *,
+        due: Floats,
+        ended: Floats,
+    ) -> None:
+        """Note a worker of each study in ``rows`` from their arrival to their end, as if all of it were known at once."""
+        numbers = self.admit(rows, shown, due)
+        if predicted is not None:
+            self.predict(rows, numbers, predicted)
+        self.answer(rows, numbers, shares, done)
+        self.end(rows, numbers, ended)
+
+    def ready(self, rows: Ints, now: Floats) -> Flags:
+        """In which of the studies ``rows`` somebody is next to be folded in."""
+        ready = (self.folded[rows] < self.arrived[rows]) & self.decisions.open(rows).any(axis=1)
+        waiting = rows[ready]
+        held = self.folded[waiting] - self.dropped[waiting]
+        ready[ready] = np.minimum(self.ended[waiting, held], self._due[waiting, held]) <= now[ready]
+        return ready
 
     def advance(self, rows: Ints, now: Floats, most: float = np.inf) -> int:
-        """Fold in whoever is next in the order of arrival and has ended, or run out of time, and decide after each.
-
-        Of each study ``most`` workers at once; returns of how many at least one study was folded one in.
-        """
+        """Fold in whoever is next in the order of arrival and has ended, or run out of time, and decide after each. Of
+        each study ``most`` workers at once; returns of how many at least one study was folded one in."""
         times = 0
         while times < most:
-            waiting = (self.folded[rows] < self.arrived[rows]) & self.decisions.open(rows).any(axis=1)
-            rows, now = rows[waiting], now[waiting]
-            held = self.folded[rows] - self.dropped
-            ready = np.minimum(self.ended[rows, held], self._due[rows, held]) <= now
+            ready = self.ready(rows, now)
             rows, now = rows[ready], now[ready]
             if not rows.size:
                 break
@@ -232,27 +354,33 @@ class Studies:
             times += 1
         return times
 
+    def of_worker(self, rows: Ints, numbers: Ints) -> tuple[Ints, Floats, Floats]:
+        """What workers who are held were shown, and what they answered: studies × dialogues (see :meth:`answer`)."""
+        held = numbers - self.dropped[rows]
+        return self._shown[rows, held], self._shares[rows, held], self._done[rows, held]
+
     def fold(self, rows: Ints, numbers: Ints) -> None:
         """Fold these workers into their studies, and decide what can be."""
-        held = numbers - self.dropped
-        shown, shares, done = (table[rows, held] for table in (self._shown, self._shares, self._done))
-        self.evidence.fold(rows, shown, shares, self._likely[rows, held], done)
+        held, (shown, shares, done) = numbers - self.dropped[rows], self.of_worker(rows, numbers)
+        predicted = self._predicted[rows, held] if self.evidence.judged else None
+        self.evidence.fold(rows, shown, shares, self._likely[rows, held], done, predicted)
         self.decisions.look(rows, self.evidence)
 
     def drop_folded(self) -> None:
-        """Hold no longer who is folded in everywhere: long simulations would fill the memory."""
-        gone = (int(self.folded.min()) if self.count else self.dropped) - self.dropped
-        for name in ("_shown", "_shares", "_done", "_due", "ended", "_likely"):
-            setattr(self, name, getattr(self, name)[:, gone:])
-        self.dropped += gone
+        """Hold no longer who is folded in: long simulations would fill the memory."""
+        gone, width = self.folded - self.dropped, int((self.arrived - self.folded).max(initial=0))
+        rows, held = np.arange(self.count)[:, None], gone[:, None] + np.arange(width)
+        is_held = held < (self.arrived - self.dropped)[:, None]
+        for name, nothing in _NOTHING.items():
+            table = getattr(self, name)[rows, np.where(is_held, held, 0)] if width else getattr(self, name)[:, :0]
+            table[~is_held] = nothing
+            setattr(self, name, table)
+        self.dropped = self.folded.copy()
 
     def of_pair(self, row: int, pair: int) -> tuple[Floats, Floats, Floats]:
-        """Of a study's pair: each folded worker's mean share, in the order of arrival, of how many dialogues, one that was
-        cut off in part, and of how many that they were shown.
-
-        Only of those who are held.
-        """
-        folded = int(self.folded[row]) - self.dropped
+        """Of a study's pair: each folded worker's mean share, in the order of arrival, of how many dialogues, one that
+        was cut off in part, and of how many that they were shown. Only of those who are held."""
+        folded = int(self.folded[row] - self.dropped[row])
         shown = self._shown[row, :folded] == pair
         done = np.nan_to_num(np.where(shown, self._done[row, :folded], 0.0))
         terms = done.sum(axis=1)
@@ -262,26 +390,10 @@ class Studies:
 
     def dialogues_of(self, row: int, pair: int) -> int:
         """Dialogues of a study's pair of which anything is folded in; only of workers who are held."""
-        folded = int(self.folded[row]) - self.dropped
+        folded = int(self.folded[row] - self.dropped[row])
         answered = ~np.isnan(self._shares[row, :folded]) & (self._shown[row, :folded] == pair)
         return int(answered.sum())
 
     def contradicted(self) -> Flags:
         """Studies × pairs; where what was learnt contradicts itself (see :func:`contradictions`)."""
         return contradictions(self.evidence, self.decisions.better, self.rule.alpha)
-
-    def _make_room(self, workers: int, dialogues: int) -> None:
-        have, width = self._shown.shape[1:]
-        more, wider = max(0, workers - have), max(0, dialogues - width)
-        if more:
-            more = max(more, have, 16)
-            self._due, self.ended = (
-                np.pad(table, ((0, 0), (0, more)), constant_values=np.inf) for table in (self._due, self.ended)
-            )
-            self._likely = np.pad(self._likely, ((0, 0), (0, more), (0, 0)))
-        if more or wider:
-            grown = ((0, 0), (0, more), (0, wider))
-            self._shown = np.pad(self._shown, grown, constant_values=-1)
-            self._shares, self._done = (
-                np.pad(table, grown, constant_values=np.nan) for table in (self._shares, self._done)
-            )

@@ -1,41 +1,122 @@
-"""How strong models are after a study that stopped when it had seen enough."""
+"""What the evidence of a study says of each pair and of its workers, and what speaks against trusting it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
+import numpy as np
+
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.sequential import (
+    PRIOR_COUNT,
+    PRIOR_VARIANCE,
+    share_interval,
+    squares,
+)
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 from parlai_humaneval.statistics.ranking.fit import Strengths
+from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Outcome
+from parlai_humaneval.stopping.simulation import Crowd
+from parlai_humaneval.stopping.status import PairStatus
 
 AFTER = "after optional stopping"
-NOTE = (
-    "The study stopped when it had its answer, which makes gaps look wider than they are (in simulations by one to four "
-    "points of the difference of two win rates), and intervals of a fixed study too sure: go by the claims, and by the "
-    "intervals that one may look at whenever one likes."
-)
+WORDS: Mapping[str, Any] = read_yaml(packaged("stopping_words.yaml"))
+NOTE: str = WORDS["after_stopping"]
+MANY_TIMED_OUT = 0.05  # From this share on, those who ran out of time may make the answer one about the quick
+MANY_LEFT = 0.1  # From so many dialogues (workers) for each worker on, those who leave are warned of
+FINE = 12  # Turns by which simulations have a variance that is less than that of single verdicts
+MOST_ALIKE = 0.8  # Of turns of one worker, in simulations: whoever came
+
+
+def pair_status(studies: Studies, pair: int) -> PairStatus:
+    """What is decided of a pair of the first study, and what dialogues of the two alone say. The interval holds all
+    that an interval by either filling holds (see :class:`.Evidence`)."""
+    rule, decisions = studies.rule, studies.decisions
+    i, j = int(decisions.pairs.first[pair]), int(decisions.pairs.second[pair])
+    better, equal = decisions.better[0], bool(decisions.equal[0, pair])
+    shares, terms, asked = studies.of_pair(0, pair)
+    share, low, high = None, 0.0, 1.0
+    if len(shares):
+        share = float(shares @ terms / terms.sum())
+        is_cut = studies.evidence.filled and bool((terms < asked).any())
+        ends = [
+            share_interval(shares, filled, asked=asked, margin=rule.margin, level=1 - rule.alpha, last=True)
+            for filled in ((terms, asked) if is_cut else (terms,))
+        ]
+        low, high = min(float(end[0]) for end, _ in ends), max(float(end[0]) for _, end in ends)
+    return PairStatus(
+        first=rule.models[i],
+        second=rule.models[j],
+        decided="first" if better[i, j] else "second" if better[j, i] else "equal" if equal else None,
+        through=bool(decisions.through[0, i, j] | decisions.through[0, j, i]),
+        workers=len(shares),
+        dialogues=studies.dialogues_of(0, pair),
+        share=share,
+        low=low,
+        high=high,
+    )
+
+
+def warnings(studies: Studies, *, timed_out: int, cut_off: int, unheard: int) -> tuple[str, ...]:
+    """What speaks against trusting the first study: pairs that contradict each other, and who left or was too slow.
+    ``cut_off``: dialogues that were left in the middle; ``unheard``: workers who left before they had chosen anything.
+    """
+    models, pairs, words = studies.rule.models, studies.evidence.pairs, WORDS["warnings"]
+    said = [
+        words["circle"].format(first=models[pairs.first[pair]], second=models[pairs.second[pair]])
+        for pair in np.flatnonzero(studies.contradicted()[0])
+    ]
+    workers, filled = max(1, int(studies.folded[0])), studies.evidence.filled
+    if (share := timed_out / workers) > MANY_TIMED_OUT:
+        said.append(words["timed_out"].format(workers=counted(timed_out, "worker"), share=share))
+    if filled and cut_off > MANY_LEFT * workers:
+        said.append(words["cut_off"].format(dialogues=counted(cut_off, "dialogue")))
+    if filled and unheard > MANY_LEFT * workers:
+        said.append(words["unheard"].format(raters=counted(unheard, "rater"), workers=workers))
+    return tuple(said)
+
+
+def crowd_seen(studies: Studies, turns: Sequence[int], dialogues: Sequence[int]) -> Crowd:
+    """Workers with as many ``turns`` and ``dialogues``, and as much variance, as those of the first study; before anybody
+    has answered, the usual ones."""
+    if not turns:
+        return Crowd()
+    typical = round(float(np.median(turns)))
+    # The variance of a pair's shares between workers, in that of a single turn; what is usual, where few are known.
+    seen, possible = PRIOR_COUNT * PRIOR_VARIANCE, PRIOR_COUNT / 4
+    for pair in range(studies.evidence.pairs.count):
+        shares, terms, _ = studies.of_pair(0, pair)
+        if len(shares) > 1:
+            mean = float(shares @ terms / terms.sum())
+            seen += float(squares((shares - mean) * terms, terms).sum())
+            possible += (len(shares) - 1) * mean * (1 - mean)
+    if studies.evidence.judged:  # what is left of the variance once a judge's predictions are taken off
+        typical = max(typical, FINE)
+        seen /= float(studies.evidence.help_of_judge(np.zeros(1, dtype=np.int64))[1][0])
+    icc = (seen / possible - 1 / typical) / (1 - 1 / typical) if typical > 1 else 0.0
+    return Crowd(turns=typical, icc=min(max(icc, 0.0), MOST_ALIKE), dialogues=float(np.mean(dialogues)))
 
 
 def strengths_after_stopping(
     answered: Iterable[tuple[str, tuple[str, ...], Outcome]], *, level: float = 0.95
 ) -> Strengths | None:
     """Bradley–Terry strengths, clustered by worker and labelled “after optional stopping”; None where there is nothing.
-
-    ``answered``: worker, models and outcome of each dialogue. There are no p-values: those of a fixed study do not hold.
-    """
-    first, second, outcome, workers = [], [], [], []
-    for worker, models, said in answered:
-        for i in range(len(models)):
-            for j in range(i + 1, len(models)):
-                leads = _leads(said.picks[i], said.picks[j], said.turns)
-                first += [models[i]] * len(leads)
-                second += [models[j]] * len(leads)
-                workers += [worker] * len(leads)
-                outcome += leads
-    if not outcome:
+    ``answered``: worker, models and outcome of each dialogue. There are no p-values: those of a fixed study do not
+    hold."""
+    rows = [
+        (models[i], models[j], lead, worker)
+        for worker, models, said in answered
+        for i, j in combinations(range(len(models)), 2)
+        for lead in _leads(said.picks[i], said.picks[j], said.turns)
+    ]
+    if not rows:
         return None
-    found = bradley_terry(first, second, outcome, workers, slots=False, level=level)
+    found = bradley_terry(*map(list, zip(*rows, strict=True)), slots=False, level=level)
     return found.model_copy(
         update={
             "models": tuple(map(_labelled, found.models)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Union
 
@@ -15,13 +16,10 @@ class _Record(BaseModel):
 
 
 class Outcome(_Record):
-    """What was chosen in one dialogue, or in one comparison of finished ones.
-
-    Attributes:
-        picks: turns in which each model was chosen, in the order of the dialogue's models; where several may be chosen at
-            a turn, or none, the picks need not add up to the turns.
-        turns: that were answered; 1 for one verdict.
-    """
+    """What was chosen in one dialogue, or in one comparison of finished ones. ``picks``: turns in which each model was
+    chosen, in the order of the dialogue's models; where several may be chosen at a turn, or none, they need not add up
+    to the ``turns`` that were answered (1 for one verdict). Of a model that is rated by itself: the points that it was
+    given, of as many as the scales have."""
 
     picks: tuple[int, ...]
     turns: int
@@ -30,7 +28,7 @@ class Outcome(_Record):
     def _possible(self) -> Outcome:
         if self.turns < 1:
             raise ValueError("an outcome needs an answered turn: a dialogue without one is left, not answered")
-        if len(self.picks) < 2 or not all(0 <= picks <= self.turns for picks in self.picks):
+        if not self.picks or not all(0 <= picks <= self.turns for picks in self.picks):
             raise ValueError(
                 f"picks {self.picks} of {self.turns} turns: give one number a model, each from 0 to the number of turns"
             )
@@ -40,14 +38,18 @@ class Outcome(_Record):
         """What the one model won against the other, ties counting half."""
         return (1 + (self.picks[first] - self.picks[second]) / self.turns) / 2
 
+    @property
+    def rating(self) -> float:
+        """Where a single model stands on its scale: from 0 to 1."""
+        return self.picks[0] / self.turns
+
 
 class Began(_Record):
-    """The study began, with this rule; all that is drawn by chance follows from the ``seed``.
-
-    ``technique``, ``setting``, ``metric``: what was asked, where that is known. ``cut_off``: what becomes of dialogues whose
-    workers leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
-    began before there was a choice.
-    """
+    """The study began, with this rule; all that is drawn by chance follows from the ``seed``. ``technique``,
+    ``setting``, ``metric``: what was asked, where that is known. ``cut_off``: what becomes of dialogues whose workers
+    leave in the middle of them: they are ``filled`` (see :class:`.Evidence`), or ``left_out``, as studies did that
+    began before there was a choice. ``equality``: pairs are called equal ``together`` (see :class:`.Decisions`), or
+    ``one_by_one``, as in studies that began before that."""
 
     event: Literal["began"] = "began"
     rule: StoppingRule
@@ -56,6 +58,7 @@ class Began(_Record):
     setting: str = ""
     metric: str = ""
     cut_off: Literal["left_out", "filled"] = "left_out"
+    equality: Literal["one_by_one", "together"] = "one_by_one"
 
 
 class Extended(_Record):
@@ -67,13 +70,9 @@ class Extended(_Record):
 
 
 class Arrived(_Record):
-    """A worker came, for ``asked`` dialogues, and was given some.
-
-    Attributes:
-        dialogues: the models of each.
-        propensities: with which chance each dialogue was about its models.
-        open: pairs that were open, of which the dialogues were drawn.
-    """
+    """A worker came, for ``asked`` dialogues, and was given some: the models of each, and with which chance
+    (``propensities``) it was about them. They were drawn of the pairs ``among``; if there are none, of the ``open``
+    ones."""
 
     event: Literal["arrived"] = "arrived"
     at: float
@@ -82,6 +81,7 @@ class Arrived(_Record):
     dialogues: tuple[tuple[str, ...], ...]
     propensities: tuple[float, ...]
     open: tuple[tuple[str, str], ...]
+    among: tuple[tuple[str, str], ...] = ()
 
 
 class Answered(_Record):
@@ -95,11 +95,21 @@ class Answered(_Record):
     late: bool = False
 
 
-class Chose(_Record):
-    """A worker answered another turn of a dialogue that they have not finished; it counts as far as it goes if they leave.
+class Predicted(_Record):
+    """Before a worker saw the item of a dialogue: what a judge had said of it (the ``share`` of the first model), and the
+    ``mean`` of what it had said of all items that could have been drawn, each with the same chance."""
 
-    ``outcome``: of all turns so far, of the ``whole`` number of turns that such a dialogue has.
-    """
+    event: Literal["predicted"] = "predicted"
+    at: float
+    worker: str
+    dialogue: int
+    share: float = Field(ge=0, le=1)
+    mean: float = Field(ge=0, le=1)
+
+
+class Chose(_Record):
+    """A worker answered another turn of a dialogue that they have not finished; it counts as far as it goes if they
+    leave. ``outcome``: of all turns so far, of the ``whole`` number of turns that such a dialogue has."""
 
     event: Literal["chose"] = "chose"
     at: float
@@ -147,14 +157,8 @@ class Folded(_Record):
 
 
 class Claimed(_Record):
-    """Two models were decided.
-
-    Attributes:
-        claim: ``better``: the first is better than the second; ``equal``: they are less than the margin apart.
-        through: it follows from what was claimed of others.
-        e_value: the evidence, where it does not.
-        dialogues: that had been folded in.
-    """
+    """Two models were decided: the first is ``better``, or they are less than the margin apart. ``through``: it follows
+    from what was claimed of others; else the ``e_value`` is the evidence. ``dialogues``: that had been folded in."""
 
     event: Literal["claimed"] = "claimed"
     claim: Literal["better", "equal"]
@@ -163,6 +167,14 @@ class Claimed(_Record):
     through: bool
     e_value: float | None
     dialogues: int
+
+    def is_again(self, before: object) -> bool:
+        """Whether it is the same claim as ``before``: processors and libraries differ in the last digits of evidence."""
+        if not isinstance(before, Claimed) or self.e_value is None or before.e_value is None:
+            return self == before
+        return self.model_copy(update={"e_value": before.e_value}) == before and math.isclose(
+            self.e_value, before.e_value, rel_tol=1e-6
+        )
 
 
 class Ended(_Record):
@@ -174,7 +186,7 @@ class Ended(_Record):
 
 
 Event = Annotated[
-    Union[Began, Extended, Arrived, Answered, Chose, Left, Returned, Looked, Folded, Claimed, Ended],  # noqa: UP007  # “|” of eleven is harder to read
+    Union[Began, Extended, Arrived, Predicted, Answered, Chose, Left, Returned, Looked, Folded, Claimed, Ended],  # noqa: UP007  # “|” of twelve is harder to read
     Field(discriminator="event"),
 ]
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])

@@ -2,63 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
-from parlai_humaneval.statistics.ratings.sliders import standardised
+from parlai_humaneval.statistics.ratings.sliders import ends_of, is_reversed
 from parlai_humaneval.statistics.survival.spotting import bot_contests, spot_the_bot_segments
-from parlai_humaneval.stopping.batch import Studies, contradictions
+from parlai_humaneval.stopping.batch import Studies, contradictions, in_words
+from parlai_humaneval.stopping.estimates import WORDS
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
-from parlai_humaneval.stopping.rule import FLOOR, StoppingRule, stopping_rule
-from parlai_humaneval.stopping.status import in_words
+from parlai_humaneval.stopping.rule import FLOOR, WIDEST_POOLED, StoppingRule, stopping_rule
+from parlai_humaneval.stopping.units import share_of_ratings
 from parlai_humaneval.tables.choices import choice_groups, merged
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, on_sliders, taken_as_finished
+from parlai_humaneval.tables.schema import STUDY
 
-UNBALANCED = 2.0
-"""Where one pair of models has so many times the dialogues of another, pairs were not equally likely."""
+UNBALANCED = 2.0  # Where one pair of models has so many times the dialogues of another, pairs were not equally likely
 SHUFFLES = 100
-NO_ALLOCATION = (
-    "The data were collected without looking, so that nobody was sent where the answer was open: dialogues of pairs that "
-    "were decided are passed over, and count neither as evidence nor as needed."
-)
-IN_PANELS = (
-    "Dialogues showed more than two models at once: none could be taken out of them, so that a dialogue counts as needed as "
-    "long as any of its pairs was open. Nothing is promised for such data."
-)
-NOT_BALANCED = (
-    "Pairs of models have very different numbers of dialogues, so that they were not equally likely: each pair is decided "
-    "by its own dialogues alone."
-)
-SCORES = "scores"
-OF_SCORES = (
-    "Scores have no win rate, so that no two models can be called equal, and what a worker rated counts as a whole. "
-    "Nothing is promised for such data: a study of them needs a cap."
-)
-FINISHED_DIALOGUES = (
-    "Finished dialogues were judged, some by several workers: what is decided holds for these dialogues, and less surely "
-    "for others of the same models."
-)
-BY_ROWS = "It is not known when each worker began: they are taken in the order in which the tables name them."
-IN_A_CIRCLE = (
-    "Dialogues of {pairs} contradict those with other models: who is better may go in a circle. What follows through others "
-    "may be wrong, and strengths on one line describe such models badly."
-)
+SCORES, SCALES, TICKS = "scores", "scales", "ticks"
+RATED = (SCORES, SCALES, TICKS)
+_NOTES: Mapping[str, str] = WORDS["replayed"]
 
 
-class ReplayedPair(BaseModel):
+class ReplayedPair(BaseModel, frozen=True):
     """Two models: what would have been decided (None: nothing, with all the data), after so many of all dialogues."""
-
-    model_config = ConfigDict(frozen=True)
 
     first: str
     second: str
@@ -66,21 +41,13 @@ class ReplayedPair(BaseModel):
     after: int | None
 
 
-class Replay(BaseModel):
-    """What a stopping rule would have made of one technique, setting, metric and kind of data.
-
-    Attributes:
-        needed: dialogues (or comparisons, or judged segments) that were used until all was decided, or to the end.
-        passed_over: of pairs that were decided by then.
-        dialogues, workers: in the data.
-        workers_needed: who had come when all was decided.
-        answer: what would have been decided, in words.
-        shuffles: replays with the workers in another order, in a share ``shuffled_decided`` of which all was decided;
-            ``shuffled_share``: the mean share of the data that they needed, ``shuffled_low`` and ``shuffled_high``: between
-            which four in five lie.
-    """
-
-    model_config = ConfigDict(frozen=True)
+class Replay(BaseModel, frozen=True):
+    """What a stopping rule would have made of one technique, setting, metric and kind of data. ``needed``: dialogues
+    (or comparisons, or judged segments) that were used until all was decided, or to the end. ``passed_over``: of pairs
+    that were decided by then. ``dialogues``, ``workers``: in the data. ``workers_needed``: who had come when all was
+    decided. ``answer``: what would have been decided, in words. ``shuffles``: replays with the workers in another
+    order, in a share ``shuffled_decided`` of which all was decided; ``shuffled_share``: the mean share of the data that
+    they needed, ``shuffled_low`` and ``shuffled_high``: between which four in five lie."""
 
     technique: str
     setting: str
@@ -124,22 +91,16 @@ class Replay(BaseModel):
 
 @dataclass(frozen=True)
 class _Material:
-    """Answers of one kind: a row each, in the order of the table.
-
-    Attributes:
-        workers: of each row, their number in the order of arrival.
-        shares: rows × pairs; nan of what the row does not show.
-        done: of each row, which part of the dialogue was answered.
-        sizes: dialogues of each row: one, or of scores all that a worker rated; one that was cut off counts as none.
-    """
+    """Answers of one kind: a row each, in the order of the table. ``workers``: who gave each row; ``done``: which part
+    of its dialogue was answered. ``shares``: rows × pairs; nan of what the row does not show. ``sizes``: dialogues of
+    each row: one, or of ratings all that are compared in it; one that was cut off counts as none."""
 
     names: dict[str, str]
     models: tuple[str, ...]
-    workers: Ints
+    workers: Objects
     shares: Floats
-    done: Floats
     sizes: Ints
-    by_rows: bool
+    done: Floats
 
 
 def replay_sequential(
@@ -156,12 +117,12 @@ def replay_sequential(
     Workers are folded in once each, in the order in which they came. From the data of a worker, only dialogues of pairs
     count that were open when they came. Dialogues that were left in the middle count as far as they went (see
     :class:`.Evidence`). Read are turns at which something was chosen of several replies, comparisons,
-    segments of bots that were judged side by side, and slider ratings of several models by the same worker.
+    segments of bots that were judged side by side, and ratings of single models: sliders, scales, and ticks at turns.
 
     Args:
         tables: the data.
         margin: two models are equal where their win rates are less than this apart: 0.1 means 10 points.
-        alpha: chance of any false claim.
+        alpha: chance of any false claim that one model is better, and of any that two are equal.
         evidence: see :class:`StoppingRule`; it is direct where pairs were not equally likely.
         shuffles: replays with the workers in other orders, which say how much the order matters.
         seed: of these orders.
@@ -187,22 +148,40 @@ def replay_sequential(
     stopping_rule(
         models=("A", "B"), margin=margin, alpha=alpha, evidence=evidence, max_dialogues=FLOOR
     )  # before all work
+    # Worker → when they first began something, where that is known, whatever the zone of their clock.
+    began = pd.concat([table[["worker_id", "started"]] for table in (tables.dialogues, tables.judgements)])
+    moments = pd.to_datetime(began["started"], utc=True, format="ISO8601", errors="coerce")
+    first = moments.groupby(began["worker_id"]).min().dropna()
+    known = {str(worker): int(moment.value) for worker, moment in first.items()}
     return [
-        _replayed(material, margin, alpha, evidence, shuffles, seed)
-        for material in _materials(tables)
+        _replayed(material, known, margin, alpha, evidence, shuffles, seed)
+        for material in chain(
+            _of_turns(tables), _of_comparisons(tables), _of_segments(tables), _of_ratings(tables, known)
+        )
         if len(material.models) > 1
     ]
 
 
 def _replayed(
-    material: _Material, margin: float, alpha: float, evidence: Literal["pooled", "direct"], shuffles: int, seed: int
+    material: _Material,
+    began: Mapping[str, int],
+    margin: float,
+    alpha: float,
+    evidence: Literal["pooled", "direct"],
+    shuffles: int,
+    seed: int,
 ) -> Replay:
     total, pairs = int(material.sizes.sum()), pairs_of(len(material.models))
-    scores = material.names["kind"] == SCORES
-    in_panels = bool(((~np.isnan(material.shares)).sum(axis=1) > 1).any())
-    counts = (~np.isnan(material.shares)).sum(axis=0)
+    # Of each row, its worker's number in the order in which they came, which is that of the rows where some time is missing.
+    order = list(dict.fromkeys(map(str, material.workers)))
+    by_rows = any(worker not in began for worker in order)
+    order = order if by_rows else sorted(order, key=lambda worker: began[worker])
+    number = {worker: place for place, worker in enumerate(order)}
+    came, shown = np.array([number[str(worker)] for worker in material.workers]), ~np.isnan(material.shares)
+    rated, in_panels, counts = material.names["kind"] in RATED, bool((shown.sum(axis=1) > 1).any()), shown.sum(axis=0)
     balanced = counts.max() <= UNBALANCED * counts.min()
-    pooled = evidence == "pooled" and balanced and not in_panels and len(material.models) > 2
+    is_near = margin <= WIDEST_POOLED
+    pooled = evidence == "pooled" and is_near and balanced and not in_panels and len(material.models) > 2
     rule = stopping_rule(
         models=material.models,
         margin=margin,
@@ -211,22 +190,39 @@ def _replayed(
         max_dialogues=max(total, len(material.models)),
         shown="panel" if in_panels else "pairs",
         evidence="direct" if evidence == "pooled" and not pooled else evidence,
-        equality=not scores,
     )
-    workers, rng = int(material.workers.max()) + 1, np.random.default_rng(seed)
+    workers, rng = int(came.max()) + 1, np.random.default_rng(seed)
     orders = np.stack([np.arange(workers), *(rng.permutation(workers) for _ in range(shuffles))])
-    run = _run(rule, material, orders)
-    decisions = run.studies.decisions
-    after = run.after[0]
-    better = decisions.better[0]
-    shares = run.needed[1:] / total
+    judged = _by_worker(material, came)
+    studies, (needed, passed, came_until), after = _run(rule, judged, material.sizes, orders)
+    decisions, shares = studies.decisions, needed[1:] / total
+    better, equal = decisions.better[0], decisions.equal[0]
     notes = [
-        OF_SCORES if scores else IN_PANELS if in_panels else NO_ALLOCATION,
-        *([NOT_BALANCED] if evidence == "pooled" and not balanced and not in_panels and pairs.count > 1 else []),
-        *([FINISHED_DIALOGUES] if material.names["kind"] in ("dialogue", "segments") else []),
-        *([BY_ROWS] if material.by_rows else []),
-        *_in_a_circle(rule, material, run.studies),
+        _NOTES["of_ratings"].format(share=50 * margin)
+        if rated
+        else _NOTES["in_panels"]
+        if in_panels
+        else _NOTES["no_allocation"],
+        *(
+            [_NOTES["not_balanced"]]
+            if evidence == "pooled" and not balanced and not in_panels and pairs.count > 1
+            else []
+        ),
+        *([_NOTES["finished_dialogues"]] if material.names["kind"] in ("dialogue", "segments") else []),
+        *([_NOTES["by_rows"]] if by_rows else []),
     ]
+    # All data, also those that were passed over, may contradict each other or the first study's claims.
+    whole, everything = (
+        Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled),
+        np.ones((1, pairs.count), bool),
+    )
+    for who in range(workers):
+        of_who = judged.shown[[who]], judged.shares[[who]], everything, judged.done[[who]]
+        whole.fold(np.zeros(1, dtype=np.int64), *of_who)
+    circles = np.flatnonzero(contradictions(whole, better[None], rule.alpha)[0])
+    if circles.size:
+        names = (f"{rule.models[pairs.first[pair]]} and {rule.models[pairs.second[pair]]}" for pair in circles)
+        notes.append(_NOTES["circle"].format(pairs="; of ".join(names)))
     return Replay(
         **material.names,
         models=material.models,
@@ -237,100 +233,74 @@ def _replayed(
             ReplayedPair(
                 first=material.models[i],
                 second=material.models[j],
-                decided=(
-                    "first"
-                    if better[i, j]
-                    else "second"
-                    if better[j, i]
-                    else "equal"
-                    if decisions.equal[0, pair]
-                    else None
-                ),
-                after=int(after[pair]) if after[pair] >= 0 else None,
+                decided="first" if better[i, j] else "second" if better[j, i] else "equal" if equal[pair] else None,
+                after=int(after[0, pair]) if after[0, pair] >= 0 else None,
             )
             for pair, (i, j) in enumerate(zip(pairs.first, pairs.second, strict=True))
         ),
         answer=in_words(material.models, decisions, margin),
-        needed=int(run.needed[0]),
-        passed_over=int(run.passed[0]),
+        needed=int(needed[0]),
+        passed_over=int(passed[0]),
         dialogues=total,
         workers=workers,
-        workers_needed=int(run.workers[0]),
+        workers_needed=int(came_until[0]),
         shuffles=shuffles,
         shuffled_share=float(shares.mean()) if shuffles else None,
         shuffled_low=float(np.quantile(shares, 0.1)) if shuffles else None,
         shuffled_high=float(np.quantile(shares, 0.9)) if shuffles else None,
-        shuffled_decided=float((run.after[1:] >= 0).all(axis=1).mean()) if shuffles else None,
+        shuffled_decided=float((after[1:] >= 0).all(axis=1).mean()) if shuffles else None,
         notes=tuple(notes),
     )
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Replays side by side: dialogues needed, passed over and workers until the end, and after how many each pair was
-    decided (−1: never)."""
-
-    studies: Studies
-    needed: Ints
-    passed: Ints
-    workers: Ints
-    after: Ints
-
-
-def _run(rule: StoppingRule, material: _Material, orders: Ints) -> _Run:
-    n, pairs = len(orders), pairs_of(len(rule.models)).count
-    shown, shares, done, dialogue = _by_worker(material)
-    studies = Studies(rule, n)
-    needed, passed, workers = np.zeros((3, n), dtype=np.int64)
-    after = np.full((n, pairs), -1)
+def _run(
+    rule: StoppingRule, judged: _Judged, sizes: Ints, orders: Ints
+) -> tuple[Studies, tuple[Ints, Ints, Ints], Ints]:
+    """Replays side by side: dialogues needed, passed over and workers until the end, and after how many dialogues each pair
+    was decided (−1: never)."""
+    studies = Studies(rule, len(orders))
+    needed, passed, workers = np.zeros((3, len(orders)), dtype=np.int64)
+    after = np.full((len(orders), studies.evidence.pairs.count), -1)
     for place in range(orders.shape[1]):
         open_pairs = studies.decisions.open()
         rows = np.flatnonzero(open_pairs.any(axis=1))
         if not rows.size:
             break
         who = orders[rows, place]
-        columns = shown[who]
-        still = (columns >= 0) & np.take_along_axis(open_pairs[rows], np.maximum(columns, 0), axis=1)
-        used = _dialogues(dialogue[who], still, material.sizes)
+        shown, dialogue = judged.shown[who], judged.dialogue[who]
+        still = (shown >= 0) & np.take_along_axis(studies.decisions.asked[rows], np.maximum(shown, 0), axis=1)
+        used = _dialogues(dialogue, still, sizes)
         needed[rows] += used
-        passed[rows] += _dialogues(dialogue[who], columns >= 0, material.sizes) - used
+        passed[rows] += _dialogues(dialogue, shown >= 0, sizes) - used
         workers[rows] += 1
         moment = np.full(len(rows), float(place))
-        numbers = studies.admit(rows, np.where(still, columns, -1), moment)
-        studies.answer(rows, numbers, np.where(still, shares[who], np.nan), done[who])
-        studies.end(rows, numbers, moment)
+        shares = np.where(still, judged.shares[who], np.nan)
+        studies.enter(rows, np.where(still, shown, -1), shares, judged.done[who], due=moment, ended=moment)
         studies.advance(rows, moment)
-        closed = open_pairs & ~studies.decisions.open()
-        after = np.where(closed, needed[:, None], after)
-    return _Run(studies, needed, passed, workers, after)
+        after = np.where(open_pairs & ~studies.decisions.open(), needed[:, None], after)
+    return studies, (needed, passed, workers), after
 
 
-def _in_a_circle(rule: StoppingRule, material: _Material, studies: Studies) -> Iterator[str]:
-    """A warning where all data, also those that were passed over, contradict each other or the first study's claims."""
-    pairs, (shown, shares, done, _) = pairs_of(len(rule.models)), _by_worker(material)
-    whole = Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled)
-    anything = np.ones((1, pairs.count), dtype=bool)
-    for worker in range(len(shown)):
-        whole.fold(np.zeros(1, dtype=np.int64), shown[[worker]], shares[[worker]], anything, done[[worker]])
-    found = np.flatnonzero(contradictions(whole, studies.decisions.better[:1], rule.alpha)[0])
-    if found.size:
-        names = (f"{rule.models[pairs.first[pair]]} and {rule.models[pairs.second[pair]]}" for pair in found)
-        yield IN_A_CIRCLE.format(pairs="; of ".join(names))
+class _Judged(NamedTuple):
+    """Workers × what they judged: the pair (−1: none), its share, the part of the dialogue that was answered, and the row
+    of the dialogue."""
+
+    shown: Ints
+    shares: Floats
+    done: Floats
+    dialogue: Ints
 
 
-def _by_worker(material: _Material) -> tuple[Ints, Floats, Floats, Ints]:
-    """Workers × what they judged: the pair (−1: none), its share, the part of the dialogue that was answered, and a number
-    for the dialogue, from 0 for each worker."""
+def _by_worker(material: _Material, came: Ints) -> _Judged:
     row, pair = np.nonzero(~np.isnan(material.shares))
-    worker = material.workers[row]
-    order = np.argsort(worker, kind="stable")
-    row, pair, worker = row[order], pair[order], worker[order]
+    order = np.argsort(came[row], kind="stable")
+    row, pair, worker = row[order], pair[order], came[row][order]
     place = np.arange(len(worker)) - np.searchsorted(worker, worker)
-    shape = int(material.workers.max()) + 1, int(place.max(initial=-1)) + 1
+    shape = int(came.max()) + 1, int(place.max(initial=-1)) + 1
     shown, dialogue, (shares, done) = np.full(shape, -1), np.full(shape, -1), np.full((2, *shape), np.nan)
     shown[worker, place], dialogue[worker, place] = pair, row
     shares[worker, place], done[worker, place] = material.shares[row, pair], material.done[row]
-    return shown, shares, done, dialogue
+    return _Judged(shown, shares, done, dialogue)
 
 
 def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
@@ -340,122 +310,124 @@ def _dialogues(row: Ints, counted: Flags, sizes: Ints) -> Ints:
     return np.asarray(np.where(held > before, sizes[np.maximum(held, 0)], 0).sum(axis=1), dtype=np.int64)
 
 
-def _materials(tables: Tables) -> Iterator[_Material]:
-    # Worker → when they first began something, where that is known, whatever the zone of their clock.
-    began = pd.concat([table[["worker_id", "started"]] for table in (tables.dialogues, tables.judgements)])
-    moments = pd.to_datetime(began["started"], utc=True, format="ISO8601", errors="coerce")
-    first = moments.groupby(began["worker_id"]).min().dropna()
-    times = {str(worker): int(moment.value) for worker, moment in first.items()}
-    yield from _of_turns(tables, times)
-    yield from _of_comparisons(tables, times)
-    rows = tables.segments[finished(tables.segments)]
-    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
-        technique, setting, metric = map(str, keys)
-        contests = bot_contests(spot_the_bot_segments(part))
-        if len(contests):
-            names = {"technique": technique, "setting": setting, "metric": metric, "kind": "segments"}
-            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float), times)
-    yield from _of_scores(tables, times)
+def _by_study(rows: pd.DataFrame, kind: str) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    for keys, part in rows.groupby([rows[name].fillna("") for name in STUDY], sort=True):
+        yield {**dict(zip(STUDY, map(str, keys), strict=True)), "kind": kind}, part
 
 
-def _of_turns(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
+def _of_turns(tables: Tables) -> Iterator[_Material]:
     """Also of dialogues that were left in the middle, where the length of those that were finished says what is missing."""
     groups = sorted(
         (group for group in choice_groups(taken_as_finished(tables)) if group.kind != "single"),
         key=lambda group: group.family,
     )
     ended = {each for group in choice_groups(tables) for each in group.turns.dialogues}
-    for (technique, setting, metric), alike in groupby(groups, key=lambda group: group.family):
+    for family, alike in groupby(groups, key=lambda group: group.family):
         group = merged(list(alike))
-        chosen = pd.DataFrame(group.turns.chosen, columns=group.models)
         ids = [group.turns.workers.astype(str), group.turns.dialogues.astype(str)]
-        grouped = chosen.groupby(ids, sort=False)
+        grouped = pd.DataFrame(group.turns.chosen, columns=group.models).groupby(ids, sort=False)
         sums = grouped.sum()
         picks, turns = sums.to_numpy(dtype=float), grouped.size().to_numpy(dtype=float)
-        shown = grouped.count().to_numpy() > 0
-        workers = sums.index.get_level_values(0).to_numpy(dtype=object)
-        pairs = pairs_of(len(group.models))
+        shown, pairs = grouped.count().to_numpy() > 0, pairs_of(len(group.models))
         lead = (picks[:, pairs.first] - picks[:, pairs.second]) / turns[:, None]
         both = shown[:, pairs.first] & shown[:, pairs.second]
-        is_whole = sums.index.get_level_values(1).isin(ended)
-        whole = float(np.median(turns[is_whole])) if is_whole.any() else np.inf
-        done = np.where(is_whole, 1.0, np.minimum(turns / whole, 1.0))
-        names = {"technique": technique, "setting": setting, "metric": metric, "kind": "turns"}
-        material = _material(
-            names,
-            tuple(group.models),
-            workers,
-            np.where(both, (1 + lead) / 2, np.nan),
-            times,
-            is_whole.astype(np.int64),
-        )
+        is_whole = np.asarray(sums.index.get_level_values(1).isin(ended))
         if is_whole.any():
-            yield replace(material, done=done)
+            yield _Material(
+                {**dict(zip(STUDY, family, strict=True)), "kind": "turns"},
+                tuple(group.models),
+                sums.index.get_level_values(0).to_numpy(dtype=object),
+                np.where(both, (1 + lead) / 2, np.nan),
+                sizes=is_whole.astype(np.int64),
+                done=np.where(is_whole, 1.0, np.minimum(turns / float(np.median(turns[is_whole])), 1.0)),
+            )
 
 
-def _of_comparisons(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
+def _of_comparisons(tables: Tables) -> Iterator[_Material]:
     rows = orient_pairs(counted_comparisons(tables))
     if len(tables.turns):
         there = rows["dialogue_a"].isin(tables.turns["dialogue_id"])
         rows = rows[(rows["kind"] != "turn") | ~there]  # the same answers as in the turns
     for keys, part in rows.groupby(list(GROUP), sort=True):
-        technique, setting, kind, metric = map(str, keys)
-        names = {"technique": technique, "setting": setting, "metric": metric, "kind": kind}
+        names = dict(zip(("technique", "setting", "kind", "metric"), map(str, keys), strict=True))
         lead = part["outcome"].to_numpy(dtype=float)
-        if kind == "turn":
+        if names["kind"] == "turn":
             of_dialogue = ["worker_id", "dialogue_a", "model_a", "model_b"]
             part = part.assign(lead=lead).groupby(of_dialogue, sort=False)[["lead"]].mean().reset_index()
             lead = part["lead"].to_numpy(dtype=float)
-        yield _paired(names, part, lead, times)
+        yield _paired(names, part, lead)
 
 
-def _of_scores(tables: Tables, times: dict[str, int]) -> Iterator[_Material]:
-    """Ratings on sliders, standardised by worker: of two models that a worker rated, half of 1 + tanh of the difference.
-
-    Where neither is better, a worker's difference is as often so much above 0 as below, and that is one half on average.
-    """
-    rows = tables.ratings[finished(tables.ratings) & on_sliders(tables.ratings) & tables.ratings["own_worker"].isna()]
-    for keys, part in rows.groupby([rows[name].fillna("") for name in ("technique", "setting", "metric")], sort=True):
-        technique, setting, metric = map(str, keys)
-        rated = part.assign(z=standardised(part))[~is_set(part, "degraded")].dropna(subset=["z"])
-        means = rated.pivot_table(index="worker_id", columns="model", values="z", aggfunc="mean", sort=True)
-        means = means.reindex(rated["worker_id"].unique())
-        pairs = pairs_of(len(means.columns))
-        z = means.to_numpy(dtype=float)
-        shares = (1 + np.tanh(z[:, pairs.first] - z[:, pairs.second])) / 2
-        dialogues = rated.groupby("worker_id")["dialogue_id"].nunique().reindex(means.index)
-        sizes = np.asarray(dialogues, dtype=np.int64)
-        names = {"technique": technique, "setting": setting, "metric": metric, "kind": SCORES}
-        models, workers = tuple(map(str, means.columns)), means.index.to_numpy(dtype=object)
-        if pairs.count and len(workers):
-            yield _material(names, models, workers, shares, times, sizes)
+def _of_segments(tables: Tables) -> Iterator[_Material]:
+    for names, part in _by_study(tables.segments[finished(tables.segments)], "segments"):
+        contests = bot_contests(spot_the_bot_segments(part))
+        if len(contests):
+            yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float))
 
 
-def _paired(names: dict[str, str], rows: pd.DataFrame, lead: Floats, times: dict[str, int]) -> _Material:
-    """Of rows of two models each; ``lead``: from 1, the first won, to −1."""
+def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]:
+    """Of models that were rated each by itself: sliders, scales of a few points, ticks at turns; see
+    :func:`.share_of_ratings`."""
+    rows = tables.ratings[finished(tables.ratings) & tables.ratings["own_worker"].isna()]
+    rows = rows[~is_set(rows, "degraded")]
+    sliders = on_sliders(rows)
+    for kind, of_kind in ((SCORES, rows[sliders]), (SCALES, rows[~sliders])):
+        if len(of_kind):
+            low, high = ends_of(of_kind, sliders=kind == SCORES)
+            value = of_kind["value"].to_numpy(dtype=float)
+            points = np.where(is_reversed(of_kind), high - value, value - low)
+            yield from _rated(of_kind.assign(points=points, most=high - low), kind, began)
+    turns = tables.turns
+    turns = turns[
+        finished(turns)
+        & turns["own_worker"].isna()
+        & turns["tick_choices"].fillna("").ne("")
+        & is_set(turns, "complete")
+    ]
+    if len(turns):
+        offered, given, problems = (
+            turns[name].fillna("").str.split(";").map(lambda names: set(names) - {""})
+            for name in ("tick_choices", "ticks", "tick_problems")
+        )
+        marks = [len(a & c ^ b & c) for a, b, c in zip(given, problems, offered, strict=True)]
+        yield from _rated(turns.assign(points=marks, most=offered.map(len)), TICKS, began)
+
+
+def _rated(rows: pd.DataFrame, kind: str, began: Mapping[str, int]) -> Iterator[_Material]:
+    """``rows``: with the ``points`` that each gives of ``most``. Of workers who rated several models, these are compared;
+    where most rated one, the first who rated each model, the second, and so on, in the order in which they came."""
+    for names, part in _by_study(rows, kind):
+        of_dialogue = part.groupby(["worker_id", "model", "dialogue_id"], sort=False)[["points", "most"]].sum()
+        shares = (of_dialogue["points"] / of_dialogue["most"]).rename("rating").reset_index()
+        if len({*shares["model"]}) < 2:
+            continue
+        if (shares.groupby("worker_id")["model"].nunique() > 1).mean() < 0.5:
+            arrived = shares["worker_id"].map(lambda worker: began.get(str(worker), 0))
+            if arrived.all():
+                shares = shares.iloc[np.argsort(arrived, kind="stable")]
+            place = shares.groupby("model").cumcount()
+            # Each unit goes by the name of one of its workers, who says when it came.
+            shares = shares.assign(worker_id=shares.groupby(place)["worker_id"].transform("last"))
+        means = shares.pivot_table(index="worker_id", columns="model", values="rating", aggfunc="mean", sort=True)
+        means = means.reindex(shares["worker_id"].unique())
+        rating, pairs = means.to_numpy(dtype=float), pairs_of(len(means.columns))
+        yield _Material(
+            names,
+            tuple(map(str, means.columns)),
+            means.index.to_numpy(dtype=object),
+            share_of_ratings(rating[:, pairs.first] - rating[:, pairs.second]),
+            sizes=np.asarray(shares.groupby("worker_id", sort=False).size(), dtype=np.int64),
+            done=np.ones(len(means)),
+        )
+
+
+def _paired(names: dict[str, str], rows: pd.DataFrame, lead: Floats) -> _Material:
+    """Of rows of two models each, a dialogue a row; ``lead``: from 1, the first won, to −1."""
     a, b = (rows[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     models = sorted({*a, *b})
-    place = {model: number for number, model in enumerate(models)}
     pairs = pairs_of(len(models))
-    first, second = (np.array([place[name] for name in side], dtype=np.int64) for side in (a, b))
+    first, second = (pd.Index(models).get_indexer(pd.Index(side)) for side in (a, b))
     shares = np.full((len(rows), pairs.count), np.nan)
     shares[np.arange(len(rows)), pairs.number[first, second]] = (1 + lead * pairs.sign[first, second]) / 2
-    return _material(names, tuple(models), rows["worker_id"].to_numpy(dtype=object), shares, times)
-
-
-def _material(
-    names: dict[str, str],
-    models: tuple[str, ...],
-    workers: npt.NDArray[Any],
-    shares: Floats,
-    times: dict[str, int],
-    sizes: Ints | None = None,
-) -> _Material:
-    """With the workers numbered in the order in which they came; without ``sizes`` every row is one dialogue."""
-    met = list(dict.fromkeys(map(str, workers)))
-    by_rows = any(worker not in times for worker in met)
-    order = met if by_rows else sorted(met, key=lambda worker: times[worker])
-    number = {worker: place for place, worker in enumerate(order)}
-    came = np.array([number[str(worker)] for worker in workers])
-    sizes = np.ones_like(came) if sizes is None else sizes
-    return _Material(names, models, came, shares, np.ones(len(came)), sizes, by_rows)
+    workers, one = rows["worker_id"].to_numpy(dtype=object), np.ones(len(rows), dtype=np.int64)
+    return _Material(names, tuple(models), workers, shares, sizes=one, done=one.astype(float))

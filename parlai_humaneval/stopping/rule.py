@@ -5,21 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ValidationError, field_validator, model_validator
 
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, Problem, value_problem
 
-FLOOR = 4
-"""Dialogues of each model before anything is decided about it."""
-IN_FLIGHT = 8
-"""Raters at a time."""
-MOST_RISK = 0.5
-"""The highest rate of false claims that a rule may have."""
+FLOOR = 4  # Dialogues of each model before anything is decided about it
+IN_FLIGHT = 8  # Raters at a time
+MOST_RISK = 0.5  # The highest rate of false claims that a rule may have
+WIDEST_POOLED = 0.4
+"""The widest margin at which dialogues with a third model tell of equality. Win rates end at 0 and 1, so strengths that are
+further apart do not add up: of six models in steps of .5, two were called equal in .10 of studies, in steps of .4 in .04."""
 
 
-class StoppingRule(BaseModel):
+def checked_margin(margin: float) -> float:
+    """The margin, if it is one. Raises ValueError."""
+    if 0 < margin < 1:
+        return margin
+    what = f"{margin:g} is no margin, within which two models count as equal"
+    if margin <= 0:
+        raise InvalidValue(
+            f"{what}: with a margin of 0 two equal models would never be decided",
+            try_="give a share above 0 and below 1, such as 0.1 for win rates that are less than 10 points apart",
+        )
+    points = margin if 1 <= margin < 100 else 10.0
+    raise InvalidValue(what, try_=f"give a share above 0 and below 1, such as {points / 100:g} for {points:g} points")
+
+
+def checked_risk(risk: float) -> float:
+    """The rate of false claims, if it is one. Raises ValueError."""
+    if 0 < risk <= MOST_RISK:
+        return risk
+    raise InvalidValue(
+        f"{risk:g} is no rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
+    )
+
+
+class StoppingRule(BaseModel, extra="forbid", frozen=True):
     """A study of some models ends when every pair of them is decided, or at its cap.
 
     Attributes:
@@ -32,32 +55,42 @@ class StoppingRule(BaseModel):
         timeout: seconds for each of their dialogues for which a worker is waited for after their arrival; what they answer
             later is kept, and does not count as evidence.
         shown: models of a dialogue: ``pairs``, two of them; ``panel``, all of which some pair is open.
+        rated: whether models are rated ``together``, in one dialogue, or ``apart``, each in a dialogue of its own. Then two
+            ratings are compared, of one worker or two (``pairs``), or all of a worker (``panel``).
         transitive: takes for granted that who is better than another also does at least as well against any third (strong
             stochastic transitivity), so that A > B and B > C decide A > C.
         evidence: ``pooled`` counts two models' dialogues with a common third one, too, where ``transitive``; ``direct`` only
-            counts dialogues of the two.
+            counts dialogues of the two. Without it, ``direct`` where the margin is wider than :data:`WIDEST_POOLED`.
         equality: whether two models may be called equal; False where answers have no win rate, such as scores.
+        judge: name and version of a judge whose predictions are taken off what people say; empty: none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     models: tuple[str, ...]
-    margin: float
-    alpha: float = 0.05
-    beta: float = 0.05
+    margin: Annotated[float, AfterValidator(checked_margin)]
+    alpha: Annotated[float, AfterValidator(checked_risk)] = 0.05
+    beta: Annotated[float, AfterValidator(checked_risk)] = 0.05
     floor: int = FLOOR
     max_dialogues: int
     timeout: float = 3600.0
     shown: Literal["pairs", "panel"] = "pairs"
+    rated: Literal["together", "apart"] = "together"
     transitive: bool = True
     evidence: Literal["pooled", "direct"] = "pooled"
     equality: bool = True
+    judge: str = ""
 
     @model_validator(mode="before")
     @classmethod
     def _beta_as_alpha(cls, given: object) -> object:
         if isinstance(given, dict) and given.get("beta") is None and "alpha" in given:
             return {**given, "beta": given["alpha"]}
+        return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _evidence_by_margin(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("evidence") is None:
+            return {**given, "evidence": _usual_evidence(given.get("margin"))}
         return given
 
     @field_validator("models")
@@ -71,16 +104,6 @@ class StoppingRule(BaseModel):
         if not all(name.strip() for name in models):
             raise InvalidValue("a model has no name", try_="give each one a name")
         return models
-
-    @field_validator("margin")
-    @classmethod
-    def _some_margin(cls, margin: float) -> float:
-        return checked_margin(margin)
-
-    @field_validator("alpha", "beta")
-    @classmethod
-    def _some_risk(cls, risk: float) -> float:
-        return checked_risk(risk)
 
     @field_validator("timeout")
     @classmethod
@@ -109,8 +132,18 @@ class StoppingRule(BaseModel):
     @property
     def fewest(self) -> int:
         """Dialogues with which every model can reach the floor."""
-        size = len(self.models) if self.shown == "panel" else 2
+        size = 1 if self.is_apart else len(self.models) if self.shown == "panel" else 2
         return math.ceil(self.floor * len(self.models) / size)
+
+    @property
+    def is_apart(self) -> bool:
+        """Is each model rated in a dialogue of its own?"""
+        return self.rated == "apart"
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Can be foreseen how many dialogues are to go? Not where it is not known how much one of them tells."""
+        return self.shown == "pairs" and not self.is_apart
 
     @property
     def is_pooled(self) -> bool:
@@ -118,15 +151,14 @@ class StoppingRule(BaseModel):
         return self.evidence == "pooled" and self.transitive and self.shown == "pairs" and len(self.models) > 2
 
     def refuse_change(self, other: StoppingRule) -> None:
-        """Raise where another rule is given in mid-study. A higher cap is none: no error rate rests on the cap.
-
-        Raises:
-            RuleChanged: names what differs.
-        """
+        """Raise where another rule is given in mid-study. A higher cap is none: no error rate rests on the cap. Raises
+        RuleChanged."""
         cap = other.max_dialogues < self.max_dialogues
         names = [name for name in type(self).model_fields if cap or name != "max_dialogues"]
         if all(rule.beta == rule.alpha for rule in (self, other)):
             names.remove("beta")  # nobody gave it
+        if other.evidence == _usual_evidence(other.margin) == "direct":
+            names.remove("evidence")  # earlier versions pooled at any margin: a study goes on with what it began with
         changes = [Change(name, getattr(self, name), getattr(other, name)) for name in names]
         changed = tuple(change for change in changes if change.before != change.now)
         if changed:
@@ -134,45 +166,19 @@ class StoppingRule(BaseModel):
 
 
 def stopping_rule(**given: Any) -> StoppingRule:
-    """The rule of what is given; what is wrong with it in words.
-
-    Raises:
-        ValueError: there can be no such rule; it says what to do.
-    """
+    """The rule of what is given; what is wrong with it in words. Raises ValueError."""
     try:
         return StoppingRule(**given)
     except ValidationError as error:
-        problems = dict.fromkeys(map(_rule_problem, error.errors()))  # alpha and beta, where only one was given
+        problems: dict[Problem, None] = {}  # alpha's and beta's are one where only one was given
+        for one in error.errors():  # our sentences name what they are about; pydantic's do not
+            problem, where = value_problem(one), ".".join(map(str, one["loc"]))
+            problems[problem if one["type"] == "value_error" else problem.within(where)] = None
         raise InvalidValue(problems) from error
 
 
-def _rule_problem(error: Any) -> Problem:
-    """Our sentences name what they are about; pydantic's do not."""
-    problem = value_problem(error)
-    return problem if error["type"] == "value_error" else problem.within(".".join(map(str, error["loc"])))
-
-
-def checked_margin(margin: float) -> float:
-    """The margin, if it is one. Raises ValueError."""
-    if 0 < margin < 1:
-        return margin
-    what = f"{margin:g} is no margin, within which two models count as equal"
-    if margin <= 0:
-        raise InvalidValue(
-            f"{what}: with a margin of 0 two equal models would never be decided",
-            try_="give a share above 0 and below 1, such as 0.1 for win rates that are less than 10 points apart",
-        )
-    points = margin if 1 <= margin < 100 else 10.0
-    raise InvalidValue(what, try_=f"give a share above 0 and below 1, such as {points / 100:g} for {points:g} points")
-
-
-def checked_risk(risk: float) -> float:
-    """The rate of false claims, if it is one. Raises ValueError."""
-    if 0 < risk <= MOST_RISK:
-        return risk
-    raise InvalidValue(
-        f"{risk:g} is no rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
-    )
+def _usual_evidence(margin: object) -> Literal["pooled", "direct"]:
+    return "direct" if isinstance(margin, float) and margin > WIDEST_POOLED else "pooled"
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ def _as_typed(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return ", ".join(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value) or "none"
 
 
 def why_refused(changes: Sequence[Change]) -> str:

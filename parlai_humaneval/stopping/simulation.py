@@ -1,46 +1,43 @@
-"""Made-up crowds that rate made-up models: how often a rule claims something false, and how many dialogues it takes."""
+"""Made-up crowds that rate made-up models: how often a rule claims something false, how many dialogues it takes, and how
+many a study still needs, which is run to its end many times with what is known of its models."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel
 from scipy.special import betaincinv, expit, ndtr
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval.statistics.core.clustering_effects import detectable_gap
+from parlai_humaneval.statistics.core.sequential import PRIOR_VARIANCE, crossing, mean_p_values
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
+from parlai_humaneval.stopping.status import Forecast, PairForecast
 
-_STEPS = 256
-"""Steps in which the distribution of workers' chances is tabled."""
-_HELD = 300
-"""With more workers in memory, those who are evidence already are dropped."""
+_STEPS = 256  # Steps in which the distribution of workers' chances is tabled
+_HELD = 64  # With more workers in memory, those who are evidence already are dropped
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """How raters are, who come one after the other.
-
-    Attributes:
-        turns: of a dialogue, each of which one of two models wins, if it is no tie.
-        icc: how alike the turns are that a worker judges of one pair. Workers like models: who prefers A to B and B to C
-            more than others do also prefers A to C.
-        dialogues: of a worker, as a mean.
-        heavy_tail: standard deviation of the logarithm of that number; 0: all give equally many.
-        most: the largest number of dialogues of a worker.
-        leave: chance of leaving, before each dialogue but the first.
-        quit: chance of leaving before each turn but the very first one.
-        quit_by_taste: by how much the logarithm of that chance is lower for somebody who likes the first model of the pair
-            more than others do, by one standard deviation.
-        quit_by_choice: by how much it is higher after a turn that the first model won, and lower after one that it lost.
-        haste: by how much faster (in the logarithm of seconds) somebody is who likes the first model more than others do, by
-            one standard deviation.
-        in_flight: raters at a time.
-        ties: share of turns that neither model wins, the same with all raters; they count half for each.
-    """
+    """How raters are, who come one after the other. ``turns``: of a dialogue, each of which one of two models wins, if
+    it is no tie. ``icc``: how alike the turns are that a worker judges of one pair. Workers like models: who prefers A
+    to B and B to C more than others do also prefers A to C. ``dialogues``: of a worker, as a mean. ``heavy_tail``:
+    standard deviation of the logarithm of that number; 0: all give equally many. ``most``: the largest number of
+    dialogues of a worker. ``leave``: chance of leaving, before each dialogue but the first. ``quit``: chance of leaving
+    before each turn but the very first one. ``quit_by_taste``: by how much the logarithm of that chance is lower for
+    somebody who likes the first model of the pair more than others do, by one standard deviation. ``quit_by_choice``:
+    by how much it is higher after a turn that the first model won, and lower after one that it lost. ``haste``: by how
+    much faster (in the logarithm of seconds) somebody is who likes the first model more than others do, by one standard
+    deviation. ``in_flight``: raters at a time. ``ties``: share of turns that neither model wins, the same with all
+    raters; they count half for each."""
 
     turns: int = 6
     icc: float = 0.05
@@ -82,20 +79,22 @@ def win_rates(strengths: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What became of each study: arrays with the studies as first axis.
-
-    Attributes:
-        dialogues: that were begun, with those in flight when the answer was reached.
-        folded: of these, the ones that were evidence.
-        better, equal: claims, as in :class:`~parlai_humaneval.stopping.batch.Decisions`.
-        decided: whether every pair was, below the cap.
-    """
+    """What became of each study: arrays with the studies as first axis. ``dialogues``: that were begun, with those in
+    flight when the answer was reached. ``folded``: of these, the ones that were evidence. ``given``: studies × pairs; how
+    many dialogues were begun of each while it was simulated, until it was decided. ``better``, ``equal``:
+    claims, as in :class:`~parlai_humaneval.stopping.batch.Decisions`. ``decided``: whether every pair was, below the
+    cap."""
 
     dialogues: Ints
     folded: Floats
+    given: Ints
     better: Flags
     equal: Flags
     decided: Flags
+
+    def among(self, rows: Ints | slice) -> Simulated:
+        """What became of these studies."""
+        return Simulated(*(getattr(self, field)[rows] for field in self.__dataclass_fields__))
 
     def false_claims(self, rates: Floats, margin: float) -> Flags:
         """Studies that call a model better that is not, or two models equal that are a margin or more apart."""
@@ -107,114 +106,121 @@ class Simulated:
 
 
 class Crowded:
-    """Studies with a crowd before each, in which so many dialogues have ``begun``.
+    """Studies with a crowd before each, in which so many dialogues have ``begun``. ``rates``: models × models, or
+    studies × models × models. ``cap``: of dialogues, which may be lowered while they run. ``done``: what became of those
+    that have ended."""
 
-    ``rates``: models × models, or studies × models × models.
-    """
-
-    def __init__(self, studies: Studies, rates: Floats, crowd: Crowd, *, begun: int = 0, seed: int = 0) -> None:
+    def __init__(self, studies: Studies, rates: Floats, crowd: Crowd, *, begun: int | Ints = 0, seed: int = 0) -> None:
         self.rule, self.crowd, self.rng = studies.rule, crowd, np.random.default_rng(seed)
         self.studies = studies
         self.pairs = pairs_of(len(self.rule.models))
-        self.chances = self._chances(np.broadcast_to(rates, (studies.count, *rates.shape[-2:])))
+        self._steps, self.chances = self._chances(np.broadcast_to(rates, (studies.count, *rates.shape[-2:])))
         self.free_at = np.zeros((studies.count, crowd.in_flight))
-        self.begun = np.full(studies.count, begun)
+        self.begun = np.full(studies.count, begun, dtype=np.int64)
         self.place = np.arange(studies.count)
+        n, models, self.cap = studies.count, len(self.rule.models), self.rule.max_dialogues
+        better, equal, decided = ((models, models), (self.pairs.count,), ())
+        claims = (np.zeros((n, *shape), dtype=bool) for shape in (better, equal, decided))
+        self.given = np.zeros((n, self.pairs.count), dtype=np.int64)
+        self.done = Simulated(np.zeros(n, dtype=np.int64), np.zeros(n), self.given.copy(), *claims)
 
-    def _chances(self, rates: Floats) -> Floats:
-        """Studies × pairs × steps: chances of winning a turn, of the workers who like the pair's first model least to most.
-
-        Of turns that are no tie. Beta distributed, which gives two turns of a worker just the asked likeness.
-        """
+    def _chances(self, rates: Floats) -> tuple[Floats, Ints]:
+        """Chances of winning a turn, of the workers who like the pair's first model least to most (… × steps), and which
+        of these there are in each study of each pair. Of turns that are no tie. Beta distributed, which gives two turns
+        of a worker just the asked likeness."""
         decided = 1 - self.crowd.ties
         mean = 0.5 + (rates[:, self.pairs.first, self.pairs.second] - 0.5) / decided
-        if not self.crowd.icc:
-            return np.repeat(mean[:, :, None], _STEPS, axis=2)
-        size = decided / self.crowd.icc - 1
         known, which = np.unique(mean, return_inverse=True)
-        middle = (np.arange(_STEPS) + 0.5) / _STEPS
-        table = betaincinv(known[:, None] * size, (1 - known[:, None]) * size, middle)
-        table += (known - table.mean(axis=1))[:, None]
-        return np.asarray(np.clip(table, 0, 1)[which.reshape(mean.shape)], dtype=float)
+        table = np.repeat(known[:, None], _STEPS, axis=1)
+        if self.crowd.icc:
+            size = decided / self.crowd.icc - 1
+            middle = (np.arange(_STEPS) + 0.5) / _STEPS
+            table = betaincinv(table * size, (1 - table) * size, middle)
+            table += (known - table.mean(axis=1))[:, None]
+        return np.clip(table, 0, 1), which.reshape(mean.shape)
 
     def run(self, on_ended: Callable[[int], None] | None = None) -> Simulated:
         """Let workers come until every study is decided, or at its cap; ``on_ended`` is told how many have ended."""
-        n, models = self.studies.count, len(self.rule.models)
-        done = Simulated(
-            np.zeros(n, dtype=np.int64),
-            np.zeros(n),
-            np.zeros((n, models, models), dtype=bool),
-            np.zeros((n, self.pairs.count), dtype=bool),
-            np.zeros(n, dtype=bool),
-        )
+        done = self.done
         while self.studies.count:
             rows = np.arange(self.studies.count)
             slot = self.free_at.argmin(axis=1)
             now = self.free_at[rows, slot]
-            capped = self.begun >= self.rule.max_dialogues
-            before = self.studies.folded.copy()
-            self.advance(rows, np.where(capped, np.inf, now))
-            # Each study goes its own way: one folds somebody in while another lets the next one come.
-            come = self.studies.folded == before
+            capped = self.begun >= self.cap
+            # Each study goes its own way: one folds somebody else in while another lets the next one come.
+            come = self.advance(rows, np.where(capped, np.inf, now))
             over = (capped & come) | ~self.studies.decisions.open().any(axis=1)
             if over.any():
-                self._note(done, over)
+                at, decisions = self.place[over], self.studies.decisions
+                done.dialogues[at], done.better[at] = self.begun[over], decisions.better[over]
+                done.equal[at], done.decided[at] = decisions.equal[over], ~decisions.open()[over].any(axis=1)
+                done.given[at] = self.given[over]
+                done.folded[at] = self.studies.evidence.dialogues[over].sum(axis=1) / 2
+                self.take(~over)
                 if on_ended:
                     on_ended(int(over.sum()))
                 slot, now, come, capped = slot[~over], now[~over], come[~over], capped[~over]
+            come &= ~capped
             if come.any():
-                self._arrive(np.flatnonzero(come & ~capped), slot, now)
+                self._arrive(np.flatnonzero(come), slot[come], now[come])
             if self.studies.ended.shape[1] > _HELD:
                 self.studies.drop_folded()
         return done
 
-    def advance(self, rows: Ints, now: Floats) -> None:
-        """Fold in who is next and has ended, one of each study at most."""
+    def advance(self, rows: Ints, now: Floats) -> Flags:
+        """Fold in who is next and has ended, one of each study at most; returns in which nobody else is to be folded in."""
         self.studies.advance(rows, now, most=1)
+        return ~self.studies.ready(rows, now)
 
-    def _note(self, done: Simulated, over: Flags) -> None:
-        at, decisions = self.place[over], self.studies.decisions
-        done.dialogues[at], done.better[at], done.equal[at] = (
-            self.begun[over],
-            decisions.better[over],
-            decisions.equal[over],
-        )
-        done.folded[at] = self.studies.evidence.dialogues[over].sum(axis=1) / 2
-        done.decided[at] = ~decisions.open()[over].any(axis=1)
-        self.take(~over)
+    def go_on(self) -> None:
+        """Those who are in flight finish, as others do, after a part of the time that it takes; all who came before count
+        as soon as they have their turn."""
+        studies, slot = self.studies, np.zeros(self.studies.count, dtype=np.int64)
+        for place in range(int((studies.arrived - studies.folded).max(initial=0))):
+            rows = np.flatnonzero(studies.folded + place < studies.arrived)
+            numbers = studies.folded[rows] + place
+            is_inside = np.isinf(studies.ended[rows, numbers - studies.dropped[rows]])
+            studies.end(rows, numbers, np.zeros(len(rows)))
+            rows, numbers = rows[is_inside], numbers[is_inside]
+            shown, shares, done = studies.of_worker(rows, numbers)
+            likes = self.rng.standard_normal((len(rows), len(self.rule.models)))
+            studies.answer(rows, numbers, np.where(done == 1, shares, self._shares(rows, shown, likes)))
+            through = self.rng.random(len(rows)) * self._seconds(shown.shape, likes).sum(axis=1)
+            studies.end(rows, numbers, through)
+            self.free_at[rows, slot[rows] % self.crowd.in_flight] = through
+            slot[rows] += 1
 
     def take(self, rows: Flags) -> None:
         """Keep only these studies."""
         self.studies.take(rows)
-        for name in ("chances", "free_at", "begun", "place"):
+        for name in ("chances", "free_at", "begun", "given", "place"):
             setattr(self, name, getattr(self, name)[rows])
 
     def _arrive(self, come: Ints, slot: Ints, now: Floats) -> None:
-        """Somebody comes to each of the studies ``come``, of all of which is drawn."""
-        n = self.studies.count
-        counts = np.minimum(self._wanted(n), self.rule.max_dialogues - self.begun)
-        shown = drawn_pairs(self.studies.decisions.open(), int(counts.max()), self.rng)
+        """Somebody comes to each of the studies ``come``, to the raters' places ``slot``."""
+        counts = np.minimum(self._wanted(len(come)), self.cap - self.begun[come])
+        shown = drawn_pairs(self.studies.decisions.asked[come], int(counts.max()), self.rng)
         shown[np.arange(shown.shape[1]) >= counts[:, None]] = -1
-        likes = self.rng.standard_normal((n, len(self.rule.models)))
-        shares = self._shares(shown, likes)
-        stays = (
-            np.cumprod(self.rng.random(shown.shape) >= self.crowd.leave * (np.arange(shown.shape[1]) > 0), axis=1) > 0
-        )
-        shares[~stays] = np.nan
+        likes = self.rng.standard_normal((len(come), len(self.rule.models)))
+        shares = self._shares(come, shown, likes)
+        if self.crowd.leave:
+            leaves = self.rng.random(shown.shape) < self.crowd.leave * (np.arange(shown.shape[1]) > 0)
+            shares[np.cumsum(leaves, axis=1) > 0] = np.nan
         shares, done = self._until_quit(shown, shares, likes)
         spent = np.where(np.isnan(shares), 0.0, done * self._seconds(shown.shape, likes)).cumsum(axis=1)
         allowed, through = self._allowed(shown), spent[:, -1]
         in_time = np.where(spent <= allowed[:, None], shares, np.nan)
-        self.enter(come, shown[come], in_time[come], now[come], (now + through)[come], done[come])
-        self.free_at[come, slot[come]] = (now + np.minimum(through, allowed))[come]
-        self.begun[come] += (~np.isnan(shares[come]) & (done[come] == 1)).sum(axis=1)
+        self.enter(come, shown, in_time, now, now + through, done)
+        self.free_at[come, slot] = now + np.minimum(through, allowed)
+        begun = ~np.isnan(shares) & (done == 1)
+        self.begun[come] += begun.sum(axis=1)
+        for pair, is_begun in zip(shown.T, begun.T, strict=True):
+            self.given[come, pair] += is_begun & self.studies.decisions.open(come)[np.arange(len(come)), pair]
 
     def enter(self, rows: Ints, shown: Ints, shares: Floats, now: Floats, ended: Floats, done: Floats) -> None:
         """Note one worker of each study: what they were shown, what they answered in time, which part of each dialogue, and
         when they were through."""
-        numbers = self.studies.admit(rows, shown, now + self._allowed(shown))
-        self.studies.answer(rows, numbers, shares, done)
-        self.studies.end(rows, numbers, ended)
+        self.studies.enter(rows, shown, shares, done, due=now + self._allowed(shown), ended=ended)
 
     def _until_quit(self, shown: Ints, shares: Floats, likes: Floats) -> tuple[Floats, Floats]:
         """Of what workers would answer, what they do before they leave in mid-dialogue: shares of those turns, and which
@@ -250,13 +256,14 @@ class Crowded:
         drawn = self.rng.lognormal(np.log(crowd.dialogues) - crowd.heavy_tail**2 / 2, crowd.heavy_tail, n)
         return np.asarray(np.clip(np.round(drawn), 1, crowd.most), dtype=np.int64)
 
-    def _shares(self, shown: Ints, likes: Floats) -> Floats:
-        """What the first model of each shown pair wins, by workers who like each model so much more than others do."""
-        rows, pair = np.arange(len(shown))[:, None], np.maximum(shown, 0)
+    def _shares(self, of: Ints, shown: Ints, likes: Floats) -> Floats:
+        """What the first model of each shown pair wins, by workers who like each model so much more than others do, in the
+        studies ``of``."""
+        rows, pair = of[:, None], np.maximum(shown, 0)
         step = np.minimum((ndtr(self._liking(shown, likes)) * _STEPS).astype(np.int64), _STEPS - 1)
         turns, ties = self.crowd.turns, self.crowd.ties
         decided = turns - self.rng.binomial(turns, ties, shown.shape) if ties else np.full(shown.shape, turns)
-        won = self.rng.binomial(decided, self.chances[rows, pair, step])
+        won = self.rng.binomial(decided, self._steps[self.chances[rows, pair], step])
         return np.where(shown >= 0, (won + (turns - decided) / 2) / turns, np.nan)
 
     def _seconds(self, shape: tuple[int, ...], likes: Floats) -> Floats:
@@ -276,4 +283,128 @@ def simulate(
     on_ended: Callable[[int], None] | None = None,
 ) -> Simulated:
     """Run so many made-up studies to their end; ``on_ended`` is told of each few that get there."""
-    return Crowded(Studies(rule, studies), rates, crowd, seed=seed).run(on_ended)
+    return made_up(rule, rates, crowd, studies=studies, seed=seed).run(on_ended)
+
+
+def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, seed: int = 0) -> Crowded:
+    """So many studies that nobody has come to yet."""
+    begun = Studies(rule, studies)
+    begun.evidence.only_decide()
+    return Crowded(begun, rates, crowd, seed=seed)
+
+
+SIMULATIONS = 200
+SPREADS = (0.03, 0.1, 0.3, 0.9)
+"""Standard deviations of strengths in log-odds, each as probable before anything is known: from alike to far apart."""
+
+
+def forecast(
+    studies: Studies, *, begun: int, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
+) -> Forecast:
+    """Run the first of ``studies`` on, ``simulations`` times; see :func:`forecasts`."""
+    first = copy.deepcopy(studies)
+    first.take(np.zeros(1, dtype=np.int64))
+    return forecasts(first, begun=np.array([begun]), crowd=crowd or Crowd(), simulations=simulations, seed=seed)[0]
+
+
+def forecasts(
+    studies: Studies, *, begun: Ints, crowd: Crowd, simulations: int = SIMULATIONS, seed: int = 0
+) -> list[Forecast]:
+    """Run each of ``studies`` on, ``simulations`` times, with strengths drawn from what is known of them. ``begun``:
+    dialogues of each that count towards its cap; ``crowd``: what their workers are like. Who is in flight is taken to
+    finish."""
+    rng, each = np.random.default_rng(seed), np.repeat(np.arange(studies.count), simulations)
+    rates = [
+        win_rates(drawn) for row in range(studies.count) for drawn in _strengths(studies, row, crowd, simulations, rng)
+    ]
+    ahead = copy.deepcopy(studies)
+    ahead.drop_folded()
+    ahead.evidence.only_decide()
+    ahead.take(each)
+    crowded = Crowded(ahead, np.stack(rates), crowd, begun=begun[each], seed=seed)
+    crowded.go_on()
+    done, models, pairs = crowded.run(), studies.rule.models, studies.evidence.pairs
+
+    def of_many(to_go: Ints) -> dict[str, Any]:
+        low, high = np.quantile(to_go, [0.1, 0.9])
+        return {"expected": float(to_go.mean()), "low": int(np.floor(low)), "high": int(np.ceil(high))}
+
+    return [
+        Forecast(
+            **of_many(done.dialogues[each == row] - begun[row]),
+            pairs=tuple(
+                PairForecast(
+                    first=models[pairs.first[pair]],
+                    second=models[pairs.second[pair]],
+                    **of_many(done.given[each == row, pair]),
+                )
+                for pair in np.flatnonzero(studies.decisions.open()[row])
+            ),
+            capped=float((~done.decided[each == row]).mean()),
+            simulations=simulations,
+            seed=seed,
+            begun=int(begun[row]),
+        )
+        for row in range(studies.count)
+    ]
+
+
+def _strengths(studies: Studies, row: int, crowd: Crowd, draws: int, rng: np.random.Generator) -> Floats:
+    """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far apart the
+    models of a study are differs from study to study, and is drawn first; then normal approximations (Laplace's) are
+    drawn from."""
+    won, met = studies.evidence.won[row], studies.evidence.met[row]
+    turns, models = 0.25 / crowd.share_variance(), len(studies.rule.models)
+    drawn, log_weights = [], []
+    for spread in SPREADS:
+        theta, precision = np.zeros(models), np.eye(models) / spread**2
+        information = precision
+        for _ in range(25):
+            rate = expit(theta[:, None] - theta[None, :])
+            slope = turns * (won - met * rate).sum(axis=1) - precision @ theta
+            weight = turns * met * rate * (1 - rate)
+            information = precision + np.diag(weight.sum(axis=1)) - weight
+            theta = theta + np.linalg.solve(information, slope)
+        likely = turns * float((won * np.log(win_rates(theta))).sum()) - (theta @ theta) / (2 * spread**2)
+        log_weights.append(likely - models * np.log(spread) - np.linalg.slogdet(information)[1] / 2)
+        root = np.linalg.cholesky(np.linalg.inv(information))
+        drawn.append(theta + rng.standard_normal((draws, models)) @ root.T)
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    which = rng.choice(len(SPREADS), draws, p=weights / weights.sum())
+    return np.stack(drawn)[which, np.arange(draws)]
+
+
+POWER = 0.95
+FEWEST = 4  # Workers before the first test
+
+
+def fixed_plan(
+    rule: StoppingRule, *, variance: float = PRIOR_VARIANCE, design_effect: float = 1.0, pooled: bool = False
+) -> float:
+    """Dialogues with which a gap of the margin is found in 95 % of studies, in any one of all pairs corrected for.
+    ``variance``: of the share of a dialogue's turns that is won. ``pooled``: all dialogues together estimate strengths
+    (Bradley–Terry), so that a pair learns from those of its models with others as well, as K/2 times as many dialogues
+    of its own would tell it; else each pair is a study of its own."""
+    models = len(rule.models)
+    pairs = models * (models - 1) / 2
+    errors = detectable_gap(1.0, alpha=rule.alpha / pairs, power=POWER) or 0.0
+    each = errors**2 * variance / (rule.margin / 2) ** 2
+    return float(each * design_effect * pairs / (models / 2 if pooled else 1))
+
+
+class Peek(BaseModel, frozen=True):
+    """Two models, by a t test of the workers' shares against one half after each of them. ``after``: workers at the
+    first p < α; None: there was none. ``better``: whom it called better then. ``wrongly``: it called better who, by the
+    study's claims, is worse, or equal within the margin; None where nothing is decided, or nobody was called better."""
+
+    first: str
+    second: str
+    after: int | None
+    better: Literal["first", "second"] | None
+    wrongly: bool | None
+
+
+def first_crossing(shares: Floats, alpha: float) -> tuple[int, Literal["first", "second"]] | None:
+    """After how many workers the two-sided t test first has p < ``alpha``, and who is ahead then; None: never."""
+    look = crossing(mean_p_values(shares - 0.5), alpha, FEWEST).first
+    return None if look is None else (look + 1, "first" if np.mean(shares[: look + 1]) > 0.5 else "second")

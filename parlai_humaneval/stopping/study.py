@@ -8,93 +8,38 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
 from parlai_humaneval.statistics.ranking.fit import Strengths
-from parlai_humaneval.stopping.batch import Studies, drawn_pairs
-from parlai_humaneval.stopping.estimates import strengths_after_stopping
-from parlai_humaneval.stopping.events import (
-    Answered,
-    Arrived,
-    Began,
-    Chose,
-    Claimed,
-    Ended,
-    Event,
-    Extended,
-    Folded,
-    Left,
-    Looked,
-    Outcome,
-    Returned,
-)
-from parlai_humaneval.stopping.fixed_plans import Peek, first_crossing, fixed_plan
-from parlai_humaneval.stopping.forecast import SIMULATIONS, forecast
+from parlai_humaneval.stopping import events
+from parlai_humaneval.stopping.batch import Studies, in_words
+from parlai_humaneval.stopping.estimates import crowd_seen, pair_status, strengths_after_stopping, warnings
+from parlai_humaneval.stopping.events import Event, Outcome
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd
-from parlai_humaneval.stopping.status import Forecast, PairStatus, StoppingStatus, in_words
+from parlai_humaneval.stopping.simulation import SIMULATIONS, Crowd, Peek, first_crossing, fixed_plan, forecast
+from parlai_humaneval.stopping.status import Forecast, JudgeHelp, StoppingStatus
+from parlai_humaneval.stopping.units import Unit, Worker, begun, drawn
+from parlai_humaneval.techniques.registry import techniques
 
-_ONE = np.zeros(1, dtype=np.int64)
-"""The row of a live study among the studies."""
-MANY_TIMED_OUT = 0.05
-"""From this share on, those who ran out of time may make the answer one about the quick."""
-
-MANY_LEFT = 0.1
-"""From so many dialogues (workers) for each worker on, those who leave are warned of."""
-MOST_ALIKE = 0.8
-"""Of turns of one worker, in simulations: whoever came."""
+_ONE = np.zeros(1, dtype=np.int64)  # The row of a live study among the studies
 
 
 class StudyError(HumanevalError, ValueError):
     """What was asked of the study cannot be."""
 
 
-@dataclass
-class _Worker:
-    """Someone who came: their number in the order of arrival, what they were given, until when (``due``) they are waited
-    for, and what they answered."""
-
-    number: int
-    dialogues: tuple[tuple[str, ...], ...]
-    places: list[list[int]]
-    """Of each dialogue, its columns among the worker's shares."""
-    shares: Floats
-    done: Floats
-    """Of the same shape; the part of each dialogue that was answered."""
-    due: float
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
-    so_far: dict[int, Outcome] = field(default_factory=dict)
-    """Of dialogues, what was chosen in them before they were finished."""
-    late: int = 0
-    """Of the outcomes, those that are no evidence."""
-    overdue: bool = False
-    """Whether any of these came after the worker's time had run out."""
-    gone: bool = False
-    folded: bool = False
-
-    @property
-    def is_through(self) -> bool:
-        return self.gone or len(self.outcomes) == len(self.dialogues)
-
-
 class SequentialStudy:
-    """A study that ends when its answer is reached.
-
-    Attributes:
-        rule: that by which it ends; its cap may have been raised since the study ``began``.
-        log: all that happened; it only ever grows.
-        ended: why nobody else is needed; None as long as somebody is.
-        answered, in_flight, folded: dialogues that were finished, that were begun and may still be, and that are evidence.
-        cut_off: dialogues that their workers left in the middle, and that are evidence as far as they went.
-        turns: that were noted before their dialogues were finished; they change nothing until their worker is folded in.
-        timed_out, unheard: workers who ran out of time, and who left before they had chosen anything.
+    """A study that ends when its answer is reached. ``rule``: that by which it ends; its cap may have been raised since
+    the study ``began``. ``log``: all that happened; it only ever grows. ``ended``: why nobody else is needed; None as
+    long as somebody is. ``answered``, ``in_flight``, ``folded``: dialogues that were finished, that were begun and may
+    still be, and that are evidence. ``cut_off``: dialogues that their workers left in the middle, and that are evidence
+    as far as they went. ``turns``: that were noted before their dialogues were finished; they change nothing until
+    their worker is folded in. ``timed_out``, ``unheard``: workers who ran out of time, and who left before they had
+    chosen anything. What cannot be (an unknown worker, an answer that counts twice …) is a :class:`StudyError`; ``at``
+    is a time in seconds.
 
     >>> rule = StoppingRule(models=('A', 'B'), margin=0.2, max_dialogues=200)
     >>> study = SequentialStudy(rule, seed=1)
@@ -110,43 +55,60 @@ class SequentialStudy:
         self, rule: StoppingRule, *, seed: int = 0, technique: str = "", setting: str = "", metric: str = ""
     ) -> None:
         asked = {"technique": technique, "setting": setting, "metric": metric}
-        self._begin(Began(rule=rule, seed=seed, cut_off="filled", **asked))
+        self._begin(events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", **asked))
 
     @classmethod
-    def of(cls, began: Began) -> SequentialStudy:
+    def of(cls, began: events.Began) -> SequentialStudy:
         """The study that began so, by an earlier version perhaps, and in which nobody has come yet."""
         study = cls.__new__(cls)
         study._begin(began)
         return study
 
-    def _begin(self, began: Began) -> None:
+    def _begin(self, began: events.Began) -> None:
         self.rule, self.seed, self.began = began.rule, began.seed, began
         self.log: list[Event] = [began]
-        self.studies = Studies(began.rule, filled=began.cut_off == "filled")
+        self.studies = Studies(began.rule, filled=began.cut_off == "filled", together=began.equality == "together")
         self.pairs = self.studies.evidence.pairs
         self.now = 0.0
         self.ended: Literal["decided", "cap"] | None = None
         self.answered, self.in_flight, self.folded = 0, 0, 0
         self.cut_off, self.timed_out, self.unheard, self.turns = 0, 0, 0, 0
-        self._workers: dict[str, _Worker] = {}
-        self._order: list[str] = []
+        self._workers: dict[str, Worker] = {}
+        self._units: list[Unit] = []
 
     @property
     def open(self) -> list[tuple[str, str]]:
         """Pairs that are not decided."""
-        return [self._names(int(pair)) for pair in np.flatnonzero(self._open_pairs[0])]
+        return [self._names(int(pair)) for pair in np.flatnonzero(self.studies.decisions.open()[0])]
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """Pairs that dialogues are drawn from."""
+        return [self._names(int(pair)) for pair in np.flatnonzero(self.studies.decisions.asked[0])]
 
     @property
     def free(self) -> int:
-        """Dialogues that can be given before the cap."""
+        """Dialogues that can be given before the cap; a single one is none where it could be compared with nothing."""
+        alone = self.rule.is_apart and self._left == 1 and self._half is None
+        return 0 if alone else self._left
+
+    @property
+    def _left(self) -> int:
         return self.rule.max_dialogues - self.answered - self.in_flight
 
-    def arrive(self, worker: str, dialogues: int = 1, *, at: float) -> Arrived:
-        """Give a worker so many dialogues, or as many as the cap allows, drawn from the pairs that are open.
+    @property
+    def _half(self) -> Unit | None:
+        """The unit that began last, if it waits for a second worker to rate its other model, and the two are open."""
+        unit = self._units[-1] if self._units else None
+        if unit is None or not unit.not_given or unit.is_through or unit.workers[0].folded:
+            return None
+        (pair,) = unit.columns
+        return unit if pair in self.open else None
 
-        Raises:
-            StudyError: the worker has taken part, no dialogue was asked for, or nobody else is needed (for now).
-        """
+    def arrive(self, worker: str, dialogues: int = 1, *, at: float) -> events.Arrived:
+        """Give a worker so many dialogues, or as many as the cap allows, drawn from the pairs that are asked about. Where
+        models are rated each by itself, and a worker is to rate one, they rate one of two models, and who comes next the
+        other one."""
         if dialogues < 1:
             raise StudyError(f"worker {worker} asks for {dialogues} dialogues", try_="give at least one")
         if worker in self._workers:
@@ -156,38 +118,65 @@ class SequentialStudy:
                 try_="ask for more dialogues at that time, or send somebody else",
             )
         self.look(at=at)
-        self._refuse_more()
-        asked, dialogues = dialogues, min(dialogues, self.free)
-        shown, groups, propensity = self._draw(dialogues)
-        event = Arrived(
+        if self.ended == "decided":
+            raise StudyError("the answer is reached: nobody else is needed")
+        if self.free < 1:
+            left = f", with {self.in_flight} of them in flight: only when somebody leaves is one free"
+            raise StudyError(f"the cap of {self.rule.max_dialogues} dialogues is reached{'' if self.ended else left}")
+        asked, half, most = self.studies.decisions.asked, self._half, min(dialogues, self.free)
+        if half is not None and dialogues == 1:
+            unit, groups = half, half.not_given
+            chance = 1 / int(asked.sum())
+        else:
+            if self._units and self._units[-1].not_given:
+                self._end_unit(self._units[-1])  # nobody will rate its other model
+            rng = np.random.default_rng([self.seed, len(self._workers)])
+            all_groups, chance = drawn(self.rule, asked, most, rng)
+            unit, groups = self._begin_unit(all_groups), all_groups[:most]
+        event = events.Arrived(
             at=self.now,
             worker=worker,
-            asked=asked,
+            asked=dialogues,
             dialogues=groups,
-            propensities=(propensity,) * len(groups),
+            propensities=(chance,) * len(groups),
             open=tuple(self.open),
+            among=() if self.asked == self.open else tuple(self.asked),
         )
-        columns = np.concatenate(shown)
-        due = self.now + self.rule.timeout * len(groups)
-        number = int(self.studies.admit(_ONE, columns[None], np.array([due]))[0])
-        ends = np.cumsum([len(each) for each in shown])
-        places = [list(range(end - len(each), end)) for end, each in zip(ends, shown, strict=True)]
-        shares, done = np.full((2, len(columns)), np.nan)
-        self._workers[worker] = _Worker(number, groups, places, shares, done, due)
-        self._order.append(worker)
+        came = Worker(worker, unit, groups, self.now + self.rule.timeout * len(groups))
+        unit.workers.append(came)
+        self.studies.wait(_ONE, np.array([unit.number]), np.array([came.due]))
+        self._workers[worker] = came
         self.in_flight += len(groups)
         self.log.append(event)
         return event
 
+    def predict(self, worker: str, dialogue: int, share: float, mean: float, *, at: float) -> None:
+        """Note what a judge had said of what a worker is about to be asked; see :class:`.Predicted`. Only the first item
+        that was drawn for a dialogue counts: whether there is another one may follow from what it was."""
+        came = self._came(worker)
+        if not self.rule.judge:
+            raise StudyError("this study began without a judge", try_="begin another study to use one")
+        if not 0 <= dialogue < len(came.dialogues) or len(came.dialogues[dialogue]) != 2:
+            raise StudyError(f"worker {worker} has no dialogue of two models at place {dialogue}")
+        if dialogue in came.outcomes or dialogue in came.so_far:
+            raise StudyError(
+                f"worker {worker} has answered in dialogue {dialogue}: what a judge says after a person is no prediction",
+                try_="have the judge answer before anybody is asked",
+            )
+        self.look(at=at)
+        if dialogue in came.foreseen or not self._is_waited_for(came):
+            return
+        came.foreseen.add(dialogue)
+        event = events.Predicted(at=self.now, worker=worker, dialogue=dialogue, share=share, mean=mean)
+        self.log.append(event)
+        unit = came.unit
+        unit.predicted[unit.columns_of(dialogue)] = event.share - event.mean
+        self.studies.predict(_ONE, np.array([unit.number]), unit.predicted[None])
+
     def answer(self, worker: str, dialogue: int, outcome: Outcome, *, at: float) -> None:
-        """Note what came of a worker's dialogue, by its place from 0; after the last one the worker is through.
-
-        What comes after the worker left or ran out of time, or after the study's end, is kept in the log, and is no
-        evidence.
-
-        Raises:
-            StudyError: nobody such came, there is no such dialogue, or it was answered.
-        """
+        """Note what came of a worker's dialogue, by its place from 0; after the last one the worker is through. What
+        comes after the worker left or ran out of time, or after the study's end, is kept in the log, and is no
+        evidence."""
         came = self._came(worker)
         self._check(worker, came, dialogue, outcome)
         self.look(at=at)
@@ -198,45 +187,31 @@ class SequentialStudy:
         # Also of those who still wait behind somebody else: what counts must not depend on how long that one takes.
         came.overdue |= not given_up and self.now >= came.due
         late = given_up or came.overdue or self.ended is not None
-        came.late += late
-        self.log.append(Answered(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, late=late))
+        if late:
+            came.late.add(dialogue)
+        self.log.append(events.Answered(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, late=late))
         if not late:
             self._count(came, dialogue, outcome, 1.0)
-            self._if_through(came)
+            self._if_through(came.unit)
 
     def choose(self, worker: str, dialogue: int, outcome: Outcome, *, whole: int, at: float) -> None:
-        """Note what a worker has chosen so far in a dialogue that they have not finished; see :class:`.Chose`.
-
-        Nothing is noted that is no evidence: after they left or ran out of time, or after the study's end; nor in studies
-        that leave such dialogues out.
-
-        Raises:
-            StudyError: nobody such came, there is no such dialogue, or it was finished.
-        """
+        """Note what a worker has chosen so far in a dialogue that they have not finished; see :class:`.Chose`. Nothing
+        is noted that is no evidence: after they left or ran out of time, or after the study's end; nor in studies that
+        leave such dialogues out, or rate each model by itself, as only two ratings tell anything."""
         came = self._came(worker)
         self._check(worker, came, dialogue, outcome)
         self.look(at=at)
         late = came.folded or came.gone or self.now >= came.due or self.ended is not None
-        if not late and self.studies.evidence.filled and came.so_far.get(dialogue) != outcome:
-            event = Chose(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, whole=whole)
+        counts = self.studies.evidence.filled and not self.rule.is_apart
+        if not late and counts and came.so_far.get(dialogue) != outcome:
+            event = events.Chose(at=self.now, worker=worker, dialogue=dialogue, outcome=outcome, whole=whole)
             came.so_far[dialogue] = outcome
             self.turns += 1
             self.log.append(event)
             self._count(came, dialogue, outcome, event.done)
 
-    def _count(self, came: _Worker, dialogue: int, outcome: Outcome, done: float) -> None:
-        places = [self.rule.models.index(model) for model in came.dialogues[dialogue]]
-        pairs = [(i, j) for i in range(len(places)) for j in range(i + 1, len(places))]
-        for column, (i, j) in zip(came.places[dialogue], pairs, strict=True):
-            came.shares[column], came.done[column] = outcome.share(i, j), done
-        self.studies.answer(_ONE, np.array([came.number]), came.shares[None], came.done[None])
-
     def finish(self, worker: str, outcomes: Sequence[Outcome], *, at: float) -> None:
-        """Note what came of all of a worker's dialogues that were not answered yet.
-
-        Raises:
-            StudyError: see :meth:`answer`; or there are more or fewer outcomes than dialogues.
-        """
+        """Note what came of all of a worker's dialogues that were not answered yet."""
         came = self._came(worker)
         left = [number for number in range(len(came.dialogues)) if number not in came.outcomes]
         if len(outcomes) != len(left):
@@ -250,18 +225,46 @@ class SequentialStudy:
             self.answer(worker, number, outcome, at=at)
 
     def leave(self, worker: str, *, at: float) -> None:
-        """Note that a worker left: what they finished counts, the rest is free for others.
-
-        Raises:
-            StudyError: nobody such came.
-        """
+        """Note that a worker left: what they finished counts, the rest is free for others."""
         came = self._came(worker)
         self.look(at=at)
         if not came.is_through and not came.folded:
             came.gone = True
-            self.in_flight -= len(came.dialogues) - len(came.outcomes)
-            self.log.append(Left(at=self.now, worker=worker))
-            self._if_through(came)
+            self.in_flight -= came.left
+            self.log.append(events.Left(at=self.now, worker=worker))
+            self._if_through(came.unit)
+
+    def come_back(self, worker: str, *, at: float) -> None:
+        """Note that a worker who had left goes on where they were, with as much time as they would have had."""
+        came = self._came(worker)
+        self.look(at=at)
+        if not came.gone or not self.can_return(worker):
+            raise StudyError(f"worker {worker} cannot go on: they had not left, or the study went on without them")
+        self.in_flight += came.left
+        came.gone = False
+        self.studies.end(_ONE, np.array([came.unit.number]), np.array([np.inf]))
+        self.log.append(events.Returned(at=self.now, worker=worker))
+
+    def extend(self, max_dialogues: int, *, at: float) -> None:
+        """Raise the cap, also after it was reached."""
+        if max_dialogues <= self.rule.max_dialogues:
+            raise StudyError(f"the cap is {self.rule.max_dialogues} already: a cap of {max_dialogues} is no higher")
+        self.look(at=at)
+        self.rule = self.studies.rule = self.rule.model_copy(update={"max_dialogues": max_dialogues})
+        if self.ended == "cap":
+            self.ended = None
+        self.log.append(events.Extended(at=self.now, max_dialogues=max_dialogues))
+
+    def look(self, *, at: float) -> None:
+        """Let time pass, so that nobody is waited for who has run out of it. The clock never goes back, whatever the
+        clocks of several machines say."""
+        if not np.isfinite(at):
+            raise StudyError(f"the time is {at}", try_="give seconds")
+        self.now = max(self.now, float(at))
+        before = len(self.log)
+        self._fold()
+        if len(self.log) > before:
+            self.log.insert(before, events.Looked(at=self.now))
 
     def has_left(self, worker: str) -> bool:
         """Whether a worker came and left."""
@@ -271,156 +274,110 @@ class SequentialStudy:
     def can_return(self, worker: str) -> bool:
         """Whether what a worker goes on to answer would be evidence: they came, and are not folded in yet."""
         came = self._workers.get(worker)
-        return came is not None and self._is_waited_for(came) and self._freed_dialogues(came) <= self.free
+        return came is not None and self._is_waited_for(came) and came.gone * came.left <= self._left
 
     def went_on_without(self, worker: str) -> bool:
         """Whether a worker came and did not finish, and nothing that they would answer now can be evidence."""
         came = self._workers.get(worker)
-        return came is not None and len(came.outcomes) < len(came.dialogues) and not self._is_waited_for(came)
+        return came is not None and came.left > 0 and not self._is_waited_for(came)
 
     def under_way(self) -> list[str]:
         """Workers who came, have not left and lack answers, and are not folded in; in the order of arrival."""
-        return [name for name in self._order if not (came := self._workers[name]).is_through and not came.folded]
+        return [name for name, came in self._workers.items() if not came.is_through and not came.folded]
 
-    def _is_waited_for(self, came: _Worker) -> bool:
+    def _is_waited_for(self, came: Worker) -> bool:
         return self.ended is None and not came.folded and self.now < came.due
-
-    def _freed_dialogues(self, came: _Worker) -> int:
-        return len(came.dialogues) - len(came.outcomes) if came.gone else 0
-
-    def come_back(self, worker: str, *, at: float) -> None:
-        """Note that a worker who had left goes on where they were, with as much time as they would have had.
-
-        Raises:
-            StudyError: nobody such came, they had not left, or what they answer cannot be evidence any more.
-        """
-        came = self._came(worker)
-        self.look(at=at)
-        if not came.gone or not self.can_return(worker):
-            raise StudyError(f"worker {worker} cannot go on: they had not left, or the study went on without them")
-        self.in_flight += self._freed_dialogues(came)
-        came.gone = False
-        self.studies.end(_ONE, np.array([came.number]), np.array([np.inf]))
-        self.log.append(Returned(at=self.now, worker=worker))
-
-    def extend(self, max_dialogues: int, *, at: float) -> None:
-        """Raise the cap, also after it was reached.
-
-        Raises:
-            StudyError: it is no higher than before.
-        """
-        if max_dialogues <= self.rule.max_dialogues:
-            raise StudyError(f"the cap is {self.rule.max_dialogues} already: a cap of {max_dialogues} is no higher")
-        self.look(at=at)
-        self.rule = self.studies.rule = self.rule.model_copy(update={"max_dialogues": max_dialogues})
-        if self.ended == "cap":
-            self.ended = None
-        self.log.append(Extended(at=self.now, max_dialogues=max_dialogues))
-
-    def look(self, *, at: float) -> None:
-        """Let time pass, so that nobody is waited for who has run out of it.
-
-        The clock never goes back, whatever the clocks of several machines say.
-        """
-        if not np.isfinite(at):
-            raise StudyError(f"the time is {at}", try_="give seconds")
-        self.now = max(self.now, float(at))
-        before = len(self.log)
-        self._fold()
-        if len(self.log) > before:
-            self.log.insert(before, Looked(at=self.now))
 
     def standing(self) -> StoppingStatus:
         """What is known now: every number may be looked at whenever one likes."""
-        rule, variance = self.rule, float(self.studies.evidence.variance(_ONE)[0])
+        rule, evidence = self.rule, self.studies.evidence
+        weight, worth = (float(of_one[0]) for of_one in evidence.help_of_judge(_ONE))
+        variance = float(evidence.variance(_ONE)[0]) * worth  # a fixed plan has people alone
+        left = {"timed_out": self.timed_out, "cut_off": self.cut_off}
         return StoppingStatus(
-            pairs=tuple(self._pair(pair) for pair in range(self.pairs.count)),
+            pairs=tuple(pair_status(self.studies, pair) for pair in range(self.pairs.count)),
             answer=in_words(rule.models, self.studies.decisions, rule.margin),
             level=1 - rule.alpha,
-            workers=int(self.studies.folded[0]),
+            workers=sum(came.folded for came in self._workers.values()),
             dialogues=self.folded,
             answered=self.answered,
             in_flight=self.in_flight,
             cap=rule.max_dialogues,
-            fixed=fixed_plan(rule, variance=variance),
-            fixed_pooled=fixed_plan(rule, variance=variance, pooled=True),
-            timed_out=self.timed_out,
-            cut_off=self.cut_off,
-            warnings=tuple(self._warnings()),
+            judge=JudgeHelp(name=rule.judge, weight=weight, worth=worth) if rule.judge else None,
+            fixed=self._each * fixed_plan(rule, variance=variance),
+            fixed_pooled=self._each * fixed_plan(rule, variance=variance, pooled=rule.shown == "pairs"),
+            **left,
+            warnings=warnings(self.studies, **left, unheard=self.unheard),
             ended=self.ended,
+            unit=self.unit,
         )
 
-    def forecast(self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0) -> Forecast:
-        """How many dialogues are to go, by simulation from what is known; without a ``crowd``, workers are as they were.
+    @property
+    def unit(self) -> str:
+        """What the cap counts, in words: judgements, where finished dialogues are judged."""
+        entry = techniques().get(self.began.technique)
+        return "judgement" if entry is not None and entry.engine == "judging" else "dialogue"
 
-        Raises:
-            StudyError: models are shown in panels, of which no simulation is there.
-        """
+    @property
+    def _each(self) -> float:
+        """Dialogues for a comparison of two models: two where each is rated by itself, and a part of one where a dialogue,
+        or a worker, compares more than two."""
+        rule = self.rule
+        if rule.shown == "pairs":
+            return 2.0 if rule.is_apart else 1.0
+        compared = len(self._units[0].groups) if rule.is_apart and self._units else len(rule.models)
+        return (compared if rule.is_apart else 1) / (compared * (compared - 1) / 2)
+
+    def forecast(self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0) -> Forecast:
+        """How many dialogues are to go, by simulation from what is known; without a ``crowd``, workers are as they
+        were. Only of studies of which that is known (see :attr:`.StoppingRule.is_foreseen`)."""
         return self.ahead(crowd=crowd, simulations=simulations, seed=seed)()
 
     def ahead(
         self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
     ) -> Callable[[], Forecast]:
-        """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile.
-
-        Raises:
-            StudyError: see :meth:`forecast`.
-        """
-        if self.rule.shown == "panel":
-            raise StudyError("no forecast of panels: how much a dialogue of several models tells differs too much")
-        begun, like, known = self.answered + self.in_flight, crowd or self._crowd(), copy.deepcopy(self.studies)
-        return lambda: forecast(known, begun=begun, crowd=like, simulations=simulations, seed=seed)
-
-    def _crowd(self) -> Crowd:
-        """Workers with as many turns and dialogues, and as much variance, as those who came; of nobody, the usual ones."""
-        turns = [outcome.turns for came in self._workers.values() for outcome in came.outcomes.values()]
-        if not turns:
-            return Crowd()
-        typical, dialogues = round(float(np.median(turns))), [len(came.dialogues) for came in self._workers.values()]
-        icc = (self._spread() - 1 / typical) / (1 - 1 / typical) if typical > 1 else 0.0
-        return Crowd(turns=typical, icc=min(max(icc, 0.0), MOST_ALIKE), dialogues=float(np.mean(dialogues)))
-
-    def _spread(self) -> float:
-        """Variance of a pair's shares between workers, in that of a single turn; what is usual, where few are known."""
-        seen, possible = PRIOR_COUNT * PRIOR_VARIANCE, PRIOR_COUNT / 4
-        for pair in range(self.pairs.count):
-            shares, terms, _ = self.studies.of_pair(0, pair)
-            if len(shares) > 1:
-                mean = float(shares @ terms / terms.sum())
-                seen += float(squares((shares - mean) * terms, terms).sum())
-                possible += (len(shares) - 1) * mean * (1 - mean)
-        return seen / possible
+        """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile."""
+        if not self.rule.is_foreseen:
+            raise StudyError(
+                "no forecast of panels, or of models that are rated each by itself: how much a dialogue tells differs "
+                "too much"
+            )
+        begun, known = self.answered + self.in_flight, copy.deepcopy(self.studies)
+        workers = self._workers.values()
+        turns = [outcome.turns for came in workers for outcome in came.outcomes.values()]
+        like = crowd or crowd_seen(self.studies, turns, [len(came.dialogues) for came in workers])
+        unit, options = {"unit": self.unit}, {"simulations": simulations, "seed": seed}
+        return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 
     def strengths(self) -> Strengths | None:
-        """Of all models, “after optional stopping”; None before there is anything to go by.
-
-        All answers count, also those that came after the answer was reached, which nothing was stopped by, and turns of
-        dialogues that were never finished.
-        """
+        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is rated
+        by itself, so that none wins. All answers count, also
+        those that came after the answer was reached, which nothing was stopped by, and turns of dialogues that were
+        never finished."""
         answered = (
             (worker, came.dialogues[number], outcome)
             for worker, came in self._workers.items()
             for number, outcome in sorted({**came.so_far, **came.outcomes}.items())
+            if len(outcome.picks) > 1
         )
         return strengths_after_stopping(answered, level=1 - self.rule.alpha)
 
     def peeks(self) -> list[Peek]:
         """What a fixed analysis would have said of each pair by looking after every worker."""
-        return [self._peek(pair) for pair in self.standing().pairs]
+        found = []
+        for number, pair in enumerate(self.standing().pairs):
+            crossed = first_crossing(self.studies.of_pair(0, number)[0], self.rule.alpha)
+            after, better = crossed or (None, None)
+            wrongly = None if better is None or pair.decided is None else better != pair.decided
+            found.append(Peek(first=pair.first, second=pair.second, after=after, better=better, wrongly=wrongly))
+        return found
 
-    def _peek(self, pair: PairStatus) -> Peek:
-        number = int(self.pairs.number[self.rule.models.index(pair.first), self.rule.models.index(pair.second)])
-        found = first_crossing(self.studies.of_pair(0, number)[0], self.rule.alpha)
-        after, better = found or (None, None)
-        wrongly = None if better is None or pair.decided is None else better != pair.decided
-        return Peek(first=pair.first, second=pair.second, after=after, better=better, wrongly=wrongly)
-
-    def _came(self, worker: str) -> _Worker:
+    def _came(self, worker: str) -> Worker:
         if worker not in self._workers:
             raise StudyError(f"nobody called {worker} came to this study", try_="say first that they arrived")
         return self._workers[worker]
 
-    def _check(self, worker: str, came: _Worker, dialogue: int, outcome: Outcome) -> None:
+    def _check(self, worker: str, came: Worker, dialogue: int, outcome: Outcome) -> None:
         if not 0 <= dialogue < len(came.dialogues):
             raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at place {dialogue}")
         if dialogue in came.outcomes:
@@ -429,155 +386,73 @@ class SequentialStudy:
             models = ", ".join(came.dialogues[dialogue])
             raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number a model")
 
-    def _refuse_more(self) -> None:
-        if self.ended == "decided":
-            raise StudyError("the answer is reached: nobody else is needed")
-        if self.free < 1:
-            raise StudyError(
-                f"the cap of {self.rule.max_dialogues} dialogues is reached"
-                + (
-                    f", with {self.in_flight} of them in flight: only when somebody leaves is one free"
-                    * (not self.ended)
-                )
-            )
+    def _begin_unit(self, groups: tuple[tuple[str, ...], ...]) -> Unit:
+        unit = begun(self.rule, int(self.studies.arrived[0]), groups)
+        place = {pair: number for number, pair in enumerate(map(self._names, range(self.pairs.count)))}
+        shown = np.array([place[pair] for pair in unit.columns])
+        self.studies.admit(_ONE, shown[None], np.array([self.now]))
+        self._units.append(unit)
+        return unit
 
-    def _draw(self, dialogues: int) -> tuple[list[Ints], tuple[tuple[str, ...], ...], float]:
-        """Pairs of each dialogue, its models, and the chance with which it has them."""
-        open_pairs, models = self._open_pairs, self.rule.models
-        if self.rule.shown == "panel":
-            shown = sorted({i for pair in np.flatnonzero(open_pairs[0]) for i in self._ends(int(pair))})
-            pairs = np.array([self.pairs.number[i, j] for i in shown for j in shown if i < j])
-            return [pairs] * dialogues, (tuple(models[i] for i in shown),) * dialogues, 1.0
-        rng = np.random.default_rng([self.seed, len(self._order)])
-        drawn = drawn_pairs(open_pairs, dialogues, rng)[0]
-        groups = tuple(self._names(int(pair)) for pair in drawn)
-        return [np.array([pair]) for pair in drawn], groups, 1 / int(open_pairs.sum())
+    def _count(self, came: Worker, dialogue: int, outcome: Outcome, done: float) -> None:
+        unit = came.unit
+        if self.rule.is_apart:
+            unit.rate(came.dialogues[dialogue][0], outcome)
+        else:
+            unit.count(dialogue, outcome, done)
+        self.studies.answer(_ONE, np.array([unit.number]), unit.shares[None], unit.done[None])
 
-    def _if_through(self, came: _Worker) -> None:
-        if came.is_through:
-            self.studies.end(_ONE, np.array([came.number]), np.array([self.now]))
+    def _if_through(self, unit: Unit) -> None:
+        if unit.is_through:
+            self._end_unit(unit)
             self._fold()
+
+    def _end_unit(self, unit: Unit) -> None:
+        self.studies.end(_ONE, np.array([unit.number]), np.array([self.now]))
 
     def _fold(self) -> None:
         """Fold in who is through, one at a time, so that the log says after whom each claim was made."""
-        claimed = self._claims()
-        while self.ended is None and self.studies.advance(_ONE, np.array([self.now]), most=1):
-            worker = self._order[int(self.studies.folded[0]) - 1]
-            came = self._workers[worker]
-            came.folded = True
-            timed_out = came.overdue or not came.is_through
-            self.timed_out += timed_out
-            self.in_flight -= 0 if came.is_through else len(came.dialogues) - len(came.outcomes)
-            evidence = len(came.outcomes) - came.late
-            self.folded += evidence
-            begun = {place for place, columns in enumerate(came.places) if not np.isnan(came.shares[columns]).any()}
-            self.cut_off += len(begun - came.outcomes.keys())
-            self.unheard += not begun
-            self.log.append(Folded(worker=worker, dialogues=evidence, timed_out=timed_out))
-            claimed = self._note_claims(claimed)
-            if not self._open_pairs.any():
+        decisions = self.studies.decisions
+        while self.ended is None:
+            better, equal = decisions.better[0].copy(), decisions.equal[0].copy()
+            if not self.studies.advance(_ONE, np.array([self.now]), most=1):
+                break
+            for came in self._units[int(self.studies.folded[0]) - 1].workers:
+                self._note_folded(came)
+            for i, j in np.argwhere(decisions.better[0] & ~better):
+                through, pair = bool(decisions.through[0, i, j]), self.pairs.number[i, j]
+                value = None if through else float(self.studies.evidence.pooled[0, 0 if i < j else 1, pair])
+                self._claim("better", i, j, value, through=through)
+            for pair in np.flatnonzero(decisions.equal[0] & ~equal):
+                value = float(self.studies.evidence.equal[0, :, pair].min())
+                self._claim("equal", self.pairs.first[pair], self.pairs.second[pair], value)
+            if not decisions.open().any():
                 self._end("decided")
-        if self.ended is None and self.free < 1 and int(self.studies.folded[0]) == len(self._order):
+        if self.ended is None and self.free < 1 and int(self.studies.folded[0]) == len(self._units):
             self._end("cap")
+
+    def _note_folded(self, came: Worker) -> None:
+        came.folded = True
+        timed_out = came.overdue or not came.is_through
+        self.timed_out += timed_out
+        self.in_flight -= 0 if came.is_through else came.left
+        self.folded += came.evidence
+        self.cut_off += len(came.begun - came.outcomes.keys())
+        self.unheard += not came.begun
+        self.log.append(events.Folded(worker=came.name, dialogues=came.evidence, timed_out=timed_out))
 
     def _end(self, why: Literal["decided", "cap"]) -> None:
         self.ended = why
-        self.log.append(Ended(at=self.now, why=why))
+        self.log.append(events.Ended(at=self.now, why=why))
 
-    def _claims(self) -> tuple[Flags, Flags]:
-        return self.studies.decisions.better[0].copy(), self.studies.decisions.equal[0].copy()
-
-    def _note_claims(self, before: tuple[Flags, Flags]) -> tuple[Flags, Flags]:
-        decisions, evidence = self.studies.decisions, self.studies.evidence
-        after = self._claims()
-        for i, j in np.argwhere(after[0] & ~before[0]):
-            through, pair = bool(decisions.through[0, i, j]), self.pairs.number[i, j]
-            value = None if through else float(evidence.pooled[0, 0 if i < j else 1, pair])
-            self._claim("better", int(i), int(j), through, value)
-        for pair in np.flatnonzero(after[1] & ~before[1]):
-            self._claim("equal", *self._ends(int(pair)), False, float(evidence.equal[0, :, pair].min()))
-        return after
-
-    def _claim(self, claim: Literal["better", "equal"], i: int, j: int, through: bool, value: float | None) -> None:
+    def _claim(
+        self, claim: Literal["better", "equal"], i: int, j: int, value: float | None, *, through: bool = False
+    ) -> None:
         names = {"first": self.rule.models[i], "second": self.rule.models[j]}
-        self.log.append(Claimed(claim=claim, through=through, e_value=value, dialogues=self.folded, **names))
-
-    @property
-    def _open_pairs(self) -> Flags:
-        return self.studies.decisions.open()
-
-    def _pair(self, pair: int) -> PairStatus:
-        i, j = self._ends(pair)
-        decisions, models = self.studies.decisions, self.rule.models
-        shares, terms, asked = self.studies.of_pair(0, pair)
-        low, high = self._interval(shares, terms, asked)
-        better = bool(decisions.better[0, i, j]), bool(decisions.better[0, j, i])
-        equal = bool(decisions.equal[0, pair])
-        return PairStatus(
-            first=models[i],
-            second=models[j],
-            decided="first" if better[0] else "second" if better[1] else "equal" if equal else None,
-            through=bool(decisions.through[0, i, j] | decisions.through[0, j, i]),
-            workers=len(shares),
-            dialogues=self.studies.dialogues_of(0, pair),
-            share=float(shares @ terms / terms.sum()) if len(shares) else None,
-            low=low,
-            high=high,
-        )
-
-    def _interval(self, shares: Floats, terms: Floats, asked: Floats) -> tuple[float, float]:
-        """It holds all that an interval by either filling holds (see :class:`.Evidence`)."""
-        if not len(shares):
-            return 0.0, 1.0
-        is_cut = self.studies.evidence.filled and bool((terms < asked).any())
-        margin, level = self.rule.margin, 1 - self.rule.alpha
-        ends = [
-            share_interval(shares, filled, asked=asked, margin=margin, level=level, last=True)
-            for filled in ((terms, asked) if is_cut else (terms,))
-        ]
-        return min(float(low[0]) for low, _ in ends), max(float(high[0]) for _, high in ends)
-
-    def _warnings(self) -> list[str]:
-        said = [self._contradiction(int(pair)) for pair in np.flatnonzero(self.studies.contradicted()[0])]
-        share = self.timed_out / max(1, int(self.studies.folded[0]))
-        if share > MANY_TIMED_OUT:
-            said.append(
-                f"{counted(self.timed_out, 'worker')} ({share:.0%}) ran out of time, and what they answered later is no "
-                "evidence: if slow workers prefer other models, the answer is one about the quick. Give more time in your "
-                "next study; that of this one is fixed"
-            )
-        said += self._warnings_of_leaving()
-        return said
-
-    def _warnings_of_leaving(self) -> list[str]:
-        """Where many left in the middle, what that costs; where many did before they chose anything, what nobody knows."""
-        workers, said = max(1, int(self.studies.folded[0])), []
-        if self.studies.evidence.filled and self.cut_off > MANY_LEFT * workers:
-            said.append(
-                f"raters left {counted(self.cut_off, 'dialogue')} in the middle: the missing turns are filled in two ways, "
-                "and only what holds by both is decided, which takes more dialogues. Where leaving depends both on a "
-                "rater's taste and on their last choice, neither way is right"
-            )
-        if self.studies.evidence.filled and self.unheard > MANY_LEFT * workers:
-            said.append(
-                f"{counted(self.unheard, 'rater')} of {workers:,} left before they had chosen anything, and count for no "
-                "model: if raters with other tastes leave so early, the answer is one about those who stay"
-            )
-        return said
-
-    def _contradiction(self, pair: int) -> str:
-        first, second = self._names(pair)
-        return (
-            f"dialogues of {first} and {second} contradict those with other models: who is better may go in a circle. What "
-            "follows through others may be wrong; a study with transitive=false does not rest on that"
-        )
-
-    def _ends(self, pair: int) -> tuple[int, int]:
-        return int(self.pairs.first[pair]), int(self.pairs.second[pair])
+        self.log.append(events.Claimed(claim=claim, through=through, e_value=value, dialogues=self.folded, **names))
 
     def _names(self, pair: int) -> tuple[str, str]:
-        first, second = self._ends(pair)
-        return self.rule.models[first], self.rule.models[second]
+        return self.rule.models[self.pairs.first[pair]], self.rule.models[self.pairs.second[pair]]
 
 
 class ReplayError(HumanevalError, ValueError):
@@ -585,47 +460,41 @@ class ReplayError(HumanevalError, ValueError):
 
 
 def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: bool = False) -> SequentialStudy:
-    """The study that a log is of, with each decision made again; it can go on from there.
-
-    Args:
-        log: all that happened.
-        rule: that with which it is to go on, which must be the one with which it began, or one with a higher cap.
-        cut_off: what the study made of the last that came from outside may not have been written any more.
-
-    Raises:
-        RuleChanged: it is another one.
-        ReplayError: the log does not begin with the study's beginning, or another decision or assignment follows from it.
-    """
-    if not log or not isinstance(log[0], Began):
+    """The study that a log is of, with each decision made again; it can go on from there. ``log``: all that happened.
+    ``rule``: that with which it is to go on, which must be the one with which it began, or one with a higher cap.
+    ``cut_off``: what the study made of the last that came from outside may not have been written any more. Raises
+    RuleChanged: it is another one. Raises ReplayError: the log does not begin with the study's beginning, or another
+    decision or assignment follows from it."""
+    if not log or not isinstance(log[0], events.Began):
         raise ReplayError("the log does not begin with the beginning of a study: it is cut off, or of something else")
     if rule is not None:
         log[0].rule.refuse_change(rule)
     study = SequentialStudy.of(log[0])
     for event in log[1:]:
-        _again(study, event)
+        try:
+            match event:  # what comes from outside happens again; the rest follows from it
+                case events.Arrived():
+                    study.arrive(event.worker, event.asked, at=event.at)
+                case events.Predicted():
+                    study.predict(event.worker, event.dialogue, event.share, event.mean, at=event.at)
+                case events.Answered():
+                    study.answer(event.worker, event.dialogue, event.outcome, at=event.at)
+                case events.Chose():
+                    study.choose(event.worker, event.dialogue, event.outcome, whole=event.whole, at=event.at)
+                case events.Left():
+                    study.leave(event.worker, at=event.at)
+                case events.Returned():
+                    study.come_back(event.worker, at=event.at)
+                case events.Extended():
+                    study.extend(event.max_dialogues, at=event.at)
+                case events.Looked():
+                    study.look(at=event.at)
+        except StudyError as error:
+            raise ReplayError(error, where="the log holds what could not happen") from error
     for place, (now, before) in enumerate(zip(study.log, log, strict=False)):
-        if now != before:
+        if not (now.is_again(before) if isinstance(now, events.Claimed) else now == before):
             raise ReplayError(f"event {place + 1} of the log differs when it is replayed: {before!r} is now {now!r}")
     if len(study.log) < len(log) or (len(study.log) > len(log) and not cut_off):
         raise ReplayError(f"the log has {len(log)} events, and {len(study.log)} when it is replayed: it was changed")
+    study.log[: len(log)] = log
     return study
-
-
-def _again(study: SequentialStudy, event: Event) -> None:
-    try:
-        if isinstance(event, Arrived):
-            study.arrive(event.worker, event.asked, at=event.at)
-        elif isinstance(event, Answered):
-            study.answer(event.worker, event.dialogue, event.outcome, at=event.at)
-        elif isinstance(event, Chose):
-            study.choose(event.worker, event.dialogue, event.outcome, whole=event.whole, at=event.at)
-        elif isinstance(event, Left):
-            study.leave(event.worker, at=event.at)
-        elif isinstance(event, Returned):
-            study.come_back(event.worker, at=event.at)
-        elif isinstance(event, Extended):
-            study.extend(event.max_dialogues, at=event.at)
-        elif isinstance(event, Looked):
-            study.look(at=event.at)
-    except StudyError as error:
-        raise ReplayError(error, where="the log holds what could not happen") from error

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.tables.columns import Tables
-from parlai_humaneval.tables.filters import finished, is_set
+from parlai_humaneval.tables.filters import finished, is_set, of_unfinished
 from parlai_humaneval.tables.schema import is_problem
 from parlai_humaneval.tables.validate import picks_one
-from parlai_humaneval.techniques.registry import picking
+from parlai_humaneval.techniques.registry import picking, with_trait
 
 Kind = Literal["one", "any", "single"]
 """One reply of several is picked each turn, any number of them is, or a single reply is found good or not."""
@@ -37,20 +37,15 @@ _ANSWERS = [
     "same_as",
     "dialogue_status",
 ]
-READ_AGAIN = "third_party"
-"""Technique of those who read a finished dialogue and judge it once more; they are compared, not counted."""
 _FLAGS = ["automatic", "failed", "continued_each"]
-_BY = " by "
-"""Between a dialogue that several people rated and the name of one of them."""
+_BY = " by "  # Between a dialogue that several people rated and the name of one of them
 
 
 @dataclass(frozen=True)
 class ChosenTurns:
-    """Answered turns of one group of models. All arrays have an entry a turn.
-
-    ``chosen``: turns × ``models``; 1 chosen, 0 not, nan where nothing of that model was shown. ``by_position``: the
-    same by place shown, where equal replies were shown once.
-    """
+    """Answered turns of one group of models. All arrays have an entry a turn. ``chosen``: turns × ``models``; 1 chosen,
+    0 not, nan where nothing of that model was shown. ``by_position``: the same by place shown, where equal replies were
+    shown once."""
 
     models: list[str]
     chosen: Floats
@@ -62,63 +57,47 @@ class ChosenTurns:
 
     def only(self, keep: Flags) -> ChosenTurns:
         """Some of the turns: ``keep`` has an entry a turn."""
-        return ChosenTurns(
-            models=self.models,
-            chosen=self.chosen[keep],
-            by_position=self.by_position[keep],
-            workers=self.workers[keep],
-            dialogues=self.dialogues[keep],
-            turns=self.turns[keep],
-            written=self.written[keep],
-        )
+        return replace(self, **{name: getattr(self, name)[keep] for name in _OF_TURNS})
 
 
-def _models_of(turns: pd.DataFrame) -> dict[str, str]:
-    """Dialogue → names of its models, sorted and joined by ;."""
-    names: dict[str, list[str]] = {}
-    for dialogue, model in turns[["dialogue_id", "model"]].drop_duplicates().itertuples(index=False):
-        names.setdefault(dialogue, []).append(model)
-    return {dialogue: ";".join(sorted(models)) for dialogue, models in names.items()}
+_OF_TURNS = ("chosen", "by_position", "workers", "dialogues", "turns", "written")
 
 
-def _matrix(rows: pd.DataFrame, models: list[str]) -> ChosenTurns:
+def _matrix(rows: pd.DataFrame, models: list[str]) -> tuple[ChosenTurns, Floats]:
+    """The turns of ``rows``, and the place of each reply: nan where that is not known."""
     codes = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
     first = rows.drop_duplicates(_TURN)
     model_codes = pd.Categorical(rows["model"], categories=models).codes
     shown = ~is_set(rows, "failed")
     selected = rows["selected"].to_numpy(dtype=float)
-    chosen = np.full((len(first), len(models)), np.nan)
+    chosen, positions = np.full((2, len(first), len(models)), np.nan)
     chosen[codes[shown], model_codes[shown]] = selected[shown]
-    return ChosenTurns(
+    position = rows["position"].to_numpy(dtype=int)
+    known = position > 0
+    positions[codes[known], model_codes[known]] = position[known]
+    first_of_place = known & rows["same_as"].isna().to_numpy(dtype=bool)
+    places = np.full((len(first), int(position.max()) if len(position) else 0), np.nan)
+    places[codes[first_of_place], position[first_of_place] - 1] = selected[first_of_place]
+    turns = ChosenTurns(
         models=models,
         chosen=chosen,
-        by_position=_selected_by_position(rows, codes, selected, len(first)),
+        by_position=places,
         workers=first["worker_id"].to_numpy(dtype=object),
         dialogues=first["dialogue_id"].to_numpy(dtype=object),
         turns=first["turn"].to_numpy(dtype=float),
         written=is_set(first, "written").astype(float),
     )
-
-
-def _selected_by_position(rows: pd.DataFrame, codes: Ints, selected: Floats, n: int) -> Floats:
-    position = rows["position"].to_numpy(dtype=int)
-    first_of_place = (position > 0) & rows["same_as"].isna().to_numpy(dtype=bool)
-    places = np.full((n, int(position.max()) if len(position) else 0), np.nan)
-    places[codes[first_of_place], position[first_of_place] - 1] = selected[first_of_place]
-    return places
+    return turns, positions
 
 
 @dataclass(frozen=True)
 class ComparisonGroup:
-    """Answered turns of one technique, setting and metric; of several replies also of one set of models, unless there are
-    more than ``MOST_SETS`` of them.
-
-    ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not, nan where the model was not shown.
-    ``positions``: of the same shape, the place at which each reply stood, from 1; nan where that is not known.
-    ``problem``: of a single model 1 is a mark that speaks against the reply, so that fewer is better. ``several_sets``: not
-    all of the models were in each dialogue. Beside them what does
-    not count: turns with equal replies only, replies that failed, unfinished dialogues.
-    """
+    """Answered turns of one technique, setting and metric; of several replies also of one set of models, unless there
+    are more than ``MOST_SETS`` of them. ``turns.chosen``: turns × models; 1 chosen (a single model: found good), 0 not,
+    nan where the model was not shown. ``positions``: of the same shape, the place at which each reply stood, from 1;
+    nan where that is not known. ``problem``: of a single model 1 is a mark that speaks against the reply, so that fewer
+    is better. ``several_sets``: not all of the models were in each dialogue. Beside them what does not count: turns
+    with equal replies only, replies that failed, unfinished dialogues."""
 
     technique: str
     setting: str
@@ -158,31 +137,32 @@ class ComparisonGroup:
 
 
 def merged(groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
-    """The groups of one question as one: a column for every model, nan where it was not shown.
-
-    Places are only known where those of every group are.
-    """
+    """The groups of one question as one: a column for every model, nan where it was not shown. Places are only known
+    where those of every group are."""
     if len(groups) == 1:
         return groups[0]
     models = sorted({model for group in groups for model in group.models})
-    places = max(group.turns.by_position.shape[1] for group in groups)
+    places = [str(place) for place in range(max(group.turns.by_position.shape[1] for group in groups))]
     known = not any(np.isnan(group.positions).all() for group in groups)
-    joined = {
-        name: np.concatenate([getattr(group.turns, name) for group in groups])
-        for name in ("workers", "dialogues", "turns", "written")
-    }
-    chosen, positions = (
-        np.concatenate([_spread(table, group.models, models) for group, table in zip(groups, tables, strict=True)])
-        for tables in ([group.turns.chosen for group in groups], [group.positions for group in groups])
+
+    def joined(tables: Sequence[Floats]) -> Floats:
+        return np.concatenate([spread(each, group.models, models) for group, each in zip(groups, tables, strict=True)])
+
+    positions = joined([group.positions for group in groups])
+    by_position = [
+        spread(group.turns.by_position, places[: group.turns.by_position.shape[1]], places) for group in groups
+    ]
+    turns = ChosenTurns(
+        models=models,
+        chosen=joined([group.turns.chosen for group in groups]),
+        by_position=np.concatenate(by_position),
+        **{name: np.concatenate([getattr(group.turns, name) for group in groups]) for name in _OF_TURNS[2:]},
     )
-    by_position = [_spread(group.turns.by_position, *_places(group, places)) for group in groups]
     first = groups[0]
     return ComparisonGroup(
-        technique=first.technique,
-        setting=first.setting,
-        metric=first.metric,
+        *first.family,
         kind="any" if any(group.kind == "any" for group in groups) else first.kind,
-        turns=ChosenTurns(models=models, chosen=chosen, by_position=np.concatenate(by_position), **joined),
+        turns=turns,
         positions=positions if known else np.full(positions.shape, np.nan),
         **{name: sum(getattr(group, name) for group in groups) for name in _LEFT},
     )
@@ -191,12 +171,7 @@ def merged(groups: Sequence[ComparisonGroup]) -> ComparisonGroup:
 _LEFT = ("automatic_turns", "failed_replies", "unfinished_dialogues", "unfinished_turns")
 
 
-def _places(group: ComparisonGroup, most: int) -> tuple[list[str], list[str]]:
-    names = [str(place) for place in range(most)]
-    return names[: group.turns.by_position.shape[1]], names
-
-
-def _spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
+def spread(table: Floats, own: Sequence[str], names: Sequence[str]) -> Floats:
     """A table with a column for each of ``names``; nan for those that are not among its ``own``."""
     whole = np.full((len(table), len(names)), np.nan)
     whole[:, [names.index(name) for name in own]] = table
@@ -218,59 +193,46 @@ def choice_groups(tables: Tables) -> list[ComparisonGroup]:
     return list(_choice_groups(tables))
 
 
+def of_own_rater(turns: pd.DataFrame) -> Flags:
+    """Turns as the raters who held the dialogue answered them; those who read it again are compared, not counted."""
+    again = turns["technique"].isin(with_trait("read_again"))
+    return (turns["own_worker"].isna() & turns["judgement_id"].isna() & ~again).to_numpy(dtype=bool)
+
+
 @lru_cache(maxsize=2)
 def _choice_groups(tables: Tables) -> tuple[ComparisonGroup, ...]:
     """Kept, as several parts of a report ask for the groups of the same tables."""
     turns = tables.turns
-    first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
     # The texts, which are most of the table, are not copied.
-    rows = turns[_NAMES + _ANSWERS + _FLAGS][first_hand.to_numpy(dtype=bool)]
+    rows = turns[_NAMES + _ANSWERS + _FLAGS][of_own_rater(turns)]
     if rows.empty:
         return ()
-    rows = _with_status(_with_flags(_one_rater_each(rows)), tables.dialogues)
-    rows = rows.assign(setting=rows["setting"].fillna(""))
+    rated, status = rows["dialogue_id"], rows["dialogue_status"].to_numpy(dtype=object)
+    pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
+    if len(pairs) > pairs["dialogue_id"].nunique():  # each rater has a dialogue of their own
+        rows = rows.assign(dialogue_id=rated + _BY + rows["worker_id"])
+    unknown = rows["dialogue_status"].isna().to_numpy(dtype=bool)
+    if len(tables.dialogues) and unknown.any():
+        left = unknown & of_unfinished(rated, rows["worker_id"], tables.dialogues)
+        status = np.where(left, "partial", status)
+    # Elsewhere place 0 tells that a reply failed, and several continued ones that nothing was to be chosen.
+    turn = [rows[name] for name in ("technique", "setting", "metric", *_TURN)]
+    each = rows["continued"].groupby(turn, sort=False, dropna=False).transform("sum") > 1
+    rows = rows.assign(
+        failed=rows["failed"].fillna((rows["position"] == 0).astype("Int64")),
+        continued_each=rows["continued_each"].fillna(each.astype("Int64")),
+        dialogue_status=status,
+        setting=rows["setting"].fillna(""),
+    )
     parts = rows.groupby(["technique", "setting", "metric"], sort=True)
     groups = [group for (technique, _, _), part in parts for group in _groups(str(technique), part)]
     return tuple(sorted(groups, key=lambda group: (group.family, -len(set(group.turns.dialogues)), group.models)))
-
-
-def _with_flags(rows: pd.DataFrame) -> pd.DataFrame:
-    """Elsewhere place 0 tells that a reply failed, and several continued ones that nothing was to be chosen."""
-    turn = [rows[name] for name in ("technique", "setting", "metric", *_TURN)]
-    each = rows["continued"].groupby(turn, sort=False, dropna=False).transform("sum") > 1
-    assigned: pd.DataFrame = rows.assign(
-        failed=rows["failed"].fillna((rows["position"] == 0).astype("Int64")),
-        continued_each=rows["continued_each"].fillna(each.astype("Int64")),
-    )
-    return assigned
-
-
-def _one_rater_each(rows: pd.DataFrame) -> pd.DataFrame:
-    pairs = rows.drop_duplicates(["dialogue_id", "worker_id"])
-    if len(pairs) == pairs["dialogue_id"].nunique():
-        return rows
-    named = rows["dialogue_id"] + _BY + rows["worker_id"]
-    assigned: pd.DataFrame = rows.assign(dialogue_id=named, rated_dialogue=rows["dialogue_id"])
-    return assigned
 
 
 def first_hand_dialogues(group: ComparisonGroup) -> Objects:
     """The dialogues of its turns by their own names, also where several people rated the same one."""
     pairs = zip(group.turns.dialogues, group.turns.workers, strict=True)
     return np.array([str(dialogue).removesuffix(f"{_BY}{worker}") for dialogue, worker in pairs], dtype=object)
-
-
-def _with_status(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.DataFrame:
-    unknown = rows["dialogue_status"].isna().to_numpy(dtype=bool)
-    if dialogues.empty or not unknown.any():
-        return rows
-    names = rows["rated_dialogue"] if "rated_dialogue" in rows else rows["dialogue_id"]
-    left = dialogues[(dialogues["complete"] == 0).to_numpy(dtype=bool)]
-    unfinished = pd.MultiIndex.from_frame(left[["dialogue_id", "worker_id"]])
-    here = pd.MultiIndex.from_arrays([names, rows["worker_id"]]).isin(unfinished)
-    status = np.where(unknown & here, "partial", rows["dialogue_status"].to_numpy(dtype=object))
-    assigned: pd.DataFrame = rows.assign(dialogue_status=status)
-    return assigned
 
 
 def self_comparisons(turns: pd.DataFrame) -> int:
@@ -298,7 +260,9 @@ def _groups(technique: str, part: pd.DataFrame) -> Iterator[ComparisonGroup]:
     for criterion in dict.fromkeys(name for choices in offered.drop_duplicates() for name in choices):
         asked = np.fromiter((criterion in choices for choices in offered), dtype=bool, count=len(rows))
         marks = np.fromiter((criterion in ticks for ticks in given), dtype=float, count=len(rows))
-        problem = _is_problem(criterion, rows[asked])
+        # As the rows say where they say anything, else by its name.
+        said = rows[asked]["tick_problems"].dropna().drop_duplicates()
+        problem = any(criterion in names.split(";") for names in said) if len(said) else is_problem(criterion)
         yield _single(technique, str(criterion), rows[asked], marks[asked], problem=problem)
 
 
@@ -317,8 +281,12 @@ def _several_model_groups(technique: str, rows: pd.DataFrame) -> Iterator[Compar
     asked = rows["tick_choices"].isna().to_numpy(dtype=bool) & ~is_set(rows, "continued_each")
     counted = rows[asked & is_set(rows, "complete", missing=1)]
     counted = counted[~counted.duplicated([*_TURN, "model"], keep=False).to_numpy(dtype=bool)]
-    counted = counted.assign(models=counted["dialogue_id"].map(_models_of(rows)))
-    counted = counted[np.fromiter((";" in names for names in counted["models"]), dtype=bool, count=len(counted))]
+    names_of: dict[str, list[str]] = {}
+    for dialogue, model in rows[["dialogue_id", "model"]].drop_duplicates().itertuples(index=False):
+        names_of.setdefault(dialogue, []).append(model)
+    together = {dialogue: ";".join(sorted(names)) for dialogue, names in names_of.items()}
+    counted = counted[counted["dialogue_id"].isin([name for name, names in together.items() if ";" in names])]
+    counted = counted.assign(models=counted["dialogue_id"].map(together))
     for (setting, metric), asked_rows in counted.groupby(["setting", "metric"], sort=True):
         many = asked_rows["models"].nunique() > MOST_SETS
         if many:
@@ -332,14 +300,14 @@ def _of_models(technique: str, setting: str, metric: str, models: list[str], row
     left = rows[~finished(rows)].drop_duplicates(_TURN)
     rows = rows[finished(rows)]
     automatic = is_set(rows, "automatic")
-    turns = _matrix(rows[~automatic], models)
+    turns, positions = _matrix(rows[~automatic], models)
     group = ComparisonGroup(
         technique=technique,
         setting=setting,
         metric=metric,
         kind="one" if _picks_one(technique, setting, turns) else "any",
         turns=turns,
-        positions=_positions(turns, rows),
+        positions=positions,
         automatic_turns=len(rows[automatic].drop_duplicates(_TURN)),
         failed_replies=int(is_set(rows, "failed").sum()),
         unfinished_dialogues=int(left["dialogue_id"].nunique()),
@@ -358,50 +326,129 @@ def _picks_one(technique: str, setting: str, turns: ChosenTurns) -> bool:
     return bool((picks <= 1).all() if names & picking("one", always=False) else (picks == 1).all())
 
 
-def _positions(turns: ChosenTurns, rows: pd.DataFrame) -> Floats:
-    where = pd.MultiIndex.from_arrays([turns.dialogues, turns.turns])
-    place = rows["position"].to_numpy(dtype=float)
-    here = where.get_indexer(pd.MultiIndex.from_arrays([rows["dialogue_id"], rows["turn"].to_numpy(dtype=float)]))
-    model = pd.Categorical(rows["model"], categories=turns.models).codes
-    known = (here >= 0) & (model >= 0) & (place > 0)
-    positions = np.full(turns.chosen.shape, np.nan)
-    positions[here[known], model[known]] = place[known]
-    return positions
-
-
-def _is_problem(criterion: str, rows: pd.DataFrame) -> bool:
-    """As the rows say where they say anything, else by its name."""
-    said = rows["tick_problems"].dropna().drop_duplicates()
-    return any(criterion in names.split(";") for names in said) if len(said) else is_problem(criterion)
-
-
 def _single(
     technique: str, metric: str, rows: pd.DataFrame, marks: Floats, *, problem: bool = False
 ) -> ComparisonGroup:
-    counts = finished(rows)
-    left = rows[~counts]
-    rows, marks = rows[counts], marks[counts]
-    models = sorted(str(name) for name in rows["model"].unique())
-    chosen = np.full((len(rows), len(models)), np.nan)
-    codes: npt.NDArray[np.int8] = pd.Categorical(rows["model"], categories=models).codes
-    chosen[np.arange(len(rows)), codes] = marks
-    setting = rows["setting"] if len(rows) else left["setting"]
+    setting, left = str(rows["setting"].iloc[0]), rows[~finished(rows)]
+    rows = rows.assign(selected=marks)[finished(rows)]
+    turns, _ = _matrix(rows, sorted(str(name) for name in rows["model"].unique()))
     return ComparisonGroup(
         technique=technique,
-        setting=str(setting.iloc[0]),
+        setting=setting,
         metric=metric,
         kind="single",
-        turns=ChosenTurns(
-            models=models,
-            chosen=chosen,
-            by_position=np.full((len(rows), 0), np.nan),
-            workers=rows["worker_id"].to_numpy(dtype=object),
-            dialogues=rows["dialogue_id"].to_numpy(dtype=object),
-            turns=rows["turn"].to_numpy(dtype=float),
-            written=is_set(rows, "written").astype(float),
-        ),
-        positions=np.full(chosen.shape, np.nan),
+        turns=replace(turns, by_position=np.full((len(rows), 0), np.nan)),
+        positions=np.full(turns.chosen.shape, np.nan),
         unfinished_dialogues=int(left["dialogue_id"].nunique()),
         unfinished_turns=len(left),
         problem=problem,
     )
+
+
+@dataclass(frozen=True)
+class Dialogues:
+    """Dialogues of one setting and metric, and their answered turns; ``models`` are all that took part in any.
+    ``points``: dialogues × models, turns won; nan for a model that did not take part. ``workers``: per dialogue.
+    ``chosen``, ``positions``: turns × models, nan where not shown; ``positions`` None where none is known.
+    ``turn_workers``, ``turn_numbers``, ``turn_dialogues``: per turn; the last are rows of ``points``.
+    ``started_known``: dialogues stand in the order in which they began; else in that of the table."""
+
+    setting: str
+    metric: str
+    models: list[str]
+    points: Floats
+    workers: Objects
+    chosen: Floats
+    positions: Floats | None
+    turn_workers: Objects
+    turn_numbers: Floats
+    turn_dialogues: Ints
+    started_known: bool
+    automatic_turns: int
+    failed_replies: int
+    unfinished_dialogues: int
+
+    def points_in_first_turns(self, most: int) -> tuple[list[int | None], Floats]:
+        """Limits of turns (1, 2 … at most ``most`` − 1 of them, then None: all), and limits × dialogues × models."""
+        numbers = np.unique(self.turn_numbers)[:-1][: most - 1]
+        limits = [int(number) for number in numbers]
+        cubes = [_points(self.chosen, self.turn_dialogues, self.turn_numbers <= limit, self.points) for limit in limits]
+        return [*limits, None], np.stack([*cubes, self.points])
+
+
+def free_for_all_dialogues(tables: Tables) -> list[Dialogues]:
+    """The free-for-alls of ``tables``, sorted by setting and metric; none without two models that were compared. Which
+    turns count is said in :func:`~parlai_humaneval.tables.choices.choice_groups`. Dialogues with other sets of models
+    belong together. When a dialogue began is read from the table ``dialogues``."""
+    mine = tables.turns["technique"].str.lower().isin(with_trait("points")).to_numpy(dtype=bool)
+    # The same tables where all turns are of free-for-alls, as what was made of them is kept.
+    only = tables if mine.all() else Tables(tables.turns[mine], tables.dialogues, tables.comparisons)
+    groups = [group for group in choice_groups(only) if group.kind != "single" and len(group.turns.turns)]
+    families = groupby(groups, key=lambda group: group.family)  # they come sorted
+    return [_dialogues(list(family), tables) for _, family in families]
+
+
+def _dialogues(groups: Sequence[ComparisonGroup], tables: Tables) -> Dialogues:
+    whole = merged(groups)
+    models, turns, names = whole.models, whole.turns, whole.turns.dialogues
+    positions = np.concatenate([spread(group.positions, group.models, models) for group in groups])
+    took_part = np.concatenate([_took_part(group, models) for group in groups])
+    first = np.unique(names.astype(str), return_index=True)[1]
+    ranked, known = _order(names[first], tables)
+    first = first[ranked]
+    turn_dialogues = pd.Index(names[first]).get_indexer(pd.Index(names)).astype(np.int64)
+    absent = np.where(took_part[first], 0.0, np.nan)
+    return Dialogues(
+        setting=whole.setting,
+        metric=whole.metric,
+        models=models,
+        points=_points(turns.chosen, turn_dialogues, np.ones(len(names), dtype=bool), absent),
+        workers=turns.workers[first],
+        chosen=turns.chosen,
+        positions=None if np.isnan(positions).all() else positions,
+        turn_workers=turns.workers,
+        turn_numbers=turns.turns,
+        turn_dialogues=turn_dialogues,
+        started_known=known,
+        automatic_turns=whole.automatic_turns,
+        failed_replies=whole.failed_replies,
+        unfinished_dialogues=whole.unfinished_dialogues,
+    )
+
+
+def _took_part(group: ComparisonGroup, models: Sequence[str]) -> Flags:
+    """Turns × models: was the model in the turn's dialogue? A reply that failed is one of a model that was."""
+    if not group.several_sets:
+        return np.tile(np.isin(models, group.models), (len(group.turns.turns), 1))
+    shown = pd.DataFrame(~np.isnan(spread(group.turns.chosen, group.models, models)))
+    return np.asarray(shown.groupby(group.turns.dialogues).transform("any"), dtype=bool)
+
+
+def _points(chosen: Floats, dialogues: Ints, counted: Flags, shape: Floats) -> Floats:
+    """Sums by dialogue of the counted turns; nan where ``shape`` is, as the model did not take part."""
+    points = np.zeros(shape.shape)
+    np.add.at(points, dialogues[counted], np.nan_to_num(chosen[counted]))
+    return np.where(np.isnan(shape), np.nan, points)
+
+
+def _order(names: Objects, tables: Tables) -> tuple[Ints, bool]:
+    """Order of the dialogues: by when they began where that is known of all, else as they stand in ``turns``."""
+    place = _by_name(tables.turns, np.arange(len(tables.turns)))
+    rows = tables.dialogues
+    times = pd.to_datetime(rows["started"], utc=True, format="ISO8601", errors="coerce")
+    begun = _by_name(rows[times.notna().to_numpy(dtype=bool)], pd.DatetimeIndex(times.dropna()).asi8)
+    at_table = np.array([place[name] for name in names], dtype=np.int64)
+    if any(name not in begun for name in names):
+        return np.argsort(at_table).astype(np.int64), False
+    times_of = np.array([begun[name] for name in names], dtype=np.int64)
+    return np.lexsort((at_table, times_of)).astype(np.int64), True
+
+
+def _by_name(rows: pd.DataFrame, values: Ints) -> dict[str, int]:
+    """The first of ``values`` of each dialogue, also by the name it has where several people rated it."""
+    first = (~rows.duplicated(["dialogue_id", "worker_id"])).to_numpy(dtype=bool)
+    own = rows[first]
+    found = dict(zip(own["dialogue_id"] + " by " + own["worker_id"], values[first].tolist(), strict=True))
+    for name, value in zip(own["dialogue_id"], values[first].tolist(), strict=True):
+        found.setdefault(name, value)
+    return found

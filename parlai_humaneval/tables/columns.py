@@ -1,8 +1,14 @@
-"""Tidy tables as frames, checked against the declared columns: typed, in order, with an error that names the bad cell."""
+"""Tidy tables as frames, checked against the declared columns: typed, in order, with an error that names the bad cell.
+
+Ids and names are read as people meant what they typed and pasted: without blanks and invisible characters at their ends, in
+one spelling.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
@@ -11,20 +17,76 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Parts
-from parlai_humaneval.tables.labels import CleanedLabels
-from parlai_humaneval.tables.schema import (
-    KEYS,
-    TABLES,
-    Column,
-    Kind,
-    TableName,
-)
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
 
-Row = dict[str, Any]
-"""Column → value."""
+WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "lists"))
+"""Columns that stay letter for letter, and columns that may hold several names, joined by ;."""
+RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
+
+
+@dataclass(frozen=True)
+class CleanedLabels:
+    """How many cells of a table :func:`~parlai_humaneval._util.text.clean_label` changed, by column."""
+
+    table: TableName
+    cells: Mapping[str, int]
+
+    @property
+    def words(self) -> str:
+        """“ratings: 14 cells had blanks or invisible characters …”"""
+        count = sum(self.cells.values())
+        cells = "1 cell" if count == 1 else f"{count:,} cells"
+        return (
+            f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, or accents in "
+            "another Unicode form. They were cleaned, so that each name is one thing."
+        )
+
+
+def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[CleanedLabels, ...]]:
+    """``frame`` with clean ids, names and numbers in our columns but :data:`WRITTEN`, and what was changed. Columns
+    that are not ours stay as they are, but for :data:`RUN`."""
+    changed: dict[str, pd.Series[Any]] = {}
+    counts: dict[str, int] = {}
+    ours = {column.name for column in (*TABLES[table], *JUDGE_COLUMNS[table])} - WRITTEN | {RUN}
+    names = Counter(map(str, frame.columns))
+    for name in ours & {name for name, count in names.items() if count == 1}:  # the same name twice is refused later
+        values: pd.Series[Any] = frame[name]
+        if is_numeric_dtype(values):
+            continue
+        every: Iterable[Any] = values.tolist()
+        with suppress(TypeError):  # lists of a JSON file, which no set can hold
+            every = set(every)
+        texts = {value for value in every if isinstance(value, str)}
+        found = {text: _clean(text, lists=name in LISTS) for text in texts}
+        clean = {before: after or None for before, after in found.items() if after != before}
+        if clean:
+            counts[name] = sum(isinstance(value, str) and value in clean for value in values)
+            cells = [clean.get(value, value) if isinstance(value, str) else value for value in values]
+            changed[name] = pd.Series(cells, index=frame.index, dtype=object)
+    if not changed:
+        return frame, ()
+    whole: pd.DataFrame = frame.assign(**changed)
+    return whole, (CleanedLabels(table, {name: counts[name] for name in names if name in counts}),)
+
+
+def _clean(value: str, *, lists: bool) -> str:
+    return ";".join(map(clean_label, value.split(";"))) if lists else clean_label(value)
+
+
+def added_up(parts: Sequence[CleanedLabels]) -> tuple[CleanedLabels, ...]:
+    """The counts of several files of one table, added up."""
+    found: dict[TableName, Counter[str]] = {}
+    for part in parts:
+        found.setdefault(part.table, Counter()).update(part.cells)
+    return tuple(CleanedLabels(table, dict(cells)) for table, cells in found.items())
+
+
+Row = dict[str, Any]  # Column → value
 
 
 class TableError(HumanevalError, ValueError):
@@ -39,16 +101,18 @@ class TableError(HumanevalError, ValueError):
 
 
 def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
-    """``frame`` with all columns of ``table``, and those ``besides``, in order, typed and checked; others follow as they
-    are.
-
-    Raises:
-        TableError: a column of the exchange format is missing or has a value that does not fit.
-    """
+    """``frame`` with all columns of ``table``, and those ``besides``, in order, typed and checked; others follow as
+    they are. Raises TableError."""
     columns = (*TABLES[table], *besides)
     missing = [c for c in columns if c.exchange and c.name not in frame.columns]
     if missing:
-        raise _missing(table, missing, [str(name) for name in frame.columns])
+        present = [str(name) for name in frame.columns]
+        near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
+        hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
+        hint = f" {'; '.join(hints)}: rename it." if hints else ""
+        meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
+        said = f"{table}: missing column {', '.join(near)}. It has: {', '.join(present)}.{hint} What they are:"
+        raise TableError("\n".join([said, *meant]))
     twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     if twice:
         raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_="keep one of each")
@@ -84,11 +148,9 @@ HOW_REPEATS = (
 
 @dataclass(frozen=True)
 class Repeated:
-    """What was done about the answers of a table that a worker gave again.
-
-    ``answers``: those that were given several times. ``more_rows``: rows of the second answer and of further ones, of
-    which ``left_out`` do not count; with ``keep`` none, with ``first`` and ``last`` as many. ``copies``: rows that are
-    the same as another one in every cell.
+    """What was done about the answers of a table that a worker gave again. ``answers``: those that were given several
+    times. ``more_rows``: rows of the second answer and of further ones, of which ``left_out`` do not count; with
+    ``keep`` none, with ``first`` and ``last`` as many. ``copies``: rows that are the same as another one in every cell.
     """
 
     table: TableName
@@ -118,11 +180,9 @@ def _rows_are(count: int) -> str:
 
 @dataclass(frozen=True)
 class StoppingLog:
-    """What happened in a study that ends when it is decided, as it was logged; ``study``: its name.
-
-    ``events``: oldest first, as they stand in the log. What they mean, and whether they lead to the decisions that stand
-    among them, is for who reads them.
-    """
+    """What happened in a study that ends when it is decided, as it was logged; ``study``: its name. ``events``: oldest
+    first, as they stand in the log. What they mean, and whether they lead to the decisions that stand among them, is
+    for who reads them."""
 
     study: str
     events: tuple[Row, ...]
@@ -137,9 +197,9 @@ class Tables:
     ``points``: a row per dialogue and model that was chosen from several. ``segments``: a row per speaker judged in the
     beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
     done about answers that a worker gave again, of each table that held some. ``judges``: tables of what models answered in
-    the place of raters (:mod:`.build_judgements`), which nothing that counts raters' answers reads; None: no model did.
+    the place of raters (:mod:`.build`), which nothing that counts raters' answers reads; None: no model did.
     ``stopping``: the log of each study of them that ends when it is decided. ``cleaned``: which ids and names were cleaned
-    when they were read (:mod:`.labels`).
+    when they were read (:func:`.columns.with_clean_labels`).
     """
 
     turns: pd.DataFrame
@@ -161,11 +221,8 @@ def iso_time(seconds_since_epoch: float) -> str:
 
 
 def check_unique(table: TableName, frame: pd.DataFrame) -> None:
-    """Refuse a table (as :func:`typed` gives it) that holds a row twice, which would count an answer twice.
-
-    Raises:
-        TableError: two rows share all the columns that name a row of this table.
-    """
+    """Refuse a table (as :func:`typed` gives it) that holds a row twice, which would count an answer twice. Raises
+    TableError."""
     key = list(KEYS[table])
     again = frame.duplicated(key, keep=False)
     if again.any():
@@ -202,35 +259,35 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.S
     if column.name not in frame.columns:
         return _absent(column.kind, frame.index)
     values: pd.Series[Any] = frame[column.name]
-    if column.empty_ok and values.isna().all():
+    absent = values.isna()
+    if column.empty_ok and absent.all():
         return _absent(column.kind, frame.index)  # most columns of a table that holds one technique
-    empty = values.isna() | values.isin([""])
+    empty = absent | values.isin([""])
     if empty.any() and not column.empty_ok:
         raise TableError(
-            f"empty in row {_first(empty)} ({column.description})",
+            f"empty in row {int(empty.to_numpy().argmax()) + 1} ({column.description})",
             np.flatnonzero(empty.to_numpy()).tolist(),
             where=f"{table}.{column.name}",
         )
     if column.kind == "text":
         if column.allowed:
-            refuse(table, column.name, values, ~(values.isin(column.allowed) | empty), _one_of(column))
+            refuse(table, values, ~(values.isin(column.allowed) | empty), _one_of(column))
         cells = values.to_numpy(dtype=object, copy=True)
         missing = empty.to_numpy(dtype=bool)
         if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
             cells[~missing] = [str(value) for value in cells[~missing]]
         cells[missing] = None
-        series: pd.Series[Any] = pd.Series(cells, index=values.index, dtype=object)
-        return series
+        return pd.Series(cells, index=values.index, dtype=object)
     numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
-    refuse(table, column.name, values, numbers.isna() & ~empty, "a number")
-    refuse(table, column.name, values, numbers.isin([np.inf, -np.inf]), "a finite number")
+    refuse(table, values, numbers.isna() & ~empty, "a number")
+    refuse(table, values, numbers.isin([np.inf, -np.inf]), "a finite number")
     if column.kind == "number":
         return numbers
-    refuse(table, column.name, values, (numbers % 1 != 0).fillna(False).astype(bool), "a whole number")
+    refuse(table, values, (numbers % 1 != 0), "a whole number")
     if column.kind == "flag":
-        refuse(table, column.name, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
+        refuse(table, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
     if column.allowed:
-        refuse(table, column.name, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
+        refuse(table, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
     return numbers.astype("Int64")
 
 
@@ -242,31 +299,26 @@ def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
         cells = pd.arrays.FloatingArray(np.zeros(len(index)), missing)
     elif kind != "text":
         cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
-    series: pd.Series[Any] = pd.Series(cells, index=index)
-    return series
+    return pd.Series(cells, index=index)
 
 
 def refuse(
     table: TableName,
-    column: str,
     values: pd.Series[Any],
     wrong: pd.Series[bool],
     wanted: str | Callable[[int], str],
     try_: str | Sequence[str] = (),
 ) -> None:
     """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
-
-    Raises:
-        TableError: names the first such row, and carries the places of all.
-    """
-    places = np.flatnonzero(wrong.to_numpy(dtype=bool)).tolist()
+    Raises TableError."""
+    places = np.flatnonzero(wrong.to_numpy(dtype=bool, na_value=False)).tolist()
     if places:
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
         raise TableError(
             f"{_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}",
             places,
-            where=f"{table}.{column}",
+            where=f"{table}.{values.name}",
             try_=try_,
         )
 
@@ -276,22 +328,6 @@ def _plain(cell: Any) -> Any:
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _missing(table: TableName, missing: Sequence[Column], present: Sequence[str]) -> TableError:
-    near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
-    hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
-    hint = f" {'; '.join(hints)}: rename it." if hints else ""
-    names = ", ".join(column.name for column in missing)
-    meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
-    return TableError(
-        "\n".join([f"{table}: missing column {names}. It has: {', '.join(present)}.{hint} What they are:", *meant])
-    )
-
-
 def _one_of(column: Column) -> str:
     *others, last = map(str, column.allowed)
     return f"{', '.join(others)} or {last}"
-
-
-def _first(mask: pd.Series[bool]) -> int:
-    """Number of the first row where ``mask`` holds, from 1."""
-    return int(mask.to_numpy().argmax()) + 1

@@ -9,19 +9,16 @@ import numpy as np
 from parlai_humaneval.tables.columns import Row, Tables, from_rows
 
 MODELS = ("ada", "bob", "cyd")
-_GOOD = (0.75, 0.55, 0.35)
-"""How often a reply of each model is good."""
+_GOOD = (0.75, 0.55, 0.35)  # How often a reply of each model is good
 _RATERS = tuple(f"w{number}" for number in range(8))
 _TURNS = range(1, 5)
 
 
 def example_tables(seed: int = 1) -> Tables:
-    """Answers of eight raters on three models under five techniques, the same for the same ``seed``.
-
-    Select-all turns of three models (``sata``), single models with ticks and a final rating (``single_model``), slider
-    ratings with a degraded model (``direct_assessment``), pairs of finished dialogues with reasons (``pw_dialog``), and
-    segments (``spot_the_bot``).
-    """
+    """Answers of eight raters on three models under five techniques, the same for the same ``seed``. Select-all turns
+    of three models (``sata``), single models with ticks and a final rating (``single_model``), slider ratings with a
+    degraded model (``direct_assessment``), pairs of finished dialogues with reasons (``pw_dialog``), and segments
+    (``spot_the_bot``)."""
     rng = np.random.default_rng(seed)
     single = list(_single(rng))
     return Tables(

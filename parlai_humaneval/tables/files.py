@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -16,25 +16,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval._util.csv_cells import unguarded, write_rows
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval._util.text import clean_label
+from parlai_humaneval._util.text import clean_label, unguarded, write_columns
 from parlai_humaneval.tables.columns import (
-    Repeated,
     Repeats,
     Row,
     StoppingLog,
     TableError,
     Tables,
-    check_unique,
+    added_up,
     from_rows,
     typed,
+    with_clean_labels,
 )
 from parlai_humaneval.tables.filters import rater_kinds
-from parlai_humaneval.tables.labels import CleanedLabels, added_up, with_clean_labels
-from parlai_humaneval.tables.repeats import settled
+from parlai_humaneval.tables.repeats import Checked, checked, tables_of
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
-from parlai_humaneval.tables.validate import check_rules, with_dialogues
+from parlai_humaneval.tables.validate import with_dialogues
 
 Format = Literal["csv", "jsonl"]
 AnyPath = str | os.PathLike[str]
@@ -42,10 +40,8 @@ AnyPath = str | os.PathLike[str]
 TITLE = "# Tables of a human evaluation of dialogue models"
 """First line of the README beside tables."""
 
-JUDGES = "judges"
-"""Folder of the tables of judges, within that of the tables of raters."""
-STOPPING = "sequential.jsonl"
-"""The logs of studies that end when they are decided, beside their tables."""
+JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
+STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
 ABOUT_STOPPING = (
     "What happened in studies that end when they are decided, an event a line, oldest first: who came when and was given "
     "what, with which chance; what came of it; what was decided. Each decision can be made again from it. `study` names the "
@@ -82,25 +78,19 @@ def write_stopping(logs: Sequence[StoppingLog], out: Path) -> list[Path]:
 
 
 def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
-    """The logs of a file; nothing where there is none.
-
-    A line that is no event is kept as it is: it must not keep anybody from the tables, and the log then leads nowhere.
-    """
+    """The logs of a file; nothing where there is none. A line that is no event is kept as it is: it must not keep
+    anybody from the tables, and the log then leads nowhere."""
     found: dict[str, list[Row]] = {}
     study = ""
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
         if line.strip():
-            event = _event_or_line(line)
+            try:
+                event = _object(line, 0)
+            except ValueError:
+                event = {"line": line}
             study = str(event.pop("study", study))
             found.setdefault(study, []).append(event)
     return tuple(StoppingLog(name, tuple(events)) for name, events in found.items())
-
-
-def _event_or_line(line: str) -> Row:
-    try:
-        return _object(line, 0)
-    except ValueError:
-        return {"line": line}
 
 
 def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
@@ -126,13 +116,9 @@ def _write(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: bool = False) -> list[Path]:
-    """:func:`write_tables` into a folder in which no tables stand yet: all files appear at the end, or none.
-
-    ``force``: tables of either format, and a README, that stand there are replaced; other files stay.
-
-    Raises:
-        TableError: there are such files, and ``force`` is not given; or ``out`` is a file.
-    """
+    """:func:`write_tables` into a folder in which no tables stand yet: all files appear at the end, or none. ``force``:
+    tables of either format, and a README, that stand there are replaced; other files stay. Raises TableError: there are
+    such files, and ``force`` is not given; or ``out`` is a file."""
     out = Path(out)
     check_free(out, force=force)
     present = _present_files(out)
@@ -149,11 +135,7 @@ def save_tables(tables: Tables, out: AnyPath, format: Format = "csv", *, force: 
 
 
 def check_free(out: AnyPath, *, force: bool = False) -> None:
-    """Refuse a folder in which tables stand already, before the work of making others.
-
-    Raises:
-        TableError: as :func:`save_tables`.
-    """
+    """Refuse a folder in which tables stand already, before the work of making others. Raises TableError."""
     out = Path(out)
     if out.exists() and not out.is_dir():
         raise TableError(f"{out} is a file", try_="name a folder for the tables")
@@ -178,7 +160,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
     ``directory`` may be one table, too: a file with its name, such as ``turns.csv``. A table whose file is absent comes
     back empty; columns that are not ours pass through. Ids and names lose blanks and invisible characters at their ends
-    (:mod:`.labels`). A comparison of finished dialogues without their ids counts as one
+    (:func:`.columns.with_clean_labels`). A comparison of finished dialogues without their ids counts as one
     of two dialogues of its own item (:func:`.validate.with_dialogues`).
 
     Args:
@@ -193,95 +175,61 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
             names the file.
     """
     directory = Path(directory)
-    found = {
-        name: _find(directory, name, format) if directory.is_dir() else directory if directory.stem == name else None
-        for name in get_args(TableName)
-    }
-    if not any(found.values()):
+    read = _read_all(directory, format, repeats)
+    if read is None:
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
-    read = {
-        name: _Table(from_rows(name, [])) if path is None else _read(name, path, repeats)
-        for name, path in found.items()
-    }
-    judges = _read_judges(directory / JUDGES, format)
-    return Tables(
-        **{name: table.frame for name, table in read.items()},
-        repeats=tuple(one for table in read.values() for one in table.repeats),
-        judges=judges,
-        stopping=_read_stopping(directory / STOPPING),
-        cleaned=added_up(
-            [*(one for table in read.values() for one in table.cleaned), *(judges.cleaned if judges else ())]
-        ),
-    )
+    of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
+    judges = None if of_judges is None else tables_of(of_judges)
+    whole = tables_of(read)
+    cleaned = added_up([*whole.cleaned, *(judges.cleaned if judges else ())])
+    return replace(whole, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
 
 
-@dataclass(frozen=True)
-class _Table:
-    frame: pd.DataFrame
-    repeats: tuple[Repeated, ...] = ()
-    cleaned: tuple[CleanedLabels, ...] = ()
-
-
-def _read_judges(folder: Path, format: Format | None) -> Tables | None:
-    """The tables of judges beside those of raters; None: there are none."""
-    found = {name: _find(folder, name, format) for name in get_args(TableName)} if folder.is_dir() else {}
+def _read_all(
+    directory: Path,
+    format: Format | None,
+    repeats: Repeats | None,
+    besides: Mapping[TableName, Sequence[Column]] = MappingProxyType({}),
+) -> dict[TableName, Checked] | None:
+    """The tables of a folder, or the one in a file; None: there are none."""
+    found: dict[TableName, list[Path]] = {}
+    for name in get_args(TableName):
+        endings = get_args(Format) if format is None else (format,)
+        inside = [path for ending in endings if (path := directory / f"{name}.{ending}").is_file()]
+        found[name] = inside if directory.is_dir() else [directory] * (directory.stem == name)
+        if len(found[name]) > 1:
+            raise TableError(f"{directory} holds {name} as .csv and as .jsonl", try_="say which to read, or remove one")
     if not any(found.values()):
         return None
-    read = {
-        name: _Table(from_rows(name, [], JUDGE_COLUMNS[name]))
-        if path is None
-        else _read(name, path, None, JUDGE_COLUMNS[name])
-        for name, path in found.items()
+    empty = {name: Checked(from_rows(name, [], besides.get(name, ()))) for name in found}
+    return empty | {
+        name: _read(name, paths[0], repeats, besides.get(name, ())) for name, paths in found.items() if paths
     }
-    return Tables(
-        **{name: table.frame for name, table in read.items()},
-        repeats=(),
-        judges=None,
-        stopping=(),
-        cleaned=tuple(one for table in read.values() for one in table.cleaned),
-    )
 
 
-def _find(directory: Path, name: TableName, format: Format | None) -> Path | None:
-    wanted = get_args(Format) if format is None else (format,)
-    paths = [path for ending in wanted if (path := directory / f"{name}.{ending}").is_file()]
-    if len(paths) > 1:
-        raise TableError(f"{directory} holds {name} as .csv and as .jsonl", try_="say which to read, or remove one")
-    return paths[0] if paths else None
-
-
-def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> _Table:
+def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> Checked:
     frame, cleaned = with_clean_labels(name, read_frame(path))
     if frame.empty:
-        return _Table(from_rows(name, [], besides))
+        return Checked(from_rows(name, [], besides))
     try:
-        table, told = settled(name, typed(name, frame, besides), repeats)
-        check_unique(name, table)
-        check_rules(name, table)
+        table = checked(name, typed(name, frame, besides), repeats, cleaned)
     except TableError as error:
-        raise TableError(error, error.rows, where=path, try_=_others(error)) from error
-    if told:
-        table = table.reset_index(drop=True)
-    return _Table(with_dialogues(table) if name == "comparisons" else table, told, cleaned)
-
-
-def _others(error: TableError) -> str:
-    more = len(error.rows) - 1
-    if more < 1:
-        return ""
-    rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
-    return f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
+        more = len(error.rows) - 1
+        rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
+        lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
+        raise TableError(error, error.rows, where=path, try_=lists if more > 0 else "") from error
+    return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 
 def read_frame(path: Path) -> pd.DataFrame:
     """The rows of a file as they stand there, unchecked: JSONL where its name ends so, else CSV; empty cells are None.
-
-    Raises:
-        TableError: it is no CSV or JSONL, its cells are not separated by commas, it is not UTF-8, or a CSV without a
-            header; the message names the file.
-    """
+    Raises TableError."""
     try:
-        return _read_jsonl(path) if path.suffix == ".jsonl" else _read_csv(path)
+        if path.suffix != ".jsonl":
+            return _read_csv(path)
+        with path.open(encoding="utf-8-sig") as file:
+            rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+        return pd.DataFrame(rows, dtype=object)
     except UnicodeDecodeError as error:
         raise TableError(
             f"{path} is not UTF-8 ({error.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
@@ -291,9 +239,9 @@ def read_frame(path: Path) -> pd.DataFrame:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """One table as CSV; see :func:`write_rows`."""
+    """One table as CSV; see :func:`write_columns`."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        write_rows(file, frame.columns, zip(*_columns(frame), strict=True))
+        write_columns(file, frame.columns, _columns(frame))
 
 
 class _Cells(dict[str, str | None]):
@@ -322,8 +270,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
         cells = np.fromiter(map(meaning, chain.from_iterable(_checked(rows, len(header)))), dtype=object)
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
-    frame: pd.DataFrame = pd.DataFrame(by_column.T, columns=header, dtype=object)
-    return frame
+    return pd.DataFrame(by_column.T, columns=header, dtype=object)
 
 
 def _checked(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
@@ -332,13 +279,6 @@ def _checked(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
         if len(row) != length:
             raise ValueError(f"row {number} has {len(row)} cells, the header {length}")
         yield row
-
-
-def _read_jsonl(path: Path) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig") as file:
-        rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
-    frame: pd.DataFrame = pd.DataFrame(rows, dtype=object)
-    return frame
 
 
 def _object(line: str, number: int) -> dict[str, Any]:
@@ -353,7 +293,14 @@ def _object(line: str, number: int) -> dict[str, Any]:
 
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:
     """Plain Python values of each column, None where one is missing."""
-    return [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
+    columns = []
+    for name in frame.columns:
+        missing = frame[name].isna().to_numpy(dtype=bool)
+        cells = np.full(len(frame), None, dtype=object)
+        if not missing.all():
+            cells[~missing] = frame[name].to_numpy(dtype=object)[~missing]
+        columns.append(cells.tolist())
+    return columns
 
 
 def _readme(
@@ -373,14 +320,6 @@ def _readme(
         lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
     for name in names:
-        lines += [
-            "",
-            f"## {name}.{format}",
-            "",
-            TABLE_DESCRIPTIONS[name],
-            "",
-            "| column | meaning |",
-            "|---|---|",
-        ]
+        lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]
     return "\n".join(lines) + "\n"

@@ -14,12 +14,11 @@ import pandas as pd
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.schema import TIE, TableName
+from parlai_humaneval.techniques.registry import with_trait
 
-SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0
-"""Where a table from elsewhere does not say."""
+SLIDER_MINIMUM, SLIDER_MAXIMUM = 0.0, 100.0  # Where a table from elsewhere does not say
 
-MOST_POINTS = 10.0
-"""Scales that reach further are sliders."""
+MOST_POINTS = 10.0  # Scales that reach further are sliders
 
 
 def finished(rows: pd.DataFrame) -> Flags:
@@ -33,10 +32,8 @@ def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Flags:
 
 
 def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Flags:
-    """Where no model won: as the column ``tied`` says, else where the winner is ``tie``, which may be a model's name, too.
-
-    ``whose``: the rater of the row, or with ``own_`` the dialogue's own one.
-    """
+    """Where no model won: as the column ``tied`` says, else where the winner is ``tie``, which may be a model's name,
+    too. ``whose``: the rater of the row, or with ``own_`` the dialogue's own one."""
     named_tie = comparisons[f"{whose}winner"].eq(TIE).to_numpy(dtype=bool)
     if f"{whose}tied" not in comparisons:
         return np.asarray(named_tie, dtype=bool)
@@ -76,22 +73,19 @@ def taken_as_finished(tables: Tables) -> Tables:
 
 def _live_finished(rows: pd.DataFrame) -> pd.DataFrame:
     judged = rows["judgement_id"].notna()
-    whole: pd.DataFrame = rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
-    return whole
+    return rows.assign(dialogue_status=rows["dialogue_status"].where(judged, "complete"))
 
 
 def on_sliders(ratings: pd.DataFrame) -> Flags:
-    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales.
-
-    Where a table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is
-    above ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
-    below are looked at apart from the others.
-    """
+    """Which ratings were given on sliders, or on scales of more than ten points, and not on Likert scales. Where a
+    table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is above
+    ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
+    below are looked at apart from the others."""
     technique = ratings["technique"].fillna("")
     short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
     high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")
     unnamed = ratings["scale"].isna()
-    sliders = technique == "direct_assessment"
+    sliders = technique.isin(with_trait("sliders"))
     for alike in (short, ~short):
         sliders |= alike & technique.isin(technique[(unnamed & high & alike).to_numpy(dtype=bool)])
     found = (ratings["scale"] == "slider") | (unnamed & sliders) | (~unnamed & high)

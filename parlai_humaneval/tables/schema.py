@@ -10,30 +10,17 @@ Ticks that say what is wrong with a reply, so that fewer is better: told by thei
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 
-_PROBLEM = re.compile(
-    # ParlAI calls its buckets of problems so where nobody names them.
-    r"bucket_\d+"
-    r"|(\w+_)?(contradict\w*|inconsisten\w*|incoheren\w*|incorrect|irrelevan\w*|misinformation|hallucinat\w*|problems?)"
-    r"|(non_?sens\w*|repetit\w*|repeat\w*|redundan\w*|robotic|bias\w*|toxic\w*|offensive|unsafe|rude|wrong|bad|boring)"
-    r"|off_topic|generic|ignor\w*|disfluen\w*|non_fluent|ungrammatical|lack_of_\w+|lacks_\w+|not_\w+"
-)
-_GOOD = re.compile(
-    r"engag\w*|human_?(like|ness)?|interesting\w*|appropriate|consisten\w*|coheren\w*|fluen\w*|fun|good|natural\w*"
-    r"|sensib\w*|makes_sense|specific\w*|relevan\w*|on_topic|(factually_)?correct|factual|informative\w*"
-    r"|knowledgeable|empath\w*|helpful\w*|polite\w*|safe"
-)
-
 
 def is_problem(name: str, *, otherwise: bool = False) -> bool:
     """Whether what is ticked under ``name`` is a problem of a reply. ``otherwise``: of names that are not known."""
     plain = re.sub(r"[\s-]+", "_", name.strip().lower())
-    return _PROBLEM.fullmatch(plain) is not None or (otherwise and _GOOD.fullmatch(plain) is None)
+    return _PROBLEMS.fullmatch(plain) is not None or (otherwise and _MERITS.fullmatch(plain) is None)
 
 
 Kind = Literal["text", "integer", "number", "flag"]
@@ -41,7 +28,8 @@ Kind = Literal["text", "integer", "number", "flag"]
 
 @dataclass(frozen=True)
 class Column:
-    """``flag`` is 0 or 1. ``empty_ok``: a missing value is allowed. ``allowed``: the only values, where it is so."""
+    """``flag`` is 0 or 1. ``empty_ok``: a missing value is allowed. ``allowed``: the only values, where it is so.
+    ``least``: the smallest value that a number may have; ``is_time``: a text that is an ISO 8601 time."""
 
     name: str
     kind: Kind
@@ -49,29 +37,38 @@ class Column:
     exchange: bool = False
     empty_ok: bool = False
     allowed: tuple[str | int, ...] = ()
+    least: int | None = None
+    is_time: bool = False
 
 
-TIE = "tie"
-"""``winner`` where both candidates were chosen, or none."""
+TIE = "tie"  # ``winner`` where both candidates were chosen, or none
 
-HUMAN = "human"
-"""Name of a person among the speakers of a dialogue, and the label of one who was taken for a person."""
+HUMAN = "human"  # Name of a person among the speakers of a dialogue, and the label of one who was taken for a person
 
 LABELS = (HUMAN, "unsure", "bot")
-FEATURES = ("fluent", "sensible", "specific")
-"""Features of Spot The Bot, as columns."""
+FEATURES = ("fluent", "sensible", "specific")  # Features of Spot The Bot, as columns
 
 TableName = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
-_TOLD: Mapping[str, Any] = read_yaml(packaged("columns.yaml"))
+COLUMNS_FILE: Mapping[str, Any] = read_yaml(packaged("columns.yaml"))
+_PROBLEMS, _MERITS = (re.compile("|".join(COLUMNS_FILE[kind])) for kind in ("tick_problems", "tick_merits"))
 
 
 def _columns(part: str, group: Literal["required", "others"]) -> tuple[Column, ...]:
     exchange = group == "required"
     return tuple(
-        Column(name, kind, told[kind], exchange, not exchange or "empty" in told, tuple(told.get("allowed", ())))
-        for name, told in _TOLD[part].get(group, {}).items()
+        Column(
+            name,
+            kind,
+            told[kind],
+            exchange,
+            not exchange or "empty" in told,
+            tuple(told.get("allowed", ())),
+            told.get("least"),
+            "time" in told,
+        )
+        for name, told in COLUMNS_FILE[part].get(group, {}).items()
         for kind in get_args(Kind)
         if kind in told
     )
@@ -93,20 +90,13 @@ JUDGE_COLUMNS: Mapping[TableName, tuple[Column, ...]] = {
 }
 """Columns that the tables of judges have besides, which stand in a folder of their own."""
 
-_STUDY = ("technique", "setting", "metric")
-
-KEYS: Mapping[TableName, tuple[str, ...]] = {
-    "turns": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "turn", "model", "position"),
-    "dialogues": ("dialogue_id", "worker_id"),
-    "comparisons": ("item_id", "worker_id", "judgement_id", *_STUDY, "model_a", "model_b", "dialogue_a", "dialogue_b"),
-    "ratings": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "model", "criterion"),
-    "points": ("dialogue_id", "model"),
-    "segments": ("dialogue_id", "worker_id", "judgement_id", *_STUDY, "k", "entity"),
-    "judgements": ("judgement_id",),
-}
+STUDY = ("technique", "setting", "metric")  # Columns that say of which study a row is
+KEYS: Mapping[TableName, tuple[str, ...]] = {name: tuple(COLUMNS_FILE[name]["key"]) for name in TABLE_NAMES}
 """Columns that name a row: no two rows of a table may share them all."""
+NUMBERED: Mapping[TableName, tuple[str, ...]] = {name: tuple(COLUMNS_FILE[name]["numbered"]) for name in TABLE_NAMES}
+"""Ids in which a second answer is numbered, so that it is one of its own wherever they are compared."""
 
-TABLE_DESCRIPTIONS: Mapping[TableName, str] = {name: _TOLD[name]["description"] for name in TABLE_NAMES}
+TABLE_DESCRIPTIONS: Mapping[TableName, str] = {name: COLUMNS_FILE[name]["description"] for name in TABLE_NAMES}
 
 COLUMNS: Mapping[TableName, Mapping[str, str]] = {
     table: {column.name: column.description for column in columns} for table, columns in TABLES.items()
@@ -119,21 +109,14 @@ _KINDS = {"text": "text", "integer": "whole number", "number": "number", "flag":
 
 def listed_columns(table: TableName) -> str:
     """The columns that a table from elsewhere must have, each with kind and meaning, then the names of the others."""
-    return "\n".join(_listed(table))
-
-
-def _listed(table: TableName) -> Iterator[str]:
-    yield f"{table}: {TABLE_DESCRIPTIONS[table]}"
-    yield "Required:"
-    for column in TABLES[table]:
-        if column.exchange:
-            yield f"  {column.name} ({_kind(column)}): {column.description}"
+    required = [
+        f"  {c.name} ({_KINDS[c.kind]}{', may be empty' if c.empty_ok else ''}): {c.description}"
+        for c in TABLES[table]
+        if c.exchange
+    ]
     others = ", ".join(column.name for column in TABLES[table] if not column.exchange)
-    yield f"Read where they are there: {others}."
-
-
-def _kind(column: Column) -> str:
-    return _KINDS[column.kind] + (", may be empty" if column.empty_ok else "")
+    head = [f"{table}: {TABLE_DESCRIPTIONS[table]}", "Required:"]
+    return "\n".join([*head, *required, f"Read where they are there: {others}."])
 
 
 def required_columns() -> str:

@@ -8,13 +8,13 @@ Sources of the wordings: Smith et al. 2022, §3.1.2 (PW-Turn) and §3.1.3 (PW-Di
 single_model_eval), with what ticking means added to it. Liu et al. 2023 (“Pairwise-Model Evaluation”), Ma et al. 2023
 (§2.1, §3.2; replies are ranked by their question of a turn) and Ji et al. 2022 (§3.1) describe their questions; the
 sentences here keep their words (prefer, appropriate, most appropriate to continue, better, agree). They fit two replies as
-well as more. Scales are in :mod:`parlai_humaneval.techniques.criteria`, what is asked of the beginnings of dialogues in
+well as more. Scales are in :mod:`parlai_humaneval.techniques.questions`, what is asked of the beginnings of dialogues in
 :mod:`parlai_humaneval.techniques.questions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,12 +26,14 @@ from parlai_humaneval._util.plugins import load_plugins
 
 Engine = Literal["live", "judging"]
 """live: a person talks to models, and rates. judging: a person judges finished dialogues."""
-Picks = Literal["one", "any"]
-"""Of several replies, one has to be chosen; or any number of them."""
+Picks = Literal["one", "any"]  # Of several replies, one has to be chosen; or any number of them
 Table = Literal["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
+Trait = Literal["points", "sliders", "read_again", "pairs"]
+"""What tables and reports treat differently. points: models collect points over a dialogue, as in a free-for-all. sliders:
+scales that a table does not name are sliders. read_again: finished dialogues are judged once more; they are compared, and
+not counted. pairs: its paper reports pairs of models, so where turns and comparisons say the same, comparisons lead."""
 
-EXCLUDED = 0.26
-"""Share of dialogues that Liu et al. 2023 (“Data Cleaning”) had to drop."""
+EXCLUDED = 0.26  # Share of dialogues that Liu et al. 2023 (“Data Cleaning”) had to drop.
 
 
 class UnknownTechnique(HumanevalError, ValueError):
@@ -113,6 +115,7 @@ class Technique:
         checks_of: setting or metric → the same, where they differ.
         recorded_as: the technique that its records name, where it is only another way to get the dialogues of that one.
         amount: the setting that says how much to collect; ``demo --dialogues`` sets it.
+        traits: what tables and reports treat differently (``Trait``).
         demo_amount: so many in a demo, where nobody says how many; None: all that there are.
         habits: what plans count with; None: a study of it cannot be planned.
         folder: of ``hydra_configs/conf`` and ``task_config``; None: the folder ``mephisto_tasks/presets/NAME``.
@@ -130,6 +133,7 @@ class Technique:
     checks: tuple[str, ...] = ()
     checks_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     recorded_as: str = ""
+    traits: tuple[Trait, ...] = ()
     amount: str = "dialogues_per_group"
     demo_amount: int | None = 10
     habits: PlanningDefaults | None = None
@@ -141,11 +145,7 @@ class Technique:
         return f"{self.title}: {self.summary} ({self.source})"
 
     def question(self, metric: str, setting: str = "") -> str:
-        """What is asked for a metric, in the exact words.
-
-        Raises:
-            ValueError: naming the metrics that there are.
-        """
+        """What is asked for a metric, in the exact words. Raises ValueError: naming the metrics that there are."""
         questions = self.questions_of.get(setting, self.questions)
         if metric not in questions:
             raise InvalidValue(f"{self.name} has no metric {metric!r}", **choose_from(metric, questions))
@@ -164,11 +164,7 @@ _KNOWN: dict[str, Technique] = {}
 
 
 def register(entry: Technique) -> None:
-    """Add a technique.
-
-    Raises:
-        ValueError: there is another technique of that name.
-    """
+    """Add a technique. Raises ValueError."""
     if _KNOWN.setdefault(entry.name, entry) != entry:
         raise ValueError(
             f"there is a technique {entry.name!r} already ({_KNOWN[entry.name].title}): choose another name"
@@ -176,22 +172,14 @@ def register(entry: Technique) -> None:
 
 
 def techniques(engine: Engine | None = None) -> dict[str, Technique]:
-    """Name → technique: all, or those of one engine; the published ones first, then those of plug-ins.
-
-    Raises:
-        PluginError: a package that adds techniques cannot be loaded.
-    """
+    """Name → technique: all, or those of one engine; the published ones first, then those of plug-ins. Raises
+    PluginError."""
     load_plugins()
     return {name: entry for name, entry in _KNOWN.items() if engine in (None, entry.engine)}
 
 
 def technique(name: str) -> Technique:
-    """The technique of that name.
-
-    Raises:
-        UnknownTechnique: listing those that there are, a line each.
-        PluginError: a package that adds techniques cannot be loaded.
-    """
+    """The technique of that name. Raises UnknownTechnique, PluginError."""
     known = techniques()
     if name not in known:
         width = max(map(len, known))
@@ -202,10 +190,8 @@ def technique(name: str) -> Technique:
 
 
 def picking(picks: Picks, *, always: bool = True) -> frozenset[str]:
-    """Names of techniques and of settings with which so many replies of a turn are chosen.
-
-    ``always``: leave out techniques that have a setting in which it is otherwise.
-    """
+    """Names of techniques and of settings with which so many replies of a turn are chosen. ``always``: leave out
+    techniques that have a setting in which it is otherwise."""
     return frozenset(
         setting or name
         for name, entry in techniques().items()
@@ -214,21 +200,24 @@ def picking(picks: Picks, *, always: bool = True) -> frozenset[str]:
     )
 
 
+def with_trait(trait: Trait) -> frozenset[str]:
+    """Names of the techniques that have a trait: nobody else compares names."""
+    return frozenset(name for name, entry in techniques().items() if trait in entry.traits)
+
+
 def recorded_as(name: str) -> str:
     """The technique that records of a task name: its own name but for a few."""
     entry = techniques().get(name)
     return name if entry is None else entry.recorded_as or name
 
 
-def _published() -> Iterator[Technique]:
+def _register_published() -> None:
     """Those of this package, without pydantic, which takes time that commands have not got at their start."""
     file = Path(__file__).resolve().parents[1] / "data" / "techniques.yaml"
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for name, told in _with_tuples(yaml.load(file.read_text(encoding="utf-8"), loader)).items():
         habits = told.pop("habits", None)
-        entry = Technique(name, **told, habits=None if habits is None else PlanningDefaults(**habits))
-        register(entry)
-        yield entry
+        register(Technique(name, **told, habits=None if habits is None else PlanningDefaults(**habits)))
 
 
 def _with_tuples(told: Any) -> Any:
@@ -237,15 +226,15 @@ def _with_tuples(told: Any) -> Any:
     return tuple(told) if isinstance(told, list) else told
 
 
-(
-    PW_TURN,
-    SATA,
-    SINGLE_MODEL,
-    FREE_FOR_ALL,
-    ARENA,
-    DIRECT_ASSESSMENT,
-    PW_DIALOG,
-    SELF_CHAT,
-    SPOT_THE_BOT,
-    THIRD_PARTY,
-) = _published()
+_register_published()
+
+PW_TURN = _KNOWN["pw_turn"]
+SATA = _KNOWN["sata"]
+SINGLE_MODEL = _KNOWN["single_model"]
+FREE_FOR_ALL = _KNOWN["free_for_all"]
+ARENA = _KNOWN["arena"]
+DIRECT_ASSESSMENT = _KNOWN["direct_assessment"]
+PW_DIALOG = _KNOWN["pw_dialog"]
+SELF_CHAT = _KNOWN["self_chat"]
+SPOT_THE_BOT = _KNOWN["spot_the_bot"]
+THIRD_PARTY = _KNOWN["third_party"]

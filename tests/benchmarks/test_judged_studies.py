@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.judged_stopping import Ended
 from benchmarks.judged_studies import PROPHET, Found, Study
-from benchmarks.prediction_powered import WIDEST, Row, measured
+from benchmarks.prediction_powered import MUTANT, WIDEST, Row, Stopped, measured
 
 STUDIES = 250
 
@@ -27,3 +28,19 @@ def test_a_share_of_misses_that_breaks_the_promise_is_a_fault() -> None:
     assert not Row("a", "b", (right,) * 95 + (wrong,) * 5, 100).fault
     assert "intervals miss" in Row("a", "b", (right,) * 80 + (wrong,) * 20, 100).fault
     assert "as wide" in Row("a", "b", (right,) * 99 + (Found(True, True, 1.02, 1, 0.5),), 100).fault
+
+
+def test_false_claims_that_break_the_promise_are_a_fault_and_the_mutant_must_make_them() -> None:
+    """Guards that the benchmark can fail: too many false claims, too few of the mutant's, a useless judge that costs."""
+
+    def ended(false: float, dialogues: float = 100.0) -> Ended:
+        wrong = np.arange(1000) < 1000 * false
+        return Ended(np.full(1000, dialogues), wrong, np.zeros(1000, dtype=bool), np.ones(1000, dtype=bool))
+
+    alone = ended(0.04)
+    assert not Stopped("t", "biased", ended(0.06), alone).fault
+    assert "claim something false" in Stopped("t", "biased", ended(0.07), alone).fault
+    assert "claim something false" in Stopped("t", MUTANT, ended(0.04), alone).fault
+    assert not Stopped("t", MUTANT, ended(0.5), alone).fault
+    assert not Stopped("t", "useless", ended(0.04, 103), alone).fault
+    assert "1.040 times" in Stopped("t", "useless", ended(0.04, 104), alone).fault

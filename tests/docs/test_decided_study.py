@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
 
+from docs.facts.after_stopping import simulated
 from docs.facts.decided_picture import SIZES, pictures
 from docs.facts.one_study import RULE, OneStudy, made_up
 
@@ -47,3 +49,13 @@ def test_both_pictures_can_stand_in_one_page(study: OneStudy) -> None:
     assert f"{study.standing.answered} dialogues" in drawn
     assert set(re.findall(r"#[0-9a-f]{6}\b", drawn)) == set()
     assert "\n\n" not in drawn
+
+
+def test_after_stopping_estimates_are_nearer_than_means_and_intervals_hold() -> None:
+    """Guards what the page says of estimates: in simulated studies whose mean is far off, the estimate is nearer in its
+    average and right in its median, and the interval that holds at all times does."""
+    for points in (10, 20):
+        found = simulated(points, studies=150)
+        assert points < found.estimate < found.mean
+        assert abs(found.median - points) < 1.5
+        assert found.missed <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pages import PAGES, REPOSITORY, documents
 
-from parlai_humaneval.report.facts_text import CHECKS_IN_DOCS
+from parlai_humaneval.report.facts import CHECKS_IN_DOCS
 from parlai_humaneval.techniques.registry import techniques
 
 MOST_LINES = 200
@@ -33,10 +34,10 @@ FACTS = {
     "judge_columns.md",
     "judge_keys.md",
     "judge_prompt.md",
-    "little_saved.md",
     "looking.md",
     "server_options.md",
     "server_refusals.md",
+    "three_truths.md",
 }
 AGENTS = ("parlai_humaneval/bot_speaker",)
 """These names are ParlAI's for agents."""
@@ -107,3 +108,12 @@ def test_what_pages_include_is_a_fact_or_a_file() -> None:
 def test_the_page_that_reports_speak_of_is_there() -> None:
     """Guards “What it means: documentation, “Which answers count”.” in every report."""
     assert (PAGES / "analysis" / "exclusion.md").read_text(encoding="utf-8").startswith(f"# {CHECKS_IN_DOCS}\n")
+
+
+@pytest.mark.parametrize("document", documents(), ids=names)
+def test_modules_that_readers_run_can_be_run(document: Path) -> None:
+    """``python -m`` of a package needs its ``__main__``; a module that moved would end in “No module named”."""
+    for module in re.findall(r"python -m ([a-z][\w.]*\w)", document.read_text(encoding="utf-8")):
+        found = find_spec(module)
+        assert found is not None, module
+        assert found.submodule_search_locations is None or find_spec(f"{module}.__main__"), f"{module} cannot be run"

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from warm_python import WarmPython
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMMAND = (
@@ -40,8 +41,9 @@ pytestmark = pytest.mark.slow
 class Folder:
     """A copy of an example, and its commands."""
 
-    def __init__(self, name: str, place: Path) -> None:
+    def __init__(self, name: str, place: Path, warm: WarmPython) -> None:
         self.path = place / name
+        self._warm = warm
         shutil.copytree(EXAMPLES / name, self.path)
         section = (EXAMPLES / "README.md").read_text(encoding="utf-8").split(f"\n## {name}\n")[1].split("\n## ")[0]
         (shown,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
@@ -49,6 +51,8 @@ class Folder:
         self._page = place / "page"
         self._page.mkdir()
         (self._page / "index.html").write_text("<html></html>")
+        self._script = self._page / "parlai-humaneval"
+        self._script.write_text(COMMAND)
         home = place / "home"
         home.mkdir()
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -58,7 +62,7 @@ class Folder:
     def process(self, *arguments: str) -> subprocess.Popen[str]:
         """The console command, in the folder."""
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", COMMAND, str(self._page), *arguments],
+            [sys.executable, str(self._script), str(self._page), *arguments],
             cwd=self.path,
             env=self.environment,
             stdin=subprocess.PIPE,
@@ -69,10 +73,10 @@ class Folder:
 
     def run(self, arguments: list[str], typed: str = "") -> str:
         """What a command that succeeds prints."""
-        process = self.process(*arguments)
-        said, errors = process.communicate(typed, timeout=120)
-        assert process.returncode == 0, said + errors
-        return said
+        command = [str(self._script), str(self._page), *arguments]
+        done = self._warm.run(*command, cwd=self.path, env=self.environment, text=typed)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 @contextmanager
@@ -128,9 +132,9 @@ def launched(folder: Folder) -> set[str]:
         process.communicate()
 
 
-def test_own_agent(tmp_path: Path) -> None:
+def test_own_agent(tmp_path: Path, warm: WarmPython) -> None:
     """Guards the subclass of ParlAI's Agent: found beside the zoo file, with an option of its own."""
-    folder = Folder("own_agent", tmp_path)
+    folder = Folder("own_agent", tmp_path, warm)
     check, chat, _ = folder.commands
     assert "answers “Hi!” with: Tell me more about Hi!" in folder.run(check)
     talk = folder.run(chat, "I like elephants.\nYou do?\n")
@@ -138,9 +142,9 @@ def test_own_agent(tmp_path: Path) -> None:
     assert any(text.startswith("Tell me more about") for text in launched(folder))
 
 
-def test_own_function(tmp_path: Path) -> None:
+def test_own_function(tmp_path: Path, warm: WarmPython) -> None:
     """Guards the function: it hears the whole dialogue, or it would repeat itself."""
-    folder = Folder("own_function", tmp_path)
+    folder = Folder("own_function", tmp_path, warm)
     check, chat, _ = folder.commands
     assert "my_bot: ready" in folder.run(check)
     answers = set(ast.literal_eval(re.findall(r"ANSWERS = (.*)", (folder.path / "my_bot.py").read_text())[0]))
@@ -148,9 +152,9 @@ def test_own_function(tmp_path: Path) -> None:
     assert launched(folder) & answers
 
 
-def test_own_server(tmp_path: Path) -> None:
+def test_own_server(tmp_path: Path, warm: WarmPython) -> None:
     """Guards program and server: the same answers from both."""
-    folder = Folder("own_server", tmp_path)
+    folder = Folder("own_server", tmp_path, warm)
     with socket.create_server(("127.0.0.1", 0)) as any_free:
         port = any_free.getsockname()[1]
     zoo = folder.path / "zoo.yaml"

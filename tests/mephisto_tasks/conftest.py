@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -32,6 +33,8 @@ def _prepare_mephisto() -> None:
 _prepare_mephisto()
 
 import botocore.session
+import composing
+import httpx._transports.default
 import live
 import scripted_models
 from live import Launch, launch_beside
@@ -39,6 +42,7 @@ from mephisto.operations import client_io_handler
 
 from mephisto_tasks.adapter import blueprint, operator
 from mephisto_tasks.cli.report import report
+from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.monitoring.observe import Observer
 
@@ -80,11 +84,27 @@ def _few_draws() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _services_of_amazon_read_once() -> Iterator[None]:
-    """Half of the time in which a client is made goes into megabytes of JSON on Amazon's services, the same each time."""
+def _what_clients_read_is_read_once() -> Iterator[None]:
+    """Most of the time in which a client is made goes into megabytes of JSON on Amazon's services, or into the certificates
+    of a hundred authorities, the same each time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        module = httpx._transports.default
+        patch.setattr(module, "create_ssl_context", cache(module.create_ssl_context))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _confs_are_composed_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "compose", composing.compose_quickly)
+        yield
+
+
+@pytest.fixture
+def composed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of how settings are composed: all of it by hydra, each time."""
+    monkeypatch.setattr(config, "compose", composing.compose)
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +124,12 @@ def data_dir(tmp_path: Path) -> Path:
 def start(data_dir: Path) -> Launch:
     """``async with start(turns=2, …) as run``: a PW-Turn study of two scripted models, without practice unless asked."""
     return lambda **settings: launch_beside(settings.pop("data_dir", data_dir), **settings)
+
+
+@pytest.fixture
+def signals_as_before() -> Iterator[None]:
+    """A demo takes over what Ctrl-C does."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -15,12 +15,12 @@ from typing import Any
 
 import scripted_models
 
-from mephisto_tasks.control.presence import Visit
+from mephisto_tasks.control.snapshot import Visit
 from mephisto_tasks.session.agent_state import LiveAgentState
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.session.study import Study
-from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
+from mephisto_tasks.simulation.raters import Answers, Behaviour, by_kind
 from parlai_humaneval.schema.events import (
     Answered,
     CandidatesShown,
@@ -68,6 +68,7 @@ class AnsweringAgent:
     """An agent whose page answers each step at once, by a chance of ``seed`` and the step alone."""
 
     db_id = "1"
+    worker_id = "worker"
     db_status = "in task"
     is_shutdown = False
     db = SimpleNamespace(key_exists=lambda _: False)

@@ -22,9 +22,8 @@ from mephisto_tasks.simulation import raters as simulated_raters
 from mephisto_tasks.simulation.page_client import Details, PageClient
 from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
 from mephisto_tasks.storage.results import read_judgements
-from parlai_humaneval.schema.panels import FormStep, Panel, RankStep
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Turn
-from parlai_humaneval.schema.steps import EndStep, PageState
+from parlai_humaneval.schema.steps import EndStep, FormStep, PageState, Panel, RankStep
 
 WORDY, TERSE = "zz-wordy-model", "zz-terse-model"
 """Models of files; their names are in no text that anybody says."""

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from storm.facts import Fact, sent
 
 from mephisto_tasks.server.security import Browser
-from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
 from mephisto_tasks.simulation.page_client import PageClient, PageError
+from mephisto_tasks.simulation.raters import Answers, Behaviour, by_kind
 from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep
 
 Found = TypeVar("Found")

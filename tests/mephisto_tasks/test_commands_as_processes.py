@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from hands import Hands
 from live import TASK, Rater
 from scripted_models import zoo_file
@@ -70,7 +71,7 @@ def launch_arguments(folder: Path, *extra: str, task: str = "pw_turn") -> list[s
 @contextmanager
 def launched(folder: Path, *extra: str, task: str = "pw_turn") -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process of a launch, and the address it printed."""
-    process = subprocess.Popen(
+    process = Forked(
         launch_arguments(folder, *extra, task=task),
         env=environment(folder),
         stdout=subprocess.PIPE,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat import build as building
-from mephisto_tasks.chat.build import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.study import Study
+from mephisto_tasks.chat.study import ChatStudy
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.crowds.registry import conf_folders
@@ -57,13 +57,13 @@ def config_of(composed: DictConfig) -> InteractiveConfig:
     )
 
 
-def built(tmp_path: Path, task: str, conf: str, *overrides: str) -> Study:
+def built(tmp_path: Path, task: str, conf: str, *overrides: str) -> ChatStudy:
     composed = compose_config(task, conf, overrides) if overrides else composed_of(task, conf)
     name, reward = str(composed.mephisto.task.task_name), float(composed.mephisto.task.task_reward)
     return build_study(config_of(composed), task, tmp_path, name, reward)
 
 
-def told(study: Study, part: str = "instructions") -> str:
+def told(study: ChatStudy, part: str = "instructions") -> str:
     sections = getattr(study.instructions, part).sections
     return "\n".join(line for section in sections for line in (section.heading, *section.lines))
 
@@ -83,6 +83,7 @@ def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
     assert words.task_title == words.task_description == "", "a crowd's site says what the page says, its numbers too"
 
 
+@pytest.mark.usefixtures("composed_anew")
 def test_a_study_whose_settings_are_changed_changes_no_other() -> None:
     """Guards the one store that settings are composed from: it gives out copies."""
     first = compose_config("sata", "local")
@@ -275,7 +276,12 @@ def test_soba_alone_has_a_practice_of_its_own(tmp_path: Path) -> None:
 
 
 def test_flags_of_a_study_are_those_that_instructions_know() -> None:
-    on = {flag for task, conf in CONFS for flag in building._flags(settings_of(task, conf), begun=False)}
+    on = {
+        flag
+        for task, conf in CONFS
+        for flag, is_on in building._flags(settings_of(task, conf), False, False).items()
+        if is_on
+    }
     assert on <= set(FLAGS)
     assert {"persona", "none_allowed", "several_choices", "several_conversations", "opinion", "topic_icebreaker"} <= on
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from stored_study import StoredStudy, rated
 
-from mephisto_tasks.chat.plans import Plan, UnitPlan
+from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.storage.results import past_dialogues, read_records
-from mephisto_tasks.storage.unfinished import cut_off_units
-from mephisto_tasks.storage.work import work_done
-from parlai_humaneval.allocation.groups import Cell
+from mephisto_tasks.storage.work import completed_work, cut_off_units
 from parlai_humaneval.schema.events import Event, Failed, Finished, Resumed
 from parlai_humaneval.schema.records import ContextRecord
 
@@ -22,7 +19,14 @@ MODELS = ["alpha", "beta", "degraded"]
 
 def planned(session: str) -> UnitPlan:
     plans = tuple(
-        Plan(f"{session}-{number}", Cell((model,), "quality"), ContextRecord(), number, number)
+        DialoguePlan(
+            dialogue_id=f"{session}-{number}",
+            models=(model,),
+            metric="quality",
+            context=ContextRecord(),
+            seed=number,
+            conversation=number,
+        )
         for number, model in enumerate(MODELS, start=1)
     )
     return UnitPlan(session=session, conversations=3, plans=plans)
@@ -68,15 +72,15 @@ def test_what_is_left_after_none_one_two_and_all(study: StoredStudy) -> None:
     none = study.add("task", "none", list(held("d", 1, whole=False)), planned("d").stored())
     assert left(study) == {one: {"a-1"}, two: {"b-1", "b-2"}, none: set()}
     found = cut_off_units(study.data_dir, "task")[one]
-    assert UnitPlan.restored(found.plan) == planned("a")
+    assert UnitPlan.model_validate(found.plan) == planned("a")
     assert [event.event for event in found.events][-1] != "finished"
 
 
 def test_visits_of_earlier_versions(study: StoredStudy) -> None:
     """They had a plan of what was left, with ids of its own: the newest of them goes on, and its past stays."""
     plan = planned("a")
-    rest = tuple(replace(one, dialogue_id=f"ax-{one.conversation}") for one in plan.plans[1:])
-    second = replace(plan, plans=rest, held=(plan.plans[0].cell,))
+    rest = tuple(one.model_copy(update={"dialogue_id": f"ax-{one.conversation}"}) for one in plan.plans[1:])
+    second = plan.model_copy(update={"plans": rest, "held": (plan.plans[0].cell,)})
     worker = study.add("task", "w", list(held("a", 1)), plan.stored())
     study.add("task", "w", list(held("a", 2, visit="x")), second.stored())
     assert left(study) == {worker: {"ax-2"}}
@@ -93,7 +97,7 @@ def test_only_the_newest_unit_counts(study: StoredStudy) -> None:
 
 def test_what_cannot_go_on(study: StoredStudy) -> None:
     """A unit that its rater handed in because a model failed, and raters who found nothing to do."""
-    alone = UnitPlan("a", 1, planned("a").plans[:1])
+    alone = UnitPlan(session="a", conversations=1, plans=planned("a").plans[:1])
     failed = [*list(rated("a", "alpha", {"fun": 1.0}))[:-1], Failed(at=9.0, reason="a model")]
     study.add("task", "w", failed, alone.stored())
     study.add("task", "v", list(rated("b", "alpha", {"fun": 1.0})), {"nothing_left": True})
@@ -102,7 +106,7 @@ def test_what_cannot_go_on(study: StoredStudy) -> None:
 
 def test_a_visit_that_was_gone_on_with_is_read_once(study: StoredStudy) -> None:
     """Its events are the beginning of the later one's: records, counts and pay see each dialogue once, whole."""
-    plan = UnitPlan("a-1", 1, planned("a").plans[:1]).stored()
+    plan = UnitPlan(session="a-1", conversations=1, plans=planned("a").plans[:1]).stored()
     whole = list(rated("a-1", "alpha", {"fun": 1.0}))
     study.add("task", "w", whole[:2], plan)
     (first,) = cut_off_units(study.data_dir, "task").values()
@@ -114,7 +118,7 @@ def test_a_visit_that_was_gone_on_with_is_read_once(study: StoredStudy) -> None:
     assert record.away_s == pytest.approx(1000)
     assert [past.complete for past in past_dialogues(study.data_dir, "task")] == [True]
     assert left(study) == {}
-    earlier, later = work_done(study.data_dir, "task")
+    earlier, later = completed_work(study.data_dir, "task")
     assert (earlier.outcome, later.outcome) == ("continued", "complete")
     assert earlier.seconds + later.seconds == pytest.approx(1000), "nobody worked in between"
     assert (later.begun, later.done) == (resumed.at, later.whole)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.sources import MODELS
 from parlai_humaneval.techniques.registry import recorded_as, techniques
 
+pytestmark = pytest.mark.usefixtures("signals_as_before")
 SHORT = {
     "pw_turn": ["turns=2"],
     "sata": ["turns=2"],
@@ -29,15 +28,6 @@ SHORT = {
     "spot_the_bot": ["segment_lengths=[2]", "exchanges=3", "judgements_per_item=1", "models=[eliza,dull]"],
 }
 """Settings for a quick demo, where there are any."""
-
-
-@pytest.fixture(autouse=True)
-def _signals_as_before() -> Iterator[None]:
-    """A demo takes over what Ctrl-C does."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def demo(*arguments: str) -> tuple[int, str, str]:

@@ -24,11 +24,11 @@ from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.storage.results import read_dialogues
+from mephisto_tasks.storage.results import read_dialogues, read_judgements, task_names
 from parlai_humaneval import analysis
 from parlai_humaneval._util import plugins
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.planning.plan import compare_techniques, plan_study
 from parlai_humaneval.report import registry as catalogue
 from parlai_humaneval.techniques import registry as techniques
 
@@ -65,20 +65,22 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         del sys.modules[name]
 
 
-@pytest.mark.usefixtures("package")
+@pytest.mark.usefixtures("package", "signals_as_before")
 def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(data_dir: Path, tmp_path: Path) -> None:
     """Simulated raters go through Mephisto; records, quality checks, tables, sections and plans know all three."""
-    overrides = ["mephisto.blueprint.dialogues_per_group=2", "mephisto.blueprint.seed=5", "mephisto.architect.port=0"]
-    with launching.run_launch("politeness", compose_config("politeness", "local", overrides), data_dir) as run:
-        demo._simulate(run, threading.Event(), raters=2, prefer="retrieval", strength=1.0, seed=1, worst=None)
-    records = read_dialogues(data_dir, "politeness")
+    invoke = CliRunner().invoke
+    asked = ["--task", "politeness", "--raters", "2", "--dialogues", "2", "--prefer", "retrieval", "--strength", "1"]
+    place = ["--data-dir", str(data_dir)]
+    rated = invoke(demo.demo, [*asked, "--seed", "5", "--port", "0", "--json", *place])
+    assert rated.exit_code == 0, rated.stderr
+    (name,) = task_names(data_dir)
+    records = read_dialogues(data_dir, name)
     assert [(record.technique, record.status, record.question) for record in records] == [
         ("politeness", "complete", QUESTION)
     ] * 2
     assert all({"short_tokens", "too_fast"} <= set(record.checks) for record in records)
-    invoke = CliRunner().invoke
     folder = str(tmp_path / "tables")
-    exported = invoke(export, ["--task-name", "politeness", "--data-dir", str(data_dir), "--out", folder])
+    exported = invoke(export, ["--task-name", name, *place, "--out", folder])
     assert exported.exit_code == 0, exported.stderr
     filled = {path.stem for path in Path(folder).glob("*.csv") if path.read_text(encoding="utf-8").count("\n") > 1}
     assert filled == set(techniques.technique("politeness").tables)
@@ -90,10 +92,28 @@ def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(d
         model: max(len(c.text) for r in records for t in r.turns for c in t.candidates if c.model == model)
         for model in ("eliza", "retrieval")
     }
-    assert found["longest_replies"]["characters"] == longest
+    assert {row["model"]: row["characters"] for row in found["longest_replies"]["rows"]} == longest
     plan = plan_study(ask(technique="politeness", gap=0.1))
     assert plan.headline.startswith("PoliteTurn needs ")
     assert plan.n_turns == plan_study(ask(technique="pw_turn", gap=0.1)).n_turns
+
+
+@pytest.mark.usefixtures("package")
+def test_a_technique_of_finished_dialogues_asks_its_own_questions(data_dir: Path) -> None:
+    """Guards that an entry alone asks any question of two dialogues side by side, and that a plan names the technique."""
+    name, question = "polite_dialogues", "Which speaker is easier to understand?"
+    settings = {"metric": "clarity", "num_dialogues": 3, "judgements_per_group": 2, "seed": 5}
+    overrides = [f"mephisto.blueprint.{key}={value}" for key, value in settings.items()]
+    conf = compose_config(name, "local", [*overrides, "mephisto.architect.port=0"])
+    with launching.run_launch(name, conf, data_dir) as run:
+        demo.simulate(run, threading.Event(), raters=1, prefer="eliza", strength=1.0, seed=1, worst=None)
+    records = read_judgements(data_dir, "polite-dialogues-clarity")
+    assert [(record.technique, record.setting, [asked.text for asked in record.questions]) for record in records] == [
+        (name, "self_chat", [question])
+    ] * 2
+    assert plan_study(ask(technique=name, gap=0.1)).headline.startswith("PoliteDialogues needs ")
+    titles = [plan.title for plan in compare_techniques(ask(technique=name, gap=0.1))[0]]
+    assert titles.count("PoliteDialogues") == titles.count("PW-Dialog (self-chat)") == 1
 
 
 @pytest.mark.usefixtures("package")

@@ -6,12 +6,15 @@ import json
 import os
 import stat
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
+from live import TASK, config_of
 
-from mephisto_tasks.cli.doctor import Finding, closing_sentence, lines
+from mephisto_tasks.cli.doctor import Finding, closing_sentence, data_directory, lines, port_free
 from mephisto_tasks.cli.options import as_typed_here
+from mephisto_tasks.launch.launch import run_launch
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.tables.columns import TableError
@@ -161,3 +164,33 @@ def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:
     assert "To be mended, as the lines marked “wrong” say: " in done.stdout
     assert "Data directory" in done.stdout.splitlines()[-1]
     assert "ERROR" not in done.stdout + done.stderr
+
+
+def test_a_port_of_a_launch_from_here_is_no_fault(data_dir: Path) -> None:
+    """Whoever looks while their study runs is told whose port it is; from another folder it stays a fault."""
+    data_dir.mkdir()
+    with run_launch("pw_turn", config_of(data_dir), data_dir) as run:
+        port = urlsplit(run.url).port
+        assert port is not None
+        mine = port_free(data_dir, "127.0.0.1", port)
+        assert (mine.status, TASK in mine.found) == ("ok", True)
+        assert port_free(data_dir / "elsewhere", "127.0.0.1", port).status == "error"
+
+
+def test_a_folder_that_takes_no_files_is_no_data_directory() -> None:
+    """Its mode may say that it does: root may write everywhere."""
+    assert data_directory(Path("/proc/x")).status == "error"
+
+
+def test_a_file_is_checked_and_talked_to_as_it_is_tried(tmp_path: Path) -> None:
+    """And whoever wants to launch it reads the entry that does, which is a zoo file as it is printed."""
+    bot = tmp_path / "my_bot.py"
+    bot.write_text("def reply(history):\n    return 'Good day!'\n")
+    checked = CliRunner().invoke(main, ["models", "check", str(bot), "--load"])
+    assert checked.exit_code == 0, checked.output
+    said, _, entry = checked.stdout.partition("zoo_files=[FILE]:\n")
+    assert "Good day!" in said
+    zoo = tmp_path / "zoo.yaml"
+    zoo.write_text(entry)
+    for words in ([str(bot)], ["my_bot", "--zoo", str(zoo)]):
+        assert "my_bot: Good day!" in CliRunner().invoke(main, ["models", "chat", *words], input="Hi!\n").stdout

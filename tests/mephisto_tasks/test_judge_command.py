@@ -15,8 +15,8 @@ from stored_study import START, StoredStudy, choices, rated
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.display import shown_item
 from mephisto_tasks.annotation.items import gather
+from mephisto_tasks.annotation.steps import shown_item
 from mephisto_tasks.cli.privacy import forget
 from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging, study_folder
 from mephisto_tasks.storage.logs import JUDGE_ANSWERS
@@ -109,12 +109,12 @@ def test_what_another_run_answered_in_between_is_not_asked_again(
 
     @contextmanager
     def after_another(data_dir: Path, task_name: str) -> Iterator[None]:
-        monkeypatch.setattr("mephisto_tasks.storage.locks.only_judging", only_judging)
+        monkeypatch.setattr("mephisto_tasks.cli.judge.only_judging", only_judging)
         assert asked(data_dir, file, task=task_name)["asked_now"] == 24
         with only_judging(data_dir, task_name):
             yield
 
-    monkeypatch.setattr("mephisto_tasks.storage.locks.only_judging", after_another)
+    monkeypatch.setattr("mephisto_tasks.cli.judge.only_judging", after_another)
     assert asked(study, file)["asked_now"] == 0
     assert len(answers(study)) == 24
 
@@ -222,6 +222,15 @@ def test_items_that_nobody_has_judged_are_asked_about_when_wanted(tmp_path: Path
     assert tables.judges is not None
     assert (len(tables.comparisons), len(tables.judges.comparisons)) == (4, 32)
     assert set(tables.comparisons["item_id"]) < set(tables.judges.comparisons["item_id"])
+    found = run(data_dir, "report", "--task-name", "pairs", "--judge", "betty", "--draws", "100", "--json")
+    together = json.loads(found.output[found.output.index("{") :])["with_judge"]
+    assert [row["human"] for row in together["rows"] if row["what"].startswith("win rate")] == [4]
+    done = run(data_dir, "report", "--task-name", "pairs", "--judge", "nobody", "--draws", "100")
+    assert done.exit_code == 1
+    assert (
+        "judge 'nobody': no row of the tables is by a judge of that name in: main report try: judges are betty"
+        in " ".join(done.output.split())
+    )
     done = run(data_dir, "judge", "--judge", file, "--task-name", "pairs", "--unjudged", "1", "--dry-run")
     assert done.exit_code == 0, done.output
 

@@ -16,7 +16,7 @@ from mephisto_tasks.launch.config import compose_config, conf_names
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.materials.practice import load_practice
 from parlai_humaneval.models.zoo.entries import load_zoo
-from parlai_humaneval.techniques.criteria import DIMENSIONS
+from parlai_humaneval.techniques.questions import DIMENSIONS
 from parlai_humaneval.techniques.registry import techniques
 
 CROWD = ["mephisto.provider.requester_name=me", "mephisto.architect.public_url=https://my.host"]

@@ -19,7 +19,7 @@ from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.router import Router
 from parlai_humaneval.i18n.languages import offered
 from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.human_desk import Desk
+from parlai_humaneval.models.backends.human import Desk
 
 MOST = 64
 A_RELOAD_S, GONE_S = 5.0, 30.0

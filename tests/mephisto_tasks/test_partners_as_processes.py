@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from live import Rater
 from partner_hands import Partner, human_zoo
 from test_commands_as_processes import arguments, environment
@@ -41,9 +42,7 @@ def launched(folder: Path, task_name: str) -> Iterator[tuple[subprocess.Popen[st
         "--data-dir",
         str(folder / "data"),
     )
-    process = subprocess.Popen(
-        command, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process = Forked(command, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None
         said = ""

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from scripted_models import zoo_file
 from stored_study import StoredStudy
 
-from mephisto_tasks.adapter.registry import blueprint_of, build_study
+from mephisto_tasks.adapter.blueprint import blueprint_of, build_study
 from mephisto_tasks.config.task import read_config
 from parlai_humaneval.schema.events import Finished
 

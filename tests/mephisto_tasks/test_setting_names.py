@@ -10,11 +10,10 @@ import pytest
 from click.testing import CliRunner
 from omegaconf import DictConfig
 
-from mephisto_tasks.adapter.registry import blueprint_of, mephisto_settings
+from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.config.names import ROOT, SECTIONS, in_full, meanings, short_name
-from mephisto_tasks.launch.config import EMBEDDED, ConfigError, blueprint_names, compose_config
-from mephisto_tasks.launch.config_options import WORDS
+from mephisto_tasks.launch.config import EMBEDDED, WORDS, ConfigError, blueprint_names, compose_config
 from mephisto_tasks.launch.config_reference import ELSE, list_settings, one_setting
 from parlai_humaneval.techniques.registry import techniques
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from mephisto.operations.registry import get_blueprint_from_type
 
-from mephisto_tasks.adapter.registry import blueprint_of
+from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.files import task_dir

@@ -9,10 +9,10 @@ import pytest
 
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import read_config
-from mephisto_tasks.crowds.invitations.invitees import read_people
+from mephisto_tasks.crowds.invitations.store import read_people
 from mephisto_tasks.crowds.panels.panel import panel_door
-from mephisto_tasks.crowds.panels.submissions import read_submissions
-from mephisto_tasks.workers.lists import read_worker_list
+from mephisto_tasks.crowds.panels.payer import read_submissions
+from mephisto_tasks.workers.roster import read_worker_list
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 

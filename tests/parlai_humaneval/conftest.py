@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from reference import REFERENCE
 
 from parlai_humaneval.models.agent.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
-from parlai_humaneval.models.baselines.tiny import TinySize, train_tiny
+from parlai_humaneval.models.baselines.training import train_tiny
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 
@@ -60,7 +60,7 @@ def scripted_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
         agents = {name: ScriptedAgent({}) for name in behaviours}
         for name, behaviour in behaviours.items():  # not by opt, which every agent copies
             agents[name].behaviour = behaviour
-        monkeypatch.setattr("parlai_humaneval.models.pool.loaded.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.loading.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "scripted", "script": name}) for name in behaviours], **arguments
         )
@@ -97,8 +97,8 @@ def _tiny_specs(folder: Path) -> list[ModelSpec]:
 
 
 def _tiny_spec(folder: Path, corpus: Path, name: str, seed: int) -> ModelSpec:
-    size = TinySize(layers=2, width=32, heads=2, max_steps=40, seed=seed)
-    model_file = train_tiny(folder / name, size=size, corpus=corpus)
+    size = {"n_layers": 2, "embedding_size": 32, "ffn_size": 128, "n_heads": 2}
+    model_file = train_tiny(folder / name, corpus=corpus, max_train_steps=40, seed=seed, **size)
     options = {"model_file": str(model_file), "skip_generation": False, "beam_min_length": 3, "label_truncate": 12}
     return ModelSpec(name=name, options=options)
 

@@ -13,6 +13,9 @@ import pandas as pd
 from scipy.stats import chi2
 
 from parlai_humaneval import analysis as a
+from parlai_humaneval.statistics.core.ranks import kendall_tau_b
+from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval
+from parlai_humaneval.statistics.preference.win_rates import lin_pooled, pw_combo_score
 
 Inputs = Mapping[str, Any]
 Recompute = Callable[[Mapping[str, Any]], float]
@@ -22,7 +25,7 @@ ALPHA = 0.05
 def _lin_over_turns(figure: Mapping[str, Any]) -> float:
     """Lin pooled over turns of equally many dialogues: each turn is printed as the percentage that was won."""
     won = figure["inputs"]["per_turn_pct"]
-    return _percent(a.lin_pooled([(share, 100 - share) for share in won]))
+    return _percent(lin_pooled([(share, 100 - share) for share in won]))
 
 
 def _percent(share: float | None) -> float:
@@ -58,12 +61,12 @@ def _tie_identity(figure: Mapping[str, Any]) -> float:
 
 def _wald(figure: Mapping[str, Any]) -> float:
     k, n = figure["inputs"]["k"], figure["inputs"]["n"]
-    low, high = a.wald_interval(k, n) or (math.nan, math.nan)
+    low, high = wald_interval(k, n) or (math.nan, math.nan)
     return {"WR": k / n, "lo": low, "hi": high}[figure["cell"].split()[-1]]
 
 
 def _binomial_significant(figure: Mapping[str, Any]) -> float:
-    return float(a.binomial_p(figure["inputs"]["k"], figure["inputs"]["n"]) < ALPHA)
+    return float(binomial_p(figure["inputs"]["k"], figure["inputs"]["n"]) < ALPHA)
 
 
 def _fit_significant(figure: Mapping[str, Any]) -> float:
@@ -100,7 +103,7 @@ def _soba_turns(figure: Mapping[str, Any]) -> float:
 
 
 def _combo(figure: Mapping[str, Any]) -> float:
-    return a.pw_combo_score(figure["inputs"]["lin26"], figure["inputs"]["self_"])
+    return pw_combo_score(figure["inputs"]["lin26"], figure["inputs"]["self_"])
 
 
 def _overall(figure: Mapping[str, Any]) -> float:
@@ -125,7 +128,7 @@ def _known(value: Any) -> float:
 def _tau_on_grid(figure: Mapping[str, Any]) -> float:
     """The τ-b, in percent, of two orders without ties that is nearest to the printed one."""
     n, printed = figure["inputs"]["n"], figure["expected"]
-    taus = {100 * _known(a.kendall_tau_b(range(n), order)) for order in permutations(range(n))}
+    taus = {100 * _known(kendall_tau_b(range(n), order)) for order in permutations(range(n))}
     return min(taus, key=lambda tau: abs(tau - printed))
 
 
@@ -135,7 +138,7 @@ def _tau_with_a_tie(figure: Mapping[str, Any]) -> float:
     for order in permutations((1, 2, 3, 4, 4)):
         pairs = [(order[j] > order[i]) - (order[j] < order[i]) for i in range(5) for j in range(i + 1, 5)]
         if sum(pairs) == inputs["concordant_minus_discordant"] and len(pairs) == inputs["pairs"]:
-            return 100 * _known(a.kendall_tau_b(range(5), order))
+            return 100 * _known(kendall_tau_b(range(5), order))
     raise AssertionError("no order of five models has that surplus")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +70,16 @@ def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> Non
     written = library.generate(torch.tensor([read]), do_sample=False, max_new_tokens=12, pad_token_id=0, eos_token_id=0)
     assert said
     assert said == agent.dict.vec2txt(written[0, len(read) :].tolist())
+
+
+@pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
+def test_only_processes_that_train_import_sharding(speaks: str, shards: bool) -> None:
+    """Guards a second of each start with a generator; and training on several GPUs, which ParlAI's own commands do."""
+    program = (
+        f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
+        "import parlai.core.torch_generator_agent as agents\n"
+        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules)\n"
+        "import torch.distributed.fsdp\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(shards)] * 2

@@ -8,24 +8,26 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import parlai_humaneval.analysis as public
-from parlai_humaneval import planning, sequential, statistics, tables
+from parlai_humaneval import planning, statistics, stopping, tables
+from parlai_humaneval.planning import power
 
-PACKAGES = (statistics, tables, planning, sequential)
+PACKAGES = (statistics, tables, planning, stopping)
 MODULES = sorted(
     found.name for package in PACKAGES for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 )
-HOMES = tuple(f"{package.__name__}." for package in (statistics, sequential))
+HOMES = (f"{statistics.__name__}.", f"{stopping.__name__}.", power.__name__)
 """Where public statistics live."""
 SOURCE = re.compile(r"\bSources?:\s")
 ASSUMPTION = re.compile(r"\bAssumes\b")
 
 
 def public_statistics() -> list[tuple[str, str]]:
-    """Module and name of every function that the public stub takes from the statistics and the sequential studies."""
+    """Module and name of every function that the public stub takes from statistics, stopping and sample sizes."""
     stub = ast.parse(Path(str(public.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
     return [
         (node.module, alias.name)
@@ -34,6 +36,12 @@ def public_statistics() -> list[tuple[str, str]]:
         for alias in node.names
         if alias.name[0].islower()
     ]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_examples_of_every_package_are_met(package: ModuleType) -> None:
+    """A package under the name that it had before is empty, and nothing of it would be held to this."""
+    assert [module for module in MODULES if module.startswith(f"{package.__name__}.")]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -117,7 +117,7 @@ def _subclasses(trees: list[ast.Module], names: set[str]) -> set[str]:
 
 
 def _name(node: ast.expr) -> str:
-    return ast.unparse(node).rpartition(".")[2]
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _text(node: ast.expr) -> str:

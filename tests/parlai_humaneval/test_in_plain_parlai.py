@@ -145,9 +145,7 @@ def test_a_misspelt_agent_or_model_is_a_sentence(place: Place, words: tuple[str,
 def test_our_script_is_a_command_of_parlais(place: Place) -> None:
     """Guards `parlai batched_self_chat`, from a shell."""
     out = place.folder / "chats"
-    done = place.python_says(
-        str(PARLAI), "batched_self_chat", "-m", "parlai_humaneval/eliza", "--num-self-chats", "2", "--outdir", str(out)
-    )
+    done = place.run("batched_self_chat", "-m", "parlai_humaneval/eliza", "--num-self-chats", "2", "--outdir", str(out))
     assert done.returncode == 0, done.stderr[-2000:]
     assert len((out / "eliza.jsonl").read_text(encoding="utf-8").splitlines()) == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import subprocess
 import sys
 from importlib import import_module
 from io import BytesIO
@@ -18,6 +19,7 @@ from parlai_humaneval._util.installing import UntestedRelease, check_code, check
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.models.zoo.files import missing
+from parlai_humaneval.parlai_plugin.setup import _OnUse as OnUse
 
 
 def failed_import(name: str) -> ImportError:
@@ -163,3 +165,32 @@ def test_pip_installs_where_uv_cannot(tmp_path: Path, monkeypatch: pytest.Monkey
     installing._install("--no-deps", "parlai==1.7.2")
     assert [command[0] for command in ran] == [str(uv), sys.executable]
     assert all(command[-2:] == ["--no-deps", "parlai==1.7.2"] for command in ran)
+
+
+ALONE = """
+import sys
+{before}
+from parlai_humaneval._util.installing import module_alone
+words = module_alone("sklearn.feature_extraction._stop_words").ENGLISH_STOP_WORDS
+assert "the" in words
+import sklearn
+whole = getattr(sklearn, "feature_extraction", None)
+from sklearn.feature_extraction.text import TfidfVectorizer
+assert whole is None or whole is sys.modules["sklearn.feature_extraction"]
+assert sys.modules[TfidfVectorizer.__module__].TfidfVectorizer is TfidfVectorizer
+assert "sklearn.utils" in sys.modules
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import sklearn", "import sklearn.feature_extraction"])
+def test_a_module_alone_leaves_its_package_whole(before: str) -> None:
+    """Guards models of a user's own that import the package before ours: its classes would be there twice, and what one
+    pickles or compares would not be the other's."""
+    subprocess.run([sys.executable, "-c", ALONE.format(before=before)], check=True)
+
+
+def test_what_is_imported_on_use_may_be_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards the import of ParlAI: what it imports meanwhile may use the module, whose stand-in found itself without end."""
+    monkeypatch.setitem(sys.modules, "colorsys", OnUse("colorsys"))
+    assert import_module("colorsys").hsv_to_rgb(0, 0, 1) == (1, 1, 1)
+    assert not isinstance(sys.modules["colorsys"], OnUse)

@@ -71,11 +71,12 @@ def main(
                 chromium=find_chromium() if browser else None,
             )
             reports.append(asyncio.run(work))
-        click.echo(reports[-1].failures(), err=True)
     text = "\n".join(report.markdown() for report in reports)
     if markdown is not None:
         Path(markdown).write_text(text, encoding="utf-8")
     click.echo(json.dumps([report.as_json() for report in reports], indent=2) if as_json else text)
+    for report in reports:  # last: of a log, the end is what people read
+        click.echo(report.failures(), err=True)
     sys.exit(0 if all(report.passed for report in reports) else 1)
 
 

@@ -8,13 +8,14 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, finished_by_worker
-from mephisto_tasks.storage.work import unit_of, work_done
+from mephisto_tasks.storage.work import completed_work, unit_of
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.stopping.events import Answered, Arrived, Ended, Folded
@@ -43,6 +44,9 @@ ALLOWED = (
     r"sqlite3\.OperationalError: (database or disk is full|database is locked|disk I/O error)",
 )
 """Last lines of tracebacks that a full disk and a locked database explain."""
+OF_PYTHON = "Exception ignored in: <function _SelectorTransport.__del__"
+"""What asyncio of Python 3.13.0 says of a connection that is still open when its program has ended: it wakes those who wait
+for the server's end a second time."""
 
 
 def by_worker(records: Sequence[Rated]) -> dict[str, list[Rated]]:
@@ -198,7 +202,9 @@ def units_are_possible(
             problems.append(f"{name} is complete, and its agents are {_statuses(agents, its)}")
     # Complete but for its comment when the launch was killed: completed at the next start, and gone on with as another.
     gone_on = {
-        one.unit_id for one in work_done(data_dir, task_name) if one.outcome == "continued" and one.session in whole
+        one.unit_id
+        for one in completed_work(data_dir, task_name)
+        if one.outcome == "continued" and one.session in whole
     }
     for unit, status, _ in units:
         mine = by_unit.get(unit, [])
@@ -268,7 +274,7 @@ def every_dialogue_counts(data_dir: Path, task_name: str) -> list[str]:
 def books_agree(data_dir: Path, task_name: str, records: Sequence[Rated]) -> list[str]:
     """Pay knows each unit once, as complete where it is, and never as under way."""
     problems = []
-    work = work_done(data_dir, task_name)
+    work = completed_work(data_dir, task_name)
     paid = Counter((one.worker, one.session) for one in work if one.session and one.outcome != "continued")
     problems += [f"{key} stands {number} times in the books" for key, number in paid.items() if number > 1]
     units = units_of(records)
@@ -307,9 +313,9 @@ def marked(mark: str) -> list[tuple[int, str]]:
 def tracebacks(log: Sequence[str]) -> list[str]:
     """The last lines of all tracebacks in a launch's log."""
     found, inside = [], False
-    for line in log:
+    for before, line in pairwise(["", *log]):
         if line.startswith("Traceback (most recent call last)"):
-            inside = True
+            inside = not before.startswith(OF_PYTHON)
         elif inside and line.strip() and not line.startswith((" ", "\t")):
             found.append(line.strip())
             inside = False

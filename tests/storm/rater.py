@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mephisto_tasks.server.security import Browser
-from mephisto_tasks.simulation.answers import Answers, Behaviour, by_kind
 from mephisto_tasks.simulation.page_client import PageClient, PageError
+from mephisto_tasks.simulation.raters import Answers, Behaviour, by_kind
 from parlai_humaneval.schema.steps import EndStep, PageState, WaitStep
 from storm.facts import sent
 from storm.line import Line

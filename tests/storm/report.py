@@ -60,14 +60,14 @@ class StormReport:
         return "\n".join(lines) + "\n"
 
     def failures(self, most: int = 12) -> str:
-        """What violates the checks, and the histories; empty where nothing does."""
+        """The histories, and what violates the checks, at the end; empty where nothing does."""
         if self.passed:
             return ""
-        lines = [f"The storm of seed {self.seed} ({self.seconds:g} s) has failed checks:"]
+        lines = [*self.histories, "", f"The storm of seed {self.seed} ({self.seconds:g} s) has failed checks:"]
         for check, problems in self.problems.items():
             lines += [f"\n{check}: {len(problems)}"] if problems else []
             lines += [f"  {problem}" for problem in problems[:most]]
-        return "\n".join([*lines, "", *self.histories, "", f'Again: make storm ARGS="{self.again}"'])
+        return "\n".join([*lines, "", f'Again: make storm ARGS="{self.again}"'])
 
     @property
     def again(self) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from forked import WarmServer, run
 from killable_server import KillableServer, free_port
 
 from mephisto_tasks.storage.results import read_records
@@ -101,10 +102,12 @@ async def storm(
     person: BrowserRater | None = None
     disk = Disk(folder / "disk", lambda: [study.pid for study in studies if study.pid is not None])
     server = KillableServer(folder, free_port())
+    of_launches = environment(folder / "home", mark)
+    forks = WarmServer(environment=of_launches)
     data_dir = folder / "disk" / "data"
     with disk:
         try:
-            chosen = scripts(folder, data_dir, server, environment(folder / "home", mark), seconds, seed)
+            chosen = scripts(folder, data_dir, server, of_launches, forks, seconds, seed)
             studies += [script.study for script in chosen]
             say(f"{len(studies)} studies begin; the disk is {disk.how}")
             await studies[0].start()  # it makes the database
@@ -132,7 +135,11 @@ async def storm(
             report = StormReport(seed, seconds, disk.how, events=dict(weather.done))
             report.problems[ENDS] = checks.has_ended(deciding.task_name, deciding.has_ended())
             await asyncio.gather(*(study.stop() for study in studies))
-            await _check(report, chosen, books, weather, data_dir, mark, say)
+            await _check(report, chosen, books, weather, data_dir, forks, say)
+            forks.close()
+            problems = checks.nothing_left_behind(data_dir, [study.task_name for study in studies], mark)
+            report.problems["no process, lock or temporary file is left"] = problems
+            report.histories = _histories(report.problems, books)
             if logs is not None:
                 _keep(logs / f"seed-{seed}", studies, books, weather, data_dir)
             return report
@@ -141,6 +148,7 @@ async def storm(
                 person.end()
             for study in studies:
                 study.end()
+            forks.close()
             server.kill()
 
 
@@ -181,7 +189,7 @@ async def _check(
     books: Sequence[Notebook],
     weather: Weather,
     data_dir: Path,
-    mark: str,
+    forks: WarmServer,
     say: Say,
 ) -> None:
     """Every check; statuses twice: a launch's next start mends what the one before may have left."""
@@ -230,15 +238,11 @@ async def _check(
             )
     problems["report and export read it"] = []
     *read, problems["doctor finds nothing to mend"] = await asyncio.gather(
-        *(asyncio.to_thread(_commands, data_dir, study.task_name) for study in studies),
-        asyncio.to_thread(_doctor, data_dir),
+        *(asyncio.to_thread(_commands, forks, data_dir, study.task_name) for study in studies),
+        asyncio.to_thread(_doctor, forks, data_dir),
     )
     problems["report and export read it"] = [problem for found in read for problem in found]
-    problems["no process, lock or temporary file is left"] = checks.nothing_left_behind(
-        data_dir, [study.task_name for study in studies], mark
-    )
     _figures(report, books, answers)
-    report.histories = _histories(problems, books)
 
 
 def _keep(
@@ -271,27 +275,25 @@ def _histories(problems: dict[str, list[str]], books: Sequence[Notebook]) -> lis
     return [book.history() for book in concerned[:MOST_HISTORIES]]
 
 
-def _run(data_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run(forks: WarmServer, data_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from parlai_humaneval.cli import main; main()", *arguments]
-    return subprocess.run(
-        [*command, "--data-dir", str(data_dir)], capture_output=True, text=True, timeout=COMMAND_S, check=False
-    )
+    return run([*command, "--data-dir", str(data_dir)], timeout=COMMAND_S, server=forks)
 
 
-def _commands(data_dir: Path, task_name: str) -> list[str]:
+def _commands(forks: WarmServer, data_dir: Path, task_name: str) -> list[str]:
     """report and export, as a researcher runs them."""
     out = data_dir.parent / f"tables-{task_name}"
     problems = []
     for arguments in (["report", "--json"], ["export", "--out", str(out)]):
-        done = _run(data_dir, arguments[0], "--task-name", task_name, *arguments[1:])
+        done = _run(forks, data_dir, arguments[0], "--task-name", task_name, *arguments[1:])
         if done.returncode != 0:
             problems.append(f"{arguments[0]} {task_name}: {done.stderr.strip()[-300:]}")
     return problems
 
 
-def _doctor(data_dir: Path) -> list[str]:
+def _doctor(forks: WarmServer, data_dir: Path) -> list[str]:
     """What a doctor finds wrong with this data directory."""
-    done = _run(data_dir, "doctor", "--json", "--port", str(free_port()))
+    done = _run(forks, data_dir, "doctor", "--json", "--port", str(free_port()))
     try:
         said = json.loads(done.stdout)
     except ValueError:

@@ -12,9 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import yaml
+from forked import WarmServer
 from killable_server import KillableServer
 
-from mephisto_tasks.simulation.answers import Behaviour
+from mephisto_tasks.simulation.raters import Behaviour
 from parlai_humaneval.materials.practice import Practice, load_practice
 from storm.study import StormStudy
 
@@ -51,7 +52,13 @@ class Script:
 
 
 def scripts(
-    folder: Path, data_dir: Path, server: KillableServer, environment: Mapping[str, str], seconds: float, seed: int
+    folder: Path,
+    data_dir: Path,
+    server: KillableServer,
+    environment: Mapping[str, str],
+    forks: WarmServer,
+    seconds: float,
+    seed: int,
 ) -> list[Script]:
     """Not launched yet; all of them in one data directory. Which engine decides follows from the seed."""
     wanted = most_wanted(seconds)
@@ -79,10 +86,10 @@ def scripts(
     }
     practices = {"sata": _practice("sata", "appropriate")}
     return [
-        _deciding(folder, data_dir, environment, most_decided(seconds), judging=seed % 2 == 0),
+        _deciding(folder, data_dir, environment, forks, most_decided(seconds), judging=seed % 2 == 0),
         *(
             Script(
-                StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment)),
+                StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment), forks),
                 Behaviour(practice=practices.get(task), think_s=THINK_S),
                 wanted,
             )
@@ -91,7 +98,9 @@ def scripts(
     ]
 
 
-def _deciding(folder: Path, data_dir: Path, environment: Mapping[str, str], cap: int, *, judging: bool) -> Script:
+def _deciding(
+    folder: Path, data_dir: Path, environment: Mapping[str, str], forks: WarmServer, cap: int, *, judging: bool
+) -> Script:
     """Its raters like both models equally well, so that it ends at its cap."""
     of_engine: dict[str, object] = {"models": "[eliza,retrieval]", "turns": 2}
     if judging:
@@ -109,7 +118,7 @@ def _deciding(folder: Path, data_dir: Path, environment: Mapping[str, str], cap:
         "onboarding_qualification": "null",
     }
     task = "pw_dialog" if judging else "pw_turn"
-    study = StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment), DECIDING)
+    study = StormStudy(task, _settings(blueprint), folder, data_dir, dict(environment), forks, DECIDING)
     return Script(study, Behaviour(think_s=THINK_S), cap)
 
 

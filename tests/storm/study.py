@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from forked import Forked, WarmServer
+
 from mephisto_tasks.storage.locks import running_task_run
 
 UP_S = 120.0
@@ -26,6 +28,10 @@ TRIES = 8
 AGAIN_S = 1.0
 ALL_THERE = re.compile(r"are there already|is reached|answer reached")
 """What a launch says that finds nothing to do."""
+UP = "Ctrl-C stops"
+"""What a launch says that has begun. Its server answers before: on a slow machine seconds before."""
+CANNOT_BEGIN = "nobody was let in"
+"""What a launch says that a full disk or a locked database keeps from its beginning."""
 
 
 @dataclass
@@ -44,8 +50,8 @@ class Fate:
 class StormStudy:
     """One task in a data directory that it may share with others.
 
-    ``settings``: hydra's. ``environment``: of the process; by it the process and its children are known. ``name``: of the
-    study, where it is not that of its task.
+    ``settings``: hydra's. ``environment``: of the process. ``forks``: begin it. ``name``: of the study, where it is not that
+    of its task.
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class StormStudy:
         folder: Path,
         data_dir: Path,
         environment: dict[str, str],
+        forks: WarmServer,
         name: str = "",
     ) -> None:
         self.task = task
@@ -65,6 +72,7 @@ class StormStudy:
         self.log: list[str] = []
         self._folder = folder
         self._environment = environment
+        self._forks = forks
         self._command = [
             *(sys.executable, "-m", "mephisto_tasks", task, "--data-dir", str(data_dir)),
             f"mephisto.architect.port={self.port}",
@@ -153,6 +161,8 @@ class StormStudy:
             if self._process.poll() is None:
                 self.fate.exits.append(f"was still there {STOP_S:g} s after {by.name}")
                 self._process.kill()
+            elif self._process.returncode != 0 and await asyncio.to_thread(self._could_not_begin):
+                self.fate.failed.append(self._last_words())
             elif self._process.returncode != 0:
                 self.fate.exits.append(f"ended with status {self._process.returncode} after {by.name}")
             else:
@@ -184,9 +194,11 @@ class StormStudy:
 
     def _start(self) -> None:
         self.fate.launches += 1
+        self._launched = len(self.log)
         self.log.append(f"--- launch {self.fate.launches}\n")
-        self._process = subprocess.Popen(
+        self._process = Forked(
             self._command,
+            server=self._forks,
             env=self._environment,
             cwd=self._folder,
             stdin=subprocess.DEVNULL,
@@ -209,6 +221,10 @@ class StormStudy:
         if self._reader is not None:
             self._reader.join(5)
 
+    def _could_not_begin(self) -> bool:
+        self._gather()
+        return CANNOT_BEGIN in self._last_words()
+
     def _last_words(self) -> str:
         return "".join(self.log[-8:]).strip()
 
@@ -216,7 +232,8 @@ class StormStudy:
         assert self._process is not None
         until = time.monotonic() + UP_S
         while time.monotonic() < until and self._process.poll() is None:
-            if await asyncio.to_thread(_answers, self.port):
+            said = self.log[self._launched :]
+            if any(UP in line for line in said) and await asyncio.to_thread(_answers, self.port):
                 return True
             await asyncio.sleep(0.1)
         return False
@@ -238,7 +255,7 @@ def _free_port() -> int:
 
 
 def environment(home: Path, mark: str) -> dict[str, str]:
-    """Of a command run by a new user of this machine; ``mark``: by which its processes are found again."""
+    """Of a command run by a new user of this machine; ``mark``: by which processes that begin with it are found again."""
     home.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("XDG_", "PARLAI_HUMANEVAL_"))}
     return {**kept, "HOME": str(home), "STORM_MARK": mark, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}

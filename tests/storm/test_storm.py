@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked import WarmServer
 
 from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.schema.records import Candidate, ContextRecord, DialogueRecord, Rated, Turn
@@ -21,6 +24,7 @@ from storm.facts import Fact
 from storm.notebook import Notebook, Sent
 from storm.plan import LASTS, counts, drawn
 from storm.report import StormReport
+from storm.study import StormStudy
 
 
 def test_one_seed_is_one_plan() -> None:
@@ -250,3 +254,53 @@ def test_a_failed_storm_says_how_to_see_it_again() -> None:
     assert "--seconds 60 --seed 7" in report.failures()
     assert "**1 wrong**" in report.markdown()
     assert StormReport(seed=7, seconds=60, disk="", problems={"nobody hangs": []}).failures() == ""
+
+
+@pytest.mark.parametrize(
+    ("of", "explained"), [(checks.OF_PYTHON, True), ("Exception ignored in: <function Page.__del__", False)]
+)
+def test_what_python_says_at_its_end_is_no_fault_of_ours(of: str, explained: bool) -> None:
+    log = [
+        f"{of} at 0x7f>\n",
+        "Traceback (most recent call last):\n",
+        '  File "x.py", line 1\n',
+        "TypeError: it is None\n",
+    ]
+    assert (checks.unexplained(log) == []) == explained
+
+
+LAUNCH = """
+import http.server, os, signal, sys, threading, time
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b'"operator_connected": true')
+    def log_message(self, *_): pass
+def end(*_):
+    print("error: {why}", flush=True)
+    os._exit(1)
+signal.signal(signal.SIGTERM, end)
+port = int(next(word for word in sys.argv if "port=" in word).partition("=")[2])
+server = http.server.HTTPServer(("127.0.0.1", port), Health)
+threading.Thread(target=server.serve_forever).start()
+time.sleep(0.5)
+print("Ctrl-C stops", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("why", "excused"), [("another program holds it: nobody was let in", True), ("1 / 0", False)])
+async def test_a_fault_that_kept_a_launch_from_its_beginning_is_none_of_its_end(
+    tmp_path: Path, why: str, excused: bool
+) -> None:
+    """Guards a storm on a slow machine: a server that answers is no launch yet, and one that a locked database ended is none
+    that did not end cleanly."""
+    forks = WarmServer(())
+    study = StormStudy("pw_turn", [], tmp_path, tmp_path, dict(os.environ), forks)
+    study._command[1:3] = ["-c", LAUNCH.format(why=why)]
+    try:
+        await study.start()
+        assert "Ctrl-C stops" in "".join(study.log)
+        await study.stop(signal.SIGTERM)
+        assert (study.fate.exits == [], len(study.fate.failed)) == (excused, int(excused))
+    finally:
+        study.end()
+        forks.close()

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
-from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.crowds.base import CrowdWords
-from mephisto_tasks.crowds.link.arrivals import Door
-from mephisto_tasks.crowds.link.crowd import LinkCrowd
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.crowds.crowd import CrowdWords
+from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.registry import register_crowd
 from parlai_humaneval.schema.steps import Redirect
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from parlai_humaneval.analysis import register_statistic
 from parlai_humaneval.report.registry import register_section
-from parlai_humaneval.techniques.registry import PW_TURN, Technique, register
+from parlai_humaneval.techniques.registry import PW_TURN, SELF_CHAT, Technique, register
 
 register(
     Technique(
@@ -19,6 +19,21 @@ register(
         checks=("short_tokens",),
         habits=PW_TURN.habits,
         folder=Path(__file__).parent / "preset",
+    )
+)
+register(
+    Technique(
+        name="polite_dialogues",
+        engine="judging",
+        title="PoliteDialogues",
+        summary="two dialogues that models held with themselves, and whose speaker is more polite, or clearer",
+        source="Nobody 2020, §3",
+        tables=("comparisons", "judgements"),
+        questions={"politeness": "Which speaker is more polite?", "clarity": "Which speaker is easier to understand?"},
+        checks=("same_side",),
+        amount="judgements_per_group",
+        habits=SELF_CHAT.habits,
+        folder=Path(__file__).parent / "preset_of_dialogues",
     )
 )
 register_statistic("longest_reply", "polite_package.longest_reply")

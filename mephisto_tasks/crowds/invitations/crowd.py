@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Trace, Waiting
-from mephisto_tasks.crowds.crowd import CrowdLaunch
+from mephisto_tasks.crowds.crowd import CrowdLaunch, CrowdWords, Forgotten, Trace, Waiting
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
 from mephisto_tasks.crowds.invitations.store import FILE, InvitationStore
-from mephisto_tasks.crowds.link.arrivals import Door
-from mephisto_tasks.crowds.link.crowd import LinkCrowd, LinkLaunch
+from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.provider_names import LINK
@@ -19,13 +17,11 @@ from mephisto_tasks.storage.provider_names import LINK
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mephisto_tasks.payments.payer import Payer
+    from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.server.app import Guard
 
 
 class InvitationCrowd(LinkCrowd):
-    """Raters with an invitation, and nobody else."""
-
     place, provider_type = "link", LINK
     takes_invitations = True
     title = "Invitations"
@@ -83,8 +79,6 @@ class InvitationCrowd(LinkCrowd):
 
 
 class InvitationLaunch(LinkLaunch):
-    """Everybody shows their invitation at the door."""
-
     only_invited = True
 
 

@@ -11,8 +11,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
-from mephisto_tasks.crowds.invitations.invitees import Person
-from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError, InvitationStore, State
+from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError, InvitationStore, Person, State
 from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
@@ -21,17 +20,13 @@ from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
 
 logger = logging.getLogger(__name__)
-
 NAME = "invitation"
 INVITATION, VISITOR = "invitation", "visitor"
 """Parameters of the address: the signed link, and, of a class's link, which of its visitors this is."""
-
-LINK_KEY = "invitations.key"
-"""In the study's folder: links of one study are good for no other."""
+LINK_KEY = "invitations.key"  # in the study's folder: links of one study are good for no other
 VISITOR_KEY = "visitors.key"
 """In the data directory: a browser that came by a class's link is the same visitor in every study there."""
 INVITE_ANEW = "invite everybody anew: links that were made before are no good without it"
-
 WRONG = (
     phrase("Wrong link"),
     phrase(
@@ -88,73 +83,56 @@ class Entry:
 
 
 class InvitationDoor:
-    """Lets in who has a signed link of this study."""
-
     name = NAME
     takes_back = False
 
     def __init__(self, data_dir: Path, task_name: str, book: InvitationStore | None = None) -> None:
         """``book``: that of the study, with a clock of its own."""
         self._book = book or InvitationStore(study_folder(data_dir, task_name))
-        self._links: LinkSigner = link_signer(data_dir, task_name)
-        self._visitors: LinkSigner = visitor_signer(data_dir)
+        self._links, self._visitors = link_signer(data_dir, task_name), visitor_signer(data_dir)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
-        """Who came, if they may; its ``study`` is the invitation.
-
-        Raises:
-            BadLink: forged, expired, withdrawn or used up.
-        """
+        """Who came, if they may; its ``study`` is the invitation. Raises BadLink."""
         if INVITATION not in parameters:
             return None
         with _no_fault_of_the_link():
-            invitation = self._invitation(parameters[INVITATION])
-            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            invitation, worker = self._invited(parameters)
             if worker is None:
                 raise BadLink((WRONG[0], AGAIN))
-            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+            _let_in(invitation, self._book.refusal(invitation.invitation_id, worker))
         return Arrival(worker_name=worker, door=NAME, study=invitation.invitation_id, vouched=True)
 
     def begins(self, arrival: Arrival) -> None:
-        """The link is used, and a place of a class's link is taken, by who begins; not by who only looks.
-
-        Raises:
-            BadLink: the last place was taken by somebody else meanwhile, or the link is over.
-        """
+        """Whoever begins uses the link, and takes a place of a class's link. Raises BadLink."""
         with _no_fault_of_the_link():
             invitation = self._book.find(arrival.study)
             if invitation is not None:
                 _let_in(invitation, self._book.come(invitation.invitation_id, arrival.worker_name))
 
     def look(self, parameters: Parameters, remembered: str | None) -> Entry | None:
-        """What a browser that opens a link needs first; None: nothing, its address says it all, or is not for this door.
-
-        Raises:
-            BadLink: forged, expired, withdrawn or used up.
-        """
+        """What a browser that opens a link needs first; None: nothing, or not for this door. Raises BadLink."""
         if INVITATION not in parameters:
             return None
         with _no_fault_of_the_link():
-            invitation = self._invitation(parameters[INVITATION])
-            worker = invitation.worker or self._visitor(parameters.get(VISITOR))
+            invitation, worker = self._invited(parameters)
             token = None
             if worker is None:
                 worker, token = self._visitor(remembered), remembered
             if worker is None:
                 token = self._visitors.signed(secrets.token_hex(8))
-            _let_in(invitation, self._book.why_not(invitation.invitation_id, worker))
+            _let_in(invitation, self._book.refusal(invitation.invitation_id, worker))
         return None if token is None else Entry({INVITATION: _bare(parameters[INVITATION]), VISITOR: token}, token)
 
     def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
-        """Nowhere: who was invited closes the page."""
         return None
 
-    def _invitation(self, token: str) -> Invitation:
-        invitation_id = self._links.opened(_bare(token))
+    def _invited(self, parameters: Parameters) -> tuple[Invitation, str | None]:
+        """The invitation of an address, and the worker whom it names, if any yet. Raises BadLink."""
+        invitation_id = self._links.opened(_bare(parameters[INVITATION]))
         invitation = None if invitation_id is None else self._book.find(invitation_id)
         if invitation is None:
             raise BadLink(WRONG)
-        return invitation
+        return invitation, invitation.worker or self._visitor(parameters.get(VISITOR))
 
     def _visitor(self, token: str | None) -> str | None:
         """The worker whom a visitor's token names; None where it is none of ours."""
@@ -179,26 +157,19 @@ def _no_fault_of_the_link() -> Iterator[None]:
 def _let_in(invitation: Invitation, refusal: State | None) -> None:
     if refusal == "expired":
         raise BadLink(EXPIRED, HTTPStatus.GONE, until=in_words(invitation.expires))
-    if refusal == "full":
-        raise BadLink(FULL, HTTPStatus.GONE)
     if refusal is not None:
-        raise BadLink(REVOKED, HTTPStatus.GONE)
+        raise BadLink(FULL if refusal == "full" else REVOKED, HTTPStatus.GONE)
 
 
 def worker_namer(data_dir: Path) -> Callable[[Person], str]:
-    """What names people in Mephisto's database: the same person has one name in all studies of a data directory.
-
-    It is a pseudonym. Who sees the database learns neither names nor addresses, and exports hide it once more.
-    """
+    """What names people in Mephisto's database: a person has one pseudonym in all studies of a data directory."""
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     return lambda person: f"{NAME}:{pseudonyms.worker(f'{NAME}:{person.identity}')}"
 
 
 def link_signer(data_dir: Path, task_name: str) -> LinkSigner:
-    """Of a study's links."""
     return LinkSigner(study_folder(data_dir, task_name) / LINK_KEY, "invitation", INVITE_ANEW)
 
 
 def visitor_signer(data_dir: Path) -> LinkSigner:
-    """Of the names that visitors of a class's link are given."""
     return LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)

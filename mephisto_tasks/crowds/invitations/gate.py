@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from mephisto_tasks.admission.visits import Parameters, TurnedAway
-from mephisto_tasks.crowds.invitations.entry import INVITATION, VISITOR, BadLink, Entry, InvitationDoor
-from mephisto_tasks.crowds.link.arrivals import NO_LINK, read_parameters
+from mephisto_tasks.admission.visits import TurnedAway
+from mephisto_tasks.crowds.invitations.entry import INVITATION, VISITOR, BadLink, InvitationDoor
+from mephisto_tasks.crowds.link.crowd import NO_LINK, read_parameters
 from mephisto_tasks.server.static import plain_page
 from parlai_humaneval.i18n.translate import phrase
 
 COOKIE = "humaneval_visitor"
 REMEMBERED = "Visitor-Remembered"
 """Header of what the page asks for: the browser keeps the cookie of the visitor whom the address names."""
-COOKIE_S = 400 * 24 * 60 * 60
-"""As long as browsers keep one."""
+COOKIE_S = 400 * 24 * 60 * 60  # as long as browsers keep one
 _OF_STUDY = frozenset({"/", "/index.html", "/task_config.json"})
 """What shows anything of the study; all else is the same for every study, or asks who is there."""
 _BY_INVITATION = phrase("This study is by invitation")
@@ -27,24 +25,18 @@ _WRONG = phrase("Wrong link")
 
 
 class Gate:
-    """Shows nothing of the study to who has a bad link, or none.
-
-    Args:
-        invitations: the door whose links are looked at.
-        only_invited: nobody comes in another way.
-        secure: the study is reached by https only.
-    """
+    """Shows nothing of the study to who has a bad link, or, with ``only_invited``, none; ``secure``: by https only."""
 
     def __init__(self, invitations: InvitationDoor, *, only_invited: bool, secure: bool) -> None:
-        self._invitations = invitations
-        self._only_invited = only_invited
-        self._secure = secure
+        self._invitations, self._only_invited, self._secure = invitations, only_invited, secure
 
     def guarded(self, handler: Handler) -> Handler:
         """``handler`` for those who may see what it serves."""
 
         async def only_with_link(request: web.Request) -> web.StreamResponse:
-            if request.path not in _OF_STUDY or _is_websocket(request):
+            if request.path not in _OF_STUDY or (
+                request.path == "/" and request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"
+            ):
                 return await handler(request)
             if (instead := await self._instead(request)) is not None:
                 return instead
@@ -58,28 +50,18 @@ class Gate:
     async def _instead(self, request: web.Request) -> web.Response | None:
         try:
             parameters = read_parameters(list(request.query.items()))
-            entry = await asyncio.to_thread(self._look, parameters, request.cookies)
+            entry = await asyncio.to_thread(self._invitations.look, parameters, request.cookies.get(COOKIE))
         except BadLink as bad:
             return plain_page(bad.status, bad.title or _WRONG, str(bad))
         except TurnedAway as turned_away:
             return plain_page(403, _WRONG, str(turned_away))
         if entry is not None:
-            return self._sent_on(entry)
+            headers = {hdrs.LOCATION: f"?{urlencode(entry.parameters)}", hdrs.CACHE_CONTROL: "no-store"}
+            response = web.Response(status=302, headers=headers)
+            response.set_cookie(
+                COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure
+            )
+            return response
         if self._only_invited and INVITATION not in parameters:
             return plain_page(403, _BY_INVITATION, NO_LINK)
         return None
-
-    def _look(self, parameters: Parameters, cookies: Mapping[str, str]) -> Entry | None:
-        return self._invitations.look(parameters, cookies.get(COOKIE))
-
-    def _sent_on(self, entry: Entry) -> web.Response:
-        """To the same page, under an address that says which visitor this is; the browser remembers it."""
-        headers = {hdrs.LOCATION: f"?{urlencode(entry.parameters)}", hdrs.CACHE_CONTROL: "no-store"}
-        response = web.Response(status=302, headers=headers)
-        response.set_cookie(COOKIE, entry.visitor, max_age=COOKIE_S, httponly=True, samesite="Lax", secure=self._secure)
-        return response
-
-
-def _is_websocket(request: web.Request) -> bool:
-    """Whether it asks for the line on which a page says who it is, and not for a file."""
-    return request.path == "/" and request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"

@@ -1,27 +1,144 @@
-"""Who is invited to a study, until when, and who has come: a small SQLite file in the study's folder.
-
-SQLite, as two processes write it: the launch notes who comes, the command invites and revokes meanwhile. The names stand
-here only; Mephisto's database holds pseudonyms.
-"""
+"""Who is to be invited (a file of names, whose faults are told by line before anything is made), who is, until when, and who
+has come: an SQLite file in the study's folder, where alone names stand."""
 
 from __future__ import annotations
 
+import csv
+import io
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from mephisto_tasks.crowds.invitations.invitees import Person, normalised
 from mephisto_tasks.storage.sqlite import Database
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.text import is_formula, on_one_line
+
+NAME, EMAIL = "name", "email"
+EXPECTED = "make the first line a header with the column “name”, and perhaps “email” (name,email)"
+_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
+"""They show nothing, and belong into Persian and Indian names, and into some emoji."""
+_AT_ENDS = " \t\ufeff\u200b\u200e\u200f\u2060"
+"""Blanks and marks that show nothing, and come with what is pasted; other invisible characters are an error."""
+_DELIMITERS = ",;\t"  # spreadsheets of some countries write “CSV” with semicolons
+LONGEST = 200
+SHOWN = 40  # as many letters of a cell an error shows
+MOST_TOLD = 10  # as many lines an error tells of; the others are counted
+
+
+class NamesError(HumanevalError, ValueError):
+    """The file of names cannot be used; the message says in which line, and what to do."""
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str
+    email: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What makes them one person, however it is spelled: the address, else the name."""
+        return normalised(self.email or self.name)
+
+
+def normalised(text: str) -> str:
+    """The same for spellings that differ in case, in spaces, in joiners, or in how Unicode composes them."""
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_JOINERS)).casefold().split())
+
+
+def read_people(path: Path) -> list[Person]:
+    """The people of a CSV file with the columns ``name`` and perhaps ``email``, besides others. Raises NamesError."""
+    people: dict[str, tuple[int, Person]] = {}
+    troubles: list[str] = []
+    for line, cells in _rows(path):
+        person = Person(cells[NAME], cells.get(EMAIL, ""))
+        trouble = trouble_of(person)
+        if trouble is None and person.identity in people:
+            first, earlier = people[person.identity]
+            named = f"{_shown(person.email or person.name)} stands in line {first} already ({_shown(earlier.name)})"
+            trouble = f"{named}; one line a person"
+        if trouble:
+            troubles.append(f"line {line}: {trouble}")
+        else:
+            people[person.identity] = (line, person)
+    if troubles:
+        more = f"\n  … and {len(troubles) - MOST_TOLD} more lines" if len(troubles) > MOST_TOLD else ""
+        lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
+        raise NamesError(f"nobody is invited until these lines are right:{lines}{more}", where=path)
+    if not people:
+        raise NamesError("holds no names", where=path, try_="name one person in each line below the header")
+    return [person for _, person in people.values()]
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Number and cells of each line below the header; only the wanted columns."""
+    text = _text(path)
+    delimiter = max(_DELIMITERS, key=text.partition("\n")[0].count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    try:
+        wanted = _columns(path, next(reader, []))
+        for row in reader:
+            yield reader.line_num, {name: _cell(row[at]) if at < len(row) else "" for name, at in wanted.items()}
+    except csv.Error as error:
+        raise NamesError(f"is not CSV ({error})", where=f"{path}, line {reader.line_num}") from error
+
+
+def _cell(text: str) -> str:
+    plain = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text)
+    return " ".join(filter(None, plain.strip(_AT_ENDS).split(" ")))
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        what, where = f"is not UTF-8 (byte 0x{content[error.start]:02x})", f"{path}, line {line}"
+        raise NamesError(what, where=where, try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”") from error
+    return text.rstrip() + "\n" if text.strip() else ""  # lines that are empty at the end of a file mean nothing
+
+
+def _columns(path: Path, header: list[str]) -> dict[str, int]:
+    names = [normalised(cell).replace("e-mail", EMAIL) for cell in header]
+    if not names:
+        raise NamesError("is empty", where=path, try_=EXPECTED)
+    for name in (NAME, EMAIL):
+        if names.count(name) > 1:
+            raise NamesError(f"{path}, line 1: the column “{name}” stands twice", try_="keep one of them")
+    if NAME not in names:
+        what = f"has no column “name”, but {_shown(', '.join(header))}"
+        raise NamesError(what, where=f"{path}, line 1", try_=EXPECTED)
+    return {name: names.index(name) for name in (NAME, EMAIL) if name in names}
+
+
+def trouble_of(person: Person) -> str | None:
+    """Why nobody can be invited under such a name, or with such an address."""
+    if not normalised(person.name):
+        return f"has no name for {_shown(person.email)}" if person.email else "is empty; take the line out"
+    for text in (person.name, person.email):
+        if is_formula(text):
+            return f"{_shown(text)} is no name: a spreadsheet would run what begins with {text[0]!r} as a formula"
+        if not text.translate(_JOINERS).isprintable():
+            return f"{_shown(text)} holds characters that cannot be printed, such as a line break"
+        if len(text) > LONGEST:
+            return f"{_shown(text)} is longer than {LONGEST} characters"
+    if person.email and ("@" not in person.email.strip("@") or " " in person.email):
+        return f"{_shown(person.email)} is no e-mail address"
+    return None
+
+
+def _shown(text: str) -> str:
+    return f"“{on_one_line(text, SHOWN)}”"
+
 
 FILE = "invitations.db"
-CLOCK_SLACK_S = 300.0
-"""Clocks are set right by so much now and then."""
+CLOCK_SLACK_S = 300.0  # clocks are set right by so much now and then
 LINGERING_S = 2 * 60 * 60.0
 """Who has come in time may reload the page for so long after the link has expired: nobody loses what they have begun."""
 
@@ -55,10 +172,7 @@ _WITH_GUESTS = (
 
 @dataclass(frozen=True)
 class Invitation:
-    """One link. ``worker``: whose it is, as Mephisto's database names them; None: a class has it, of ``seats`` people.
-
-    Times are seconds since the epoch. ``guests``: how many have come by it; ``first_came``: when the first of them did.
-    """
+    """One link, good until ``expires``; ``worker`` None: a class has it, of ``seats`` people, of whom ``guests`` came."""
 
     invitation_id: str
     name: str
@@ -72,8 +186,7 @@ class Invitation:
     first_came: float | None = None
 
     def state(self, now: float) -> State:
-        """What would be told of it; what makes it useless goes before its having been used. A class's is open while it has
-        places."""
+        """What would be told of it; what makes it useless goes first. A class's is open while it has places."""
         if self.revoked is not None:
             return "revoked"
         if self.expires <= now:
@@ -88,12 +201,7 @@ class InvitationError(HumanevalError, ValueError):
 
 
 class InvitationStore:
-    """The invitations of a study. Any thread or process may call it at any time.
-
-    Args:
-        folder: of the study; made with the first invitation.
-        clock: seconds since the epoch.
-    """
+    """The invitations of a study, in its folder. Any thread or process may call it at any time."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._database = Database(
@@ -137,16 +245,13 @@ class InvitationStore:
         rows = self._database.rows("SELECT guests.worker, name FROM guests JOIN invitations USING (invitation_id)")
         return {str(worker): str(name) for worker, name in rows}
 
-    def why_not(self, invitation_id: str, worker: str | None) -> State | None:
-        """Why a worker may not come by a link now; None: they may. ``worker`` None: somebody new."""
+    def refusal(self, invitation_id: str, worker: str | None) -> State | None:
+        """Why a worker (None: somebody new) may not come by a link now; None: they may."""
         with self._database.reading() as connection:
             return self._standing(connection, invitation_id, worker)[1]
 
     def come(self, invitation_id: str, worker: str) -> State | None:
-        """Note that a worker comes by a link; None: they may, else why not.
-
-        A place is taken by who comes first; who has one keeps it.
-        """
+        """Note that a worker comes by a link, and takes a place that they keep; None: they may, else why not."""
         with self._database.writing() as connection:
             is_new, refusal = self._standing(connection, invitation_id, worker)
             if is_new and refusal is None:
@@ -154,51 +259,35 @@ class InvitationStore:
         return refusal
 
     def revoke(self, names: Sequence[str]) -> list[Invitation]:
-        """Withdraw invitations by the names or addresses that they were made for, all or none.
-
-        Raises:
-            InvitationError: a name that has no invitation to withdraw, or that several people have.
-        """
+        """Withdraw invitations by the names or addresses of their people, all or none. Raises InvitationError."""
         with self._database.writing() as connection:
             withdrawn = {name: self._named(connection, name) for name in names}
-            connection.executemany(
-                "UPDATE invitations SET revoked = ? WHERE invitation_id = ?",
-                [(self._clock(), invitation.invitation_id) for invitation in withdrawn.values()],
-            )
+            values = [(self._clock(), invitation.invitation_id) for invitation in withdrawn.values()]
+            connection.executemany("UPDATE invitations SET revoked = ? WHERE invitation_id = ?", values)
         return list(withdrawn.values())
-
-    # -- inside
 
     def _now(self, connection: sqlite3.Connection) -> float:
         """The time, unless it is before something that has happened already."""
         now = self._clock()
-        made, came = connection.execute(
-            "SELECT (SELECT MAX(created) FROM invitations), (SELECT MAX(came) FROM guests)"
-        ).fetchone()
+        sql = "SELECT (SELECT MAX(created) FROM invitations), (SELECT MAX(came) FROM guests)"
+        made, came = connection.execute(sql).fetchone()
         latest = max(made or 0.0, came or 0.0)
         if latest > now + CLOCK_SLACK_S:
-            raise InvitationError(
-                f"the clock of this machine says {_date(now)}, but the newest invitation was made, or used, on "
-                f"{_date(latest)}",
-                try_="set the clock right: links would be good for the wrong time",
-            )
+            newest = f"the newest invitation was made, or used, on {_date(latest)}"
+            what = f"the clock of this machine says {_date(now)}, but {newest}"
+            raise InvitationError(what, try_="set the clock right: links would be good for the wrong time")
         return now
 
     def _named(self, connection: sqlite3.Connection, name: str) -> Invitation:
-        rows = connection.execute(f"{_WITH_GUESTS} WHERE revoked IS NULL").fetchall()
         wanted = normalised(name)
-        meant = [
-            invitation
-            for invitation in (Invitation(*row) for row in rows)
-            if wanted in (normalised(invitation.name), normalised(invitation.email))
-        ]
+        valid = [Invitation(*row) for row in connection.execute(f"{_WITH_GUESTS} WHERE revoked IS NULL")]
+        meant = [one for one in valid if wanted in (normalised(one.name), normalised(one.email))]
         if not meant:
             raise InvitationError(f"“{name}” has no invitation that could be withdrawn", try_="--list shows all")
         if len(meant) > 1:
             ways = ", ".join(each.email or f"{each.name} (a class)" for each in meant)
-            raise InvitationError(
-                f"“{name}” is the name of {len(meant)} invitations: {ways}", try_="say which by its address"
-            )
+            what = f"“{name}” is the name of {len(meant)} invitations: {ways}"
+            raise InvitationError(what, try_="say which by its address")
         return meant[0]
 
     def _standing(
@@ -206,12 +295,10 @@ class InvitationStore:
     ) -> tuple[bool, State | None]:
         """Whether a worker would come for the first time, and why they may not."""
         now = self._clock()
-        invitation = Invitation(
-            *connection.execute(f"{_WITH_GUESTS} WHERE invitation_id = ?", (invitation_id,)).fetchone()
-        )
-        came = connection.execute(
-            "SELECT 1 FROM guests WHERE invitation_id = ? AND worker = ?", (invitation_id, worker)
-        ).fetchone()
+        row = connection.execute(f"{_WITH_GUESTS} WHERE invitation_id = ?", (invitation_id,)).fetchone()
+        invitation = Invitation(*row)
+        sql = "SELECT 1 FROM guests WHERE invitation_id = ? AND worker = ?"
+        came = connection.execute(sql, (invitation_id, worker)).fetchone()
         state = invitation.state(now)
         if came is None:
             return True, state if state in ("expired", "revoked", "full") else None
@@ -222,40 +309,22 @@ class InvitationStore:
     def _renewed(
         connection: sqlite3.Connection, person: Person, expires: float, seats: int | None = None
     ) -> Invitation | None:
-        row = connection.execute(
-            f"{_WITH_GUESTS} WHERE identity = ? AND revoked IS NULL AND (seats IS NULL) = ?",
-            (person.identity, seats is None),
-        ).fetchone()
+        sql = f"{_WITH_GUESTS} WHERE identity = ? AND revoked IS NULL AND (seats IS NULL) = ?"
+        row = connection.execute(sql, (person.identity, seats is None)).fetchone()
         if row is None:
             return None
         renewed = replace(Invitation(*row), expires=expires, seats=seats, name=person.name)
-        connection.execute(
-            "UPDATE invitations SET expires = ?, seats = ?, name = ? WHERE invitation_id = ?",
-            (expires, seats, person.name, renewed.invitation_id),
-        )
+        sql = "UPDATE invitations SET expires = ?, seats = ?, name = ? WHERE invitation_id = ?"
+        connection.execute(sql, (expires, seats, person.name, renewed.invitation_id))
         return renewed
 
     def _added(
         self, connection: sqlite3.Connection, person: Person, worker: str | None, seats: int | None, expires: float
     ) -> Invitation:
-        made = Invitation(
-            secrets.token_urlsafe(9), person.name, person.email, worker, seats, self._clock(), expires, None
-        )
-        connection.execute(
-            "INSERT INTO invitations (invitation_id, name, email, identity, worker, seats, created, expires) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                made.invitation_id,
-                made.name,
-                made.email,
-                person.identity,
-                made.worker,
-                made.seats,
-                made.created,
-                made.expires,
-            ),
-        )
-        return made
+        row = (secrets.token_urlsafe(9), person.name, person.email, worker, seats, self._clock(), expires, None)
+        sql = f"INSERT INTO invitations ({_COLUMNS}, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        connection.execute(sql, (*row, person.identity))
+        return Invitation(*row)
 
     def _select(self, condition: str, *values: object) -> list[Invitation]:
         return [Invitation(*row) for row in self._database.rows(f"{_WITH_GUESTS} {condition}", values)]

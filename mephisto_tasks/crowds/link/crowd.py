@@ -1,27 +1,281 @@
-"""A crowd whose raters come by an address: subclasses say which doors they come by."""
+"""A crowd whose raters come by an address, and where they are received: its parameters become an arrival, or why not.
+
+The server decides who that is. A launch has several doors; the first that knows its own parameters answers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mephisto_tasks.admission.visits import ClaimPolicy
-from mephisto_tasks.crowds.base import CrowdSetup, Forgotten, Market, Trace, Waiting
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
-from mephisto_tasks.crowds.link.arrivals import Door
-from mephisto_tasks.crowds.link.datastore import FILE
+from mephisto_tasks.admission.visits import (
+    Arrival,
+    ClaimPolicy,
+    OnlyLooks,
+    Outcome,
+    Parameters,
+    Refusal,
+    TurnedAway,
+    Visit,
+    Visitor,
+    instead_of_returning,
+)
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace, Waiting
+from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mephisto_tasks.crowds.link.reception import Reception
     from mephisto_tasks.server.app import Guard
+
+MOST_PARAMETERS = 50
+LONGEST_NAME = 100
+LONGEST_VALUE = 2000
+
+NO_LINK = phrase(
+    "The address of this page does not say who you are. Please open the study with the link that you were given, or "
+    "from the site that sent you here."
+)
+UNREADABLE = phrase(
+    "The address of this page cannot be read: a part of the link is damaged, or too long. Please open the study again "
+    "with the link that you were given."
+)
+TWICE = phrase(
+    "The address of this page names two different people. Please open the study again from the site that sent you "
+    "here, or with the link that you were given."
+)
+
+
+class Door(Protocol):
+    """One way in, and the ways out that belong to it."""
+
+    @property
+    def name(self) -> str: ...  # such as ``invitation``; it is stored with every visit
+    @property
+    def takes_back(self) -> bool: ...  # whether visitors came from a site to which they return the task
+
+    def arrival(self, parameters: Parameters) -> Arrival | None:
+        """Who came; None: no parameters of this door. Raises TurnedAway: they are forged, expired, or too few."""
+
+    def begins(self, arrival: Arrival) -> None:
+        """Note that the visitor begins, who so far may only have looked. Raises TurnedAway."""
+
+    def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        """Where the visitor goes in the end; None: they may just close the page."""
+
+
+def read_parameters(sent: object) -> Parameters:
+    """The parameters of an address, which a page sends as pairs of a name and a value. Raises TurnedAway."""
+    if not isinstance(sent, Sequence) or isinstance(sent, str) or len(sent) > MOST_PARAMETERS:
+        raise TurnedAway(UNREADABLE)
+    parameters: dict[str, str] = {}
+    for pair in sent:
+        match pair:
+            case [str(name), str(value)] if len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE:
+                if parameters.setdefault(name, value) != value:
+                    raise TurnedAway(TWICE)
+            case _:
+                raise TurnedAway(UNREADABLE)
+    return parameters
+
+
+def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
+    """Who came, as the first door says that knows the parameters. Raises TurnedAway."""
+    for door in doors:
+        if (arrival := door.arrival(parameters)) is not None:
+            return arrival
+    raise TurnedAway(NO_LINK)
+
+
+OTHER_PERSON = phrase(
+    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
+    "sent you here."
+)
+WRONG_LINK = phrase("This link does not work")
+DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
+RETURNED_ALREADY = (
+    phrase("This task is closed"),
+    phrase(
+        "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
+        "saved. If you want to take part after all, please open the study anew from the site that sent you here."
+    ),
+)
+RETURNED_NOW = (
+    phrase("You have returned the task"),
+    phrase(
+        "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "interest!"
+    ),
+)
+GIVEN_BACK = (
+    phrase("You have given the task back"),
+    phrase(
+        "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+    ),
+)
+DECLINED = (
+    phrase("You do not take part"),
+    phrase("That is all right: nothing about you was stored here. Thank you for your time!"),
+)
+
+
+class Reception:
+    """Receives the visitors of one launch; visits of a task go on over its launches."""
+
+    declined = DECLINED  # what they read who do not want to take part: title and text
+
+    def __init__(self, store: LinkDatastore, doors: Sequence[Door], task_name: str, provider_type: str) -> None:
+        self._store, self._doors = store, doors
+        self._task_name, self._provider_type = task_name, provider_type
+
+    def identify(self, visitor: Visitor) -> Refusal | None:
+        """Who comes, by ``parameters`` of their page's address, which count alone; and the visits that they claim."""
+        try:
+            arrival = arrival_by(self._doors, read_parameters(visitor.data.get("parameters")))
+        except TurnedAway as turned_away:
+            return _wrong_link(turned_away)
+        visitor.arrival = arrival
+        visitor.worker_name = visitor.known_as = arrival.worker_name
+        visitor.vouched, visitor.visits = arrival.vouched, self._claimed_by(arrival)
+        return None
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, …."""
+        arrival, here_to = visitor.arrival, visitor.data.get("here_to", "begin")
+        assert arrival is not None, "visitors are identified first"
+        try:
+            visit = self._visit_of(arrival, visitor.pages.is_open)
+        except TurnedAway as turned_away:
+            return _wrong_link(turned_away)
+        visitor.at_work = visit is not None and visit.status == "here" and visitor.pages.is_open(visit.registration)
+        visitor.visits = [] if visit is None else [visit]
+        if here_to == "decline" and not visitor.at_work:
+            return self._farewell("declined", self.declined, arrival, "no_consent")
+        if visit is not None and here_to == "give_back" and visitor.at_work:
+            self._store.end(visit, "returned")
+            visitor.pages.release(visit.registration)
+            words = RETURNED_NOW if self._takes_back(arrival) else GIVEN_BACK
+            return self._farewell("gave_back", words, arrival, "returned")
+        if visit is not None and visit.status == "complete":
+            return self._farewell("done_already", DONE_ALREADY, arrival, "complete")
+        if visit is not None and visit.status == "returned":
+            return self._farewell("returned_already", RETURNED_ALREADY, arrival, "returned")
+        if here_to == "look" and not visitor.at_work:
+            visitor.stage = "looks"
+            visitor.worker = next(iter(visitor.pages.find_workers(arrival.worker_name)), None)
+        return None
+
+    def begin(self, visitor: Visitor) -> Refusal | None:
+        """The visit begins, and Mephisto is told of it in the place of what the page sent."""
+        arrival = visitor.arrival
+        assert arrival is not None, "visitors are identified first"
+        door = self._door_of(arrival)
+        try:
+            if door is not None and not visitor.at_work:
+                door.begins(arrival)
+        except TurnedAway as turned_away:
+            return _wrong_link(turned_away)
+        begun = self._begin(arrival, next(iter(visitor.visits), None), visitor.at_work)
+        visitor.visits = [begun]
+        visitor.data = {
+            "worker_name": begun.worker_name,
+            "agent_registration_id": begun.registration,
+            "assignment_id": begun.session or begun.registration,
+            "provider_type": self._provider_type,
+            VISIT: begun.visit_id,
+        }
+        return None
+
+    def _farewell(self, kind: str, words: tuple[str, str], arrival: Arrival, outcome: Outcome) -> Refusal:
+        title, text = words
+        return Refusal(kind, kind, text, title=title, outcome=outcome, redirect=self._exit(arrival, outcome))
+
+    def _claimed_by(self, arrival: Arrival) -> list[Visit]:
+        """What a visitor could go on with, or would be told the end of: that of their session, and what is unfinished."""
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        claimed = [newest] if newest is not None and newest.status in ("here", "timed_out") else []
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session) if arrival.session else None
+        is_theirs = known is not None and known.worker_name == arrival.worker_name
+        return [*claimed, known] if known is not None and is_theirs and known not in claimed else claimed
+
+    def _visit_of(self, arrival: Arrival, is_open: Callable[[str], bool]) -> Visit | None:
+        """The visit (with sessions: that of the session) to go on with. Raises TurnedAway: it is somebody else's."""
+        newest = self._store.newest_of(self._task_name, arrival.worker_name)
+        if newest is not None and not (newest.status == "here" and is_open(newest.registration)):
+            newest = None
+        if not arrival.session:
+            return newest
+        known = self._store.of_session(self._task_name, arrival.door, arrival.session)
+        if known is not None and known.worker_name != arrival.worker_name:
+            raise TurnedAway(OTHER_PERSON)
+        if known is not None and known.status in ("complete", "returned"):
+            return known
+        return newest or known
+
+    def _begin(self, arrival: Arrival, visit: Visit | None, at_work: bool) -> Visit:
+        if visit is None:
+            return self._store.add(self._task_name, arrival)
+        if visit.session == arrival.session and visit.arrival.door == arrival.door:
+            return visit if at_work else self._store.begin_again(visit)
+        # The worker is at work under another session: that work goes on, under the one that they came with now.
+        known = arrival.session and self._store.of_session(self._task_name, arrival.door, arrival.session)
+        return self._store.go_on_as(visit, known or self._store.add(self._task_name, arrival))
+
+    def exit(self, worker_name: str, outcome: Outcome) -> Redirect | None:
+        """Where a worker goes whose newest visit ends so. Mephisto tells how units end; who had none yet, ends here."""
+        visit = self._store.newest_of(self._task_name, worker_name)
+        if visit is None:
+            return None
+        if visit.status == "here" and visit.agent_id is None and outcome != "complete":
+            self._store.end(visit, outcome)
+        return self._exit(visit.arrival, outcome)
+
+    def for_them(self, worker_name: str, text: str, redirect: Redirect | None) -> str:
+        """Nobody is asked to return the task who has a way out, which may pay for the time; nor is who was invited."""
+        if redirect is not None:
+            return instead_of_returning(text, t("go back to {site}", site=redirect.site))
+        visit = self._store.newest_of(self._task_name, worker_name)
+        closes = visit is not None and not self._takes_back(visit.arrival)
+        return instead_of_returning(text, t("close this page")) if closes else text
+
+    def work_done(self, agent_id: str) -> None:
+        self._store.end_of_agent(agent_id, "complete")
+
+    def screened_out(self, worker_name: str) -> Redirect | None:
+        visit = self._store.newest_of(self._task_name, worker_name)
+        was_away = visit is not None and visit.status == "timed_out"
+        return self.exit(worker_name, "timed_out" if was_away else "screened_out")
+
+    def given_back(self, agent_ids: list[str]) -> set[str]:
+        """Those of these units' agents that were given back at the panel, as another process read."""
+        return self._store.returned_agents(agent_ids)
+
+    def _exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
+        door = self._door_of(arrival)
+        return None if door is None else door.exit(arrival, outcome)
+
+    def _takes_back(self, arrival: Arrival) -> bool:
+        """Of a door that this launch does not have, it is taken that there was a site."""
+        door = self._door_of(arrival)
+        return door is None or door.takes_back
+
+    def _door_of(self, arrival: Arrival) -> Door | None:
+        return next((door for door in self._doors if door.name == arrival.door), None)
+
+
+def _wrong_link(turned_away: TurnedAway) -> Refusal:
+    if isinstance(turned_away, OnlyLooks):
+        more = {"preview": True}
+        return Refusal("preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more)
+    why, title = "came with an address that lets nobody in", turned_away.title or WRONG_LINK
+    return Refusal("wrong_link", why, str(turned_away), title=title)
+
 
 GO_ON_THERE_BY_LINK = phrase(
     "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
@@ -30,8 +284,6 @@ GO_ON_THERE_BY_LINK = phrase(
 
 
 class LinkCrowd(Crowd, ABC):
-    """Raters by an address."""
-
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
@@ -55,7 +307,6 @@ class LinkCrowd(Crowd, ABC):
         self.mephisto_provider()
 
     def mephisto_provider(self) -> Any:
-        """Mephisto's provider of this type."""
         from mephisto_tasks.crowds.link.provider import link_provider
 
         return link_provider(self.provider_type, self.Settings)
@@ -67,36 +318,23 @@ class LinkCrowd(Crowd, ABC):
         return LinkLaunch(self, config, data_dir, task_name, waiting_for)
 
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
-        statements: list[tuple[str, Sequence[Any]]] = [
-            ("DELETE FROM visits WHERE worker_name = ? AND task_name = ?", (person.name, task)) for task in person.tasks
-        ]
-        if person.everywhere:
-            statements = [
-                ("DELETE FROM visits WHERE worker_name = ?", (person.name,)),
-                ("DELETE FROM blocked WHERE worker_id = ?", (person.worker_id,)),
-            ]
-        return [Trace(data_dir / self.provider_type / FILE, statements)]
+        theirs = "DELETE FROM visits WHERE worker_name = ?"
+        statements = [(f"{theirs} AND task_name = ?", (person.name, task)) for task in person.tasks]
+        blocked = ("DELETE FROM blocked WHERE worker_id = ?", (person.worker_id,))
+        everything = [(theirs, (person.name,)), blocked]
+        return [Trace(data_dir / self.provider_type / FILE, everything if person.everywhere else statements)]
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
         from mephisto_tasks.storage.results import rows_of
 
-        rows = rows_of(
-            data_dir / self.provider_type / FILE,
-            "visits",
-            f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({_marks(person.tasks)})",
-            [person.name, *person.tasks],
-        )
+        marks = ", ".join("?" * len(person.tasks))
+        sql = f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({marks})"
+        rows = rows_of(data_dir / self.provider_type / FILE, "visits", sql, [person.name, *person.tasks])
         return [str(value) for row in rows for value in row]
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))
 
 
 @dataclass
 class LinkLaunch(CrowdLaunch):
-    """The server makes out of a page's address who its visitor is."""
-
     crowd: LinkCrowd
 
     @cached_property
@@ -111,7 +349,6 @@ class LinkLaunch(CrowdLaunch):
         return []
 
     def receive(self, db: Any) -> Reception | None:
-        from mephisto_tasks.crowds.link.reception import Reception
 
         doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
         store = self.crowd.mephisto_provider()(db).datastore

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Visit
 from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval._util.files import make_private
 
 FILE = "link.db"
+VISIT = "visit_id"  # what the provider's data of a registration name the visit by
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS visits (
@@ -38,14 +38,14 @@ CREATE INDEX IF NOT EXISTS visits_of_workers ON visits (task_name, worker_name);
 CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
 CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
 """
+_END = "UPDATE visits SET status = ?, ended = ? WHERE {} = ? AND status != 'complete'"
 _COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
 
 
 class LinkDatastore:
     """The provider's SQLite file, readable for its owner only: it holds ids of people. Thread-safe.
-
-    ``table_access_condition``, ``conn`` and ``_get_connection`` are what :mod:`mephisto_tasks.storage.database` asks for.
-    """
+    ``table_access_condition``, ``conn`` and ``_get_connection`` are what :mod:`mephisto_tasks.storage.database` asks
+    for."""
 
     def __init__(self, folder: Path) -> None:
         self.table_access_condition = threading.Condition()
@@ -74,18 +74,13 @@ class LinkDatastore:
                 connection.rollback()
                 raise
 
-    # -- visits ---------------------------------------------------------------------------------
-
     def add(self, task_name: str, arrival: Arrival) -> Visit:
-        """A visit that begins now."""
         now = time.time()
         values = (task_name, arrival.door, arrival.worker_name, arrival.study, arrival.session, "", "here", now)
         with self._connection() as connection:
-            visit_id = connection.execute(
-                "INSERT INTO visits (task_name, door, worker_name, study, session, registration, status, began) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            ).lastrowid
+            columns = "task_name, door, worker_name, study, session, registration, status, began"
+            sql = f"INSERT INTO visits ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            visit_id = connection.execute(sql, values).lastrowid
             assert visit_id is not None
             registration = f"link-{visit_id}"
             connection.execute("UPDATE visits SET registration = ? WHERE visit_id = ?", (registration, visit_id))
@@ -94,28 +89,20 @@ class LinkDatastore:
     def begin_again(self, visit: Visit) -> Visit:
         """The same session once more, after it ended without its unit: to Mephisto, a page that it does not know."""
         registration = f"link-{visit.visit_id}-{secrets.token_hex(4)}"
-        with self._connection() as connection:
-            connection.execute(
-                "UPDATE visits SET status = 'here', ended = NULL, registration = ? WHERE visit_id = ?",
-                (registration, visit.visit_id),
-            )
+        sql = "UPDATE visits SET status = 'here', ended = NULL, registration = ? WHERE visit_id = ?"
+        self._write(sql, (registration, visit.visit_id))
         return replace(visit, status="here", ended=None, registration=registration)
 
     def go_on_as(self, earlier: Visit, now: Visit) -> Visit:
         """The work of an earlier visit goes on under the session with which its worker came now."""
         with self._connection() as connection:
-            connection.execute(
-                "UPDATE visits SET registration = ?, agent_id = ?, status = 'here', ended = NULL WHERE visit_id = ?",
-                (earlier.registration, earlier.agent_id, now.visit_id),
-            )
-            connection.execute(
-                "UPDATE visits SET status = 'moved', ended = ?, agent_id = NULL WHERE visit_id = ?",
-                (time.time(), earlier.visit_id),
-            )
+            sql = "UPDATE visits SET registration = ?, agent_id = ?, status = 'here', ended = NULL WHERE visit_id = ?"
+            connection.execute(sql, (earlier.registration, earlier.agent_id, now.visit_id))
+            sql = "UPDATE visits SET status = 'moved', ended = ?, agent_id = NULL WHERE visit_id = ?"
+            connection.execute(sql, (time.time(), earlier.visit_id))
         return replace(now, registration=earlier.registration, agent_id=earlier.agent_id, status="here", ended=None)
 
     def of_session(self, task_name: str, door: str, session: str) -> Visit | None:
-        """The visit of a session of a panel."""
         return self._newest("task_name = ? AND door = ? AND session = ?", task_name, door, session)
 
     def newest_of(self, task_name: str, worker_name: str) -> Visit | None:
@@ -123,7 +110,6 @@ class LinkDatastore:
         return self._newest("task_name = ? AND worker_name = ? AND status != 'moved'", task_name, worker_name)
 
     def of_agent(self, agent_id: str) -> Visit | None:
-        """The visit with this unit."""
         return self._newest("agent_id = ?", agent_id)
 
     def of_task(self, task_name: str) -> list[Visit]:
@@ -134,50 +120,39 @@ class LinkDatastore:
         """Those of these agents whose visit was given back by another process."""
         marks = ", ".join("?" * len(agent_ids))
         with self._connection() as connection:
-            found = connection.execute(
-                f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})", agent_ids
-            )
+            sql = f"SELECT agent_id FROM visits WHERE status = 'returned' AND agent_id IN ({marks})"
+            found = connection.execute(sql, agent_ids)
             return {str(agent_id) for (agent_id,) in found}
 
     def _newest(self, where: str, *values: str) -> Visit | None:
         return next(reversed(self._visits(where, *values)), None)
 
     def _visits(self, where: str, *values: str) -> list[Visit]:
+        sql = f"SELECT {_COLUMNS} FROM visits WHERE {where} ORDER BY visit_id"
         with self._connection() as connection:
-            rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM visits WHERE {where} ORDER BY visit_id", values
-            ).fetchall()
-        return [_visit(row) for row in rows]
+            rows = connection.execute(sql, values).fetchall()
+        return [
+            Visit(visit, Arrival(worker_name=worker, door=door, study=study, session=session), *rest)
+            for visit, door, worker, study, session, *rest in rows
+        ]
 
     def give_agent(self, visit_id: int, agent_id: str) -> None:
-        """The visitor has a unit."""
-        with self._connection() as connection:
-            connection.execute("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))
+        self._write("UPDATE visits SET agent_id = ? WHERE visit_id = ?", (agent_id, visit_id))
 
     def note_panel_status(self, statuses: Mapping[int, str]) -> None:
-        """What the panel says of these visits."""
-        with self._connection() as connection:
-            connection.executemany(
-                "UPDATE visits SET panel_status = ? WHERE visit_id = ?",
-                [(status, visit_id) for visit_id, status in statuses.items()],
-            )
+        values = [(status, visit_id) for visit_id, status in statuses.items()]
+        self._write("UPDATE visits SET panel_status = ? WHERE visit_id = ?", *values)
 
     def end(self, visit: Visit, outcome: Outcome) -> None:
-        """The visit ended so; one that is complete stays so."""
-        self._end(outcome, "visit_id = ?", str(visit.visit_id))
+        self._write(_END.format("visit_id"), (outcome, time.time(), visit.visit_id))
 
     def end_of_agent(self, agent_id: str, outcome: Outcome) -> None:
         """The visit with this unit ended so; one that is complete stays so."""
-        self._end(outcome, "agent_id = ?", agent_id)
+        self._write(_END.format("agent_id"), (outcome, time.time(), agent_id))
 
-    def _end(self, outcome: Outcome, where: str, value: str) -> None:
+    def _write(self, sql: str, *values: tuple[object, ...]) -> None:
         with self._connection() as connection:
-            connection.execute(
-                f"UPDATE visits SET status = ?, ended = ? WHERE {where} AND status != 'complete'",
-                (outcome, time.time(), value),
-            )
-
-    # -- blocks ---------------------------------------------------------------------------------
+            connection.executemany(sql, values)
 
     def is_blocked(self, worker_id: str) -> bool:
         with self._connection() as connection:
@@ -185,21 +160,11 @@ class LinkDatastore:
 
     def set_blocked(self, worker_id: str, blocked: bool) -> None:
         statement = "INSERT OR IGNORE INTO blocked VALUES (?)" if blocked else "DELETE FROM blocked WHERE worker_id = ?"
-        with self._connection() as connection:
-            connection.execute(statement, (worker_id,))
-
-
-def _visit(row: tuple[Any, ...]) -> Visit:
-    visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status = row
-    arrival = Arrival(worker_name=worker_name, door=door, study=study, session=session)
-    return Visit(visit_id, arrival, registration, status, began, ended, agent_id, panel_status)
+        self._write(statement, (worker_id,))
 
 
 def open_datastore(data_dir: Path, provider: str = LINK) -> LinkDatastore | None:
-    """The store of a data directory, for another process than the launch; None where nobody ever came by a link.
-
-    ``provider``: Mephisto's type of the crowd.
-    """
+    """The store of a provider type, for another process than the launch; None: nobody ever came by a link."""
     folder = data_dir / provider
     return LinkDatastore(folder) if (folder / FILE).is_file() else None
 

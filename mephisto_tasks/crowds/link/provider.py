@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, cast
-
 from mephisto_tasks._util import compat
 
 compat.prepare()
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
 from mephisto.abstractions.blueprint import AgentState
-from mephisto.abstractions.crowd_provider import CrowdProvider
+from mephisto.abstractions.crowd_provider import CrowdProvider, ProviderArgs
 from mephisto.data_model.agent import Agent
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.requester import Requester
@@ -21,11 +21,8 @@ from mephisto.operations.registry import register_mephisto_abstraction
 from pydantic import BaseModel
 
 from mephisto_tasks.admission.visits import Outcome
-from mephisto_tasks.crowds.arguments import provider_arguments
-from mephisto_tasks.crowds.link.datastore import LinkDatastore
-
-VISIT = "visit_id"
-"""What the provider's data of a registration name the visit by."""
+from mephisto_tasks.config.task import hydra_arguments
+from mephisto_tasks.crowds.link.datastore import VISIT, LinkDatastore
 
 _ENDS: Mapping[str, Outcome] = {
     AgentState.STATUS_RETURNED: "returned",
@@ -38,23 +35,19 @@ _made: dict[str, type[CrowdProvider]] = {}
 def link_provider(provider_type: str, settings: type[BaseModel]) -> type[CrowdProvider]:
     """The provider of a type, known to Mephisto from now on; ``settings`` are those of the first who asks."""
     if provider_type not in _made:
+        named, fields = f"{provider_type}_arguments", settings.model_fields
+        arguments = hydra_arguments(settings, named, (ProviderArgs,), typed=fields, _provider_type=provider_type)
         of_type = {"PROVIDER_TYPE": provider_type}
         parts = {
             f"{part.__name__.removeprefix('Link')}Class": type(part.__name__, (part,), of_type)
             for part in (LinkUnit, LinkRequester, LinkWorker, LinkAgent)
         }
-        made = type(
-            "LinkProvider",
-            (LinkProvider,),
-            {**of_type, **parts, "ArgsClass": provider_arguments(settings, provider_type)},
-        )
+        made = type("LinkProvider", (LinkProvider,), {**of_type, **parts, "ArgsClass": arguments})
         _made[provider_type] = register_mephisto_abstraction()(made)
     return _made[provider_type]
 
 
 class _OfType:
-    """A part of a provider that knows its type."""
-
     PROVIDER_TYPE: ClassVar[str]
     db: Any
 
@@ -66,8 +59,7 @@ class _OfType:
 class LinkRequester(_OfType, Requester):
     """Who launches; there is nothing to register, and nothing to spend here."""
 
-    def register(self, args: Any = None) -> None:
-        """Nothing to do."""
+    def register(self, args: Any = None) -> None: ...
 
     def is_registered(self) -> bool:
         return True
@@ -85,8 +77,6 @@ class LinkRequester(_OfType, Requester):
 
 
 class LinkWorker(_OfType, Worker):
-    """Somebody who came by a link; their name says by which door."""
-
     def bonus_worker(self, amount: float, reason: str, unit: Any = None) -> tuple[bool, str]:
         return False, "workers who came by a link are paid at the panel that sent them"
 
@@ -129,8 +119,6 @@ class LinkUnit(_OfType, Unit):
 
 
 class LinkAgent(_OfType, Agent):
-    """A visitor at work; how that ends is written to their visit."""
-
     @classmethod
     def new_from_provider_data(cls, db: Any, worker: Any, unit: Any, provider_data: dict[str, Any]) -> Agent:
         agent = super().new_from_provider_data(db, worker, unit, provider_data)
@@ -163,11 +151,8 @@ class LinkProvider(CrowdProvider):
     def initialize_provider_datastore(self, storage_path: str) -> LinkDatastore:
         return LinkDatastore(Path(storage_path))
 
-    def setup_resources_for_task_run(self, task_run: Any, args: Any, shared_state: Any, server_url: str) -> None:
-        """Nothing to do."""
-
-    def cleanup_resources_from_task_run(self, task_run: Any, server_url: str) -> None:
-        """Nothing to do."""
+    def setup_resources_for_task_run(self, task_run: Any, args: Any, shared_state: Any, server_url: str) -> None: ...
+    def cleanup_resources_from_task_run(self, task_run: Any, server_url: str) -> None: ...
 
     @classmethod
     def get_wrapper_js_path(cls) -> str:

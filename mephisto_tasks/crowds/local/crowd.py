@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.crowds.base import CrowdWords, Forgotten, Health, Market, Trace, Waiting
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Forgotten, Health, Market, Trace, Waiting
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
 from mephisto_tasks.storage.provider_names import LOCAL
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class LocalCrowd(Crowd):
-    """Raters of this machine."""
-
     place, provider_type = "local", LOCAL
     title = "On this machine"
     words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
@@ -45,15 +42,12 @@ class LocalCrowd(Crowd):
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         if not person.everywhere:
             return []
-        return [
-            Trace(data_dir / LOCAL / f"{LOCAL}.db", [("DELETE FROM workers WHERE worker_id = ?", (person.worker_id,))])
-        ]
+        sql = "DELETE FROM workers WHERE worker_id = ?"
+        return [Trace(data_dir / LOCAL / f"{LOCAL}.db", [(sql, (person.worker_id,))])]
 
 
 @dataclass
 class LocalLaunch(CrowdLaunch):
-    """The server makes up the names of raters who press Start."""
-
     @cached_property
     def signed_ids(self) -> SignedIds | None:
         return SignedIds(self.data_dir)

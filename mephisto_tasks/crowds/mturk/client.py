@@ -1,23 +1,95 @@
-"""The one way to MTurk: which address, whose keys, and patience where MTurk asks for it.
+"""The one way to MTurk: which address, whose keys, patience where MTurk asks for it, and errors that say what to do.
 
-Mephisto's own clients retry little, and its sandbox ignores ``AWS_ENDPOINT_URL_MTURK``.
-"""
+Mephisto's own clients retry little, and its sandbox ignores ``AWS_ENDPOINT_URL_MTURK``."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+from botocore import exceptions as aws
 from botocore.config import Config
 from botocore.exceptions import ProfileNotFound
+from typing_extensions import Unpack
 
-from mephisto_tasks.crowds.mturk.errors import NO_KEYS, REGION, WRONG_REGION, MTurkError, asking, closed
-from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, endpoint_named
+from mephisto_tasks.crowds.crowd import CrowdError
+from mephisto_tasks.crowds.mturk.settings import AMAZONS_HOST, CLOSED, asks_amazon, endpoint_named
 from mephisto_tasks.server.hosts import opens_elsewhere
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
+from parlai_humaneval._util.data_files import read_yaml
+from parlai_humaneval._util.errors import Parts
+
+REGION = "us-east-1"  # the only region in which MTurk is
+
+NO_KEYS = (
+    "there are no AWS keys for {whom}. Run `parlai-humaneval requester add NAME --provider mturk` (or mturk_sandbox), or "
+    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY here"
+)
+UNREACHABLE = "MTurk could not be reached ({why}). Check the network, and AWS_ENDPOINT_URL_MTURK if it is set"
+
+
+@cache
+def _known_errors() -> list[dict[str, Any]]:
+    """Sentences (``says``) for AWS's ``codes``, and for what the ``message`` of an answer matches."""
+    errors: list[dict[str, Any]] = read_yaml(Path(__file__).parent / "errors.yaml")
+    return errors
+
+
+class MTurkError(CrowdError):
+    """MTurk refused, or could not be asked. ``code``: AWS's word for it, empty where there is none."""
+
+    def __init__(self, what: str | BaseException, code: str = "", **parts: Unpack[Parts]) -> None:
+        super().__init__(what, **parts)
+        self.code = code
+
+
+@contextmanager
+def asking(what: str, whom: str = "MTurk") -> Iterator[None]:
+    """What botocore raises in the block becomes an :class:`MTurkError`: “cannot WHAT: …”."""
+    try:
+        yield
+    except (aws.BotoCoreError, aws.ClientError) as error:
+        raise explained(error, what, whom) from error
+
+
+def explained(error: Exception, what: str, whom: str = "MTurk") -> MTurkError:
+    if isinstance(error, aws.ClientError):
+        code = turk_code(error)
+        answers_as_ever = code.startswith("AWS.MechanicalTurk.") or "Throttl" in code
+        return MTurkError(f"cannot {what}: {_of_response(error, code)}{'' if answers_as_ever else closed()}", code)
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError, aws.ProfileNotFound)):
+        return MTurkError(f"cannot {what}: {NO_KEYS.format(whom=whom)}{closed()}")
+    if isinstance(error, (aws.ConnectionError, aws.HTTPClientError)):
+        return MTurkError(f"cannot {what}: {UNREACHABLE.format(why=first)}{closed()}")
+    return MTurkError(f"cannot {what}: {first}")
+
+
+def closed() -> str:
+    """What is added where Amazon's own MTurk does not answer as it did."""
+    return f". {CLOSED}" if asks_amazon() else ""
+
+
+def turk_code(error: aws.ClientError) -> str:
+    """AWS's word for an error: MTurk's own where it gives one, as it calls everything a RequestError."""
+    response = error.response
+    return str(response.get("TurkErrorCode") or response.get("Error", {}).get("Code", ""))
+
+
+def _of_response(error: aws.ClientError, code: str) -> str:
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    by_message = [one for one in _known_errors() if "message" in one and re.search(one["message"], message)]
+    known = by_message or [one for one in _known_errors() if code in one.get("codes", ())]
+    return str(known[0]["says"]) if known else f"MTurk says: {message or code}"
+
 
 KEYS_ENV = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 LIVE_ENDPOINT = f"https://mturk-requester.{REGION}.amazonaws.com"
@@ -36,12 +108,12 @@ def endpoint(provider: str) -> str:
     address = endpoint_named() or (SANDBOX_ENDPOINT if provider == SANDBOX else LIVE_ENDPOINT)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise MTurkError(
-            f"AWS_ENDPOINT_URL_MTURK={address!r} is no address", try_="write https://… or http://127.0.0.1:PORT"
-        )
+        what = f"AWS_ENDPOINT_URL_MTURK={address!r} is no address"
+        raise MTurkError(what, try_="write https://… or http://127.0.0.1:PORT")
     amazons = AMAZONS_HOST.match(parts.hostname)
     if amazons is not None and amazons["region"] != REGION:
-        raise MTurkError(f"cannot ask MTurk at {address}: {WRONG_REGION}")
+        what = f"cannot ask MTurk at {address}: MTurk is in the region {REGION} only"
+        raise MTurkError(what, try_="correct AWS_ENDPOINT_URL_MTURK, which names another one, or unset it")
     return address
 
 
@@ -78,7 +150,6 @@ def session_for(requester_name: str) -> boto3.Session:
 
 
 def has_keys(requester_name: str) -> bool:
-    """Whether :func:`session_for` would find keys."""
     try:
         return session_for(requester_name).get_credentials() is not None
     except MTurkError:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import (
+from mephisto_tasks.crowds.crowd import (
+    AccountCheck,
     Accounts,
+    Crowd,
     CrowdError,
     CrowdWords,
     Forgotten,
@@ -20,19 +23,21 @@ from mephisto_tasks.crowds.base import (
     Trace,
     Waiting,
 )
-from mephisto_tasks.crowds.crowd import Crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
-from mephisto_tasks.crowds.registry import register_crowd
-from mephisto_tasks.server.page_policy import PagePolicy
-from mephisto_tasks.storage.provider_names import MTURK, SANDBOX
+from mephisto_tasks.crowds.registry import opened, register_crowd
+from mephisto_tasks.server.hosts import PagePolicy
+from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
+from mephisto_tasks.storage.results import stored_agents
+from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrase
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from mephisto_tasks.crowds.crowd import CrowdLaunch
-    from mephisto_tasks.payments.payer import Payer
+    from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.payments.quote import Quote
+
 
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
@@ -42,8 +47,6 @@ GO_ON_THERE_ON_MTURK = phrase(
 
 
 class MTurkCrowd(Crowd):
-    """One of the two marketplaces."""
-
     Settings = MTurkSettings
     page = PagePolicy(
         frame_ancestors=("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com"),
@@ -76,7 +79,7 @@ class MTurkCrowd(Crowd):
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
         from mephisto_tasks.admission.eligibility import PREFIX
-        from mephisto_tasks.crowds.mturk.requirements import MEPHISTOS_LOCALES
+        from mephisto_tasks.crowds.mturk.launch import MEPHISTOS_LOCALES
 
         if not self.costs_money or rules.locales:
             return []
@@ -84,7 +87,7 @@ class MTurkCrowd(Crowd):
         return [f"Only workers in {places} will see the task (Mephisto's choice); others: {PREFIX}locales=[…]."]
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
-        from mephisto_tasks.crowds.mturk.cost import fee_share, quote
+        from mephisto_tasks.crowds.mturk.launch import fee_share, quote
 
         if not self.costs_money:
             return None
@@ -105,8 +108,6 @@ class MTurkCrowd(Crowd):
         return MTurkBlocks()
 
     def accounts(self) -> Accounts | None:
-        from mephisto_tasks.crowds.mturk.requesters import MTurkAccounts
-
         return MTurkAccounts(self.provider_type)
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
@@ -122,19 +123,9 @@ class MTurkCrowd(Crowd):
             return []
         marks, agents = ", ".join("?" * len(person.agents)), tuple(person.agents)
         of_person = f"FROM agent_assignments WHERE agent_id IN ({marks})"
-        return [
-            Trace(
-                data_dir / self.provider_type / STORE,
-                [
-                    (
-                        "UPDATE hits SET assignment_id = NULL, unit_id = NULL WHERE assignment_id IN "
-                        f"(SELECT assignment_id {of_person})",
-                        agents,
-                    ),
-                    (f"DELETE {of_person}", agents),
-                ],
-            )
-        ]
+        theirs = f"assignment_id IN (SELECT assignment_id {of_person})"
+        freed = f"UPDATE hits SET assignment_id = NULL, unit_id = NULL WHERE {theirs}"
+        return [Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
         from mephisto_tasks.storage.results import rows_of
@@ -149,18 +140,84 @@ class MTurkCrowd(Crowd):
 
         what, accounts = f"Provider {self.provider_type}", self.accounts()
         assert accounts is not None
-        known = requesters(data_dir) if (data_dir / "database.db").exists() else []
+        known = requesters(data_dir)
         names = [name for name, kind in known if kind == self.provider_type]
         if not known and self.costs_money:
             return [Health(what, "ok", self.status() or "for MTurk: parlai-humaneval requester add")]
-        found = []
-        for seen in (one for name in names for one in accounts.check(name)):
-            if seen.wrong is not None:
-                found.append(Health(what, "warning", f"requester {seen.name}", seen.wrong))
-            else:
-                balance = f"balance ${seen.balance:,.2f}, at {seen.endpoint}"
-                found.append(Health(what, "ok", f"requester {seen.name}: {balance}"))
-        return found
+        return [
+            Health(what, "ok", f"requester {seen.name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
+            if seen.wrong is None
+            else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+            for name in names
+            for seen in accounts.check(name)
+        ]
+
+
+@dataclass
+class MTurkAccounts:
+    """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
+
+    provider: str
+
+    key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
+    needs: str = (
+        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
+        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
+    )
+    no_keys: str = (
+        "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
+        "and this is not a terminal where you could type them"
+    )
+    keys_advice: str = "give one of these"
+    only_here: str = "Its keys are those of the environment, and are not kept: set them wherever you launch."
+
+    def has_keys(self, name: str) -> bool:
+        import boto3
+
+        return plain_name(name) in boto3.Session().available_profiles
+
+    def needs_keys(self, name: str) -> bool:
+        from mephisto_tasks.crowds.mturk.client import keys_in_environment
+
+        return not (self.has_keys(name) or keys_in_environment())
+
+    def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
+        """``name`` is also that of the AWS profile; Mephisto stores those of the sandbox with a suffix."""
+        from omegaconf import OmegaConf
+
+        from mephisto_tasks.crowds.mturk.launch import ensure_requester
+
+        make_private_folder(data_dir)
+        with opened(data_dir / "database.db") as db:
+            stored = ensure_requester(db, name, self.provider)
+            if keys is not None:
+                requester = db.find_requesters(requester_name=stored)[0]
+                given = {"name": name, "access_key_id": keys[0], "secret_access_key": keys[1]}
+                requester.register(OmegaConf.create(given))
+                Path("~/.aws/credentials").expanduser().chmod(0o600)  # Mephisto leaves it readable for everybody
+        return stored
+
+    def check(self, name: str) -> list[AccountCheck]:
+        from mephisto_tasks.crowds.mturk.client import BRIEF, MTurkError, balance, client_for, endpoint
+
+        try:
+            where = endpoint(self.provider)
+            client = client_for(name, self.provider, BRIEF)
+            return [AccountCheck(name=name, provider=self.provider, endpoint=where, balance=balance(client))]
+        except MTurkError as error:
+            return [AccountCheck(name=name, provider=self.provider, wrong=str(error))]
+
+    def forget(self, name: str) -> str:
+        kept = f"The keys of {name} are AWS's: other programs may use them"
+        return f"{kept}. Delete the profile {plain_name(name)} from ~/.aws/credentials yourself."
+
+    def take_off(self, data_dir: Path, task_name: str) -> int:
+        """Raises ResultsError: there is no such task; MTurkError: HITs are still there."""
+        from mephisto_tasks.crowds.mturk.launch import expire_left_over
+
+        stored_agents(data_dir, task_name)
+        with opened(data_dir / "database.db") as db:
+            return expire_left_over(db, task_name, self.provider)
 
 
 class MTurkBlocks:
@@ -176,7 +233,7 @@ class MTurkBlocks:
 
     def _ask(self, worker: Any, ask: Callable[[Any], object]) -> Iterator[str]:
         """Ask in the name of every requester; yields what went wrong, and asks the others as well."""
-        from mephisto_tasks.crowds.mturk.errors import asking
+        from mephisto_tasks.crowds.mturk.client import asking
 
         requesters = worker.db.find_requesters(provider_type=worker.provider_type)
         if not requesters:
@@ -189,27 +246,10 @@ class MTurkBlocks:
                 yield str(error)
 
 
+_LINK = "Workers find the HITs at:"
+_MONEY = "spends real money: the total is shown first, and asked about"
+_NOTHING = "shows the same pages and spends nothing"
 register_crowd(
-    MTurkCrowd(
-        MTURK,
-        "MTurk",
-        CrowdWords(
-            where="on MTurk",
-            summary="spends real money: the total is shown first, and asked about",
-            unit="HIT",
-            link="Workers find the HITs at:",
-        ),
-        costs_money=True,
-    ),
-    MTurkCrowd(
-        SANDBOX,
-        "MTurk's sandbox",
-        CrowdWords(
-            where="in MTurk's sandbox",
-            summary="shows the same pages and spends nothing",
-            unit="HIT",
-            link="Workers find the HITs at:",
-        ),
-        costs_money=False,
-    ),
+    MTurkCrowd(MTURK, "MTurk", CrowdWords("on MTurk", _MONEY, "HIT", _LINK), costs_money=True),
+    MTurkCrowd(SANDBOX, "MTurk's sandbox", CrowdWords("in MTurk's sandbox", _NOTHING, "HIT", _LINK), costs_money=False),
 )

@@ -1,10 +1,9 @@
 """Paying on MTurk: approvals for what was handed in, bonuses by an assignment of the same worker for the rest.
 
-MTurk pays a reward by approving an assignment that was handed in, and a bonus only by such an assignment: who left without
-handing anything in can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus carries a
-token, which MTurk knows for 24 hours; for good it stands in the reason that the worker reads, so that a bonus whose sending
-was cut off is found among those that MTurk lists.
-"""
+MTurk pays a reward by approving an assignment that was handed in, and a bonus only by such an assignment: who left
+without handing anything in can be paid by another assignment of theirs, or by hand. Approving twice does nothing. A bonus
+carries a token, which MTurk knows for 24 hours; for good it stands in the reason that the worker reads, so that a bonus
+whose sending was cut off is found among those that MTurk lists."""
 
 from __future__ import annotations
 
@@ -19,58 +18,31 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.mturk.client import balance, client_for
-from mephisto_tasks.crowds.mturk.cost import FEE_SHARE, fee, fee_share
-from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
-from mephisto_tasks.payments.ledger import Payment
-from mephisto_tasks.payments.payer import Note, Owed, Proposal, Remaining
+from mephisto_tasks.crowds.by_file import worker_names
+from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for
+from mephisto_tasks.crowds.mturk.launch import FEE_SHARE, fee, fee_share
+from mephisto_tasks.payments.ledger import Note, Owed, Payment, Proposal, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.storage.provider_names import SANDBOX, SANDBOX_SUFFIX
-from mephisto_tasks.storage.results import query, query_file
+from mephisto_tasks.storage.results import query, query_file, rows_of
 from mephisto_tasks.storage.work import Outcome, Work
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.formatting import counted
 
-AT_ONCE = 8
-"""HITs that are looked at side by side."""
-SLACK_S = 300.0
-"""By so much this machine's clock and MTurk's may differ."""
+WORDS: dict[str, str] = read_yaml(Path(__file__).with_suffix(".yaml"))
+AT_ONCE = 8  # HITs that are looked at side by side
+SLACK_S = 300.0  # by so much this machine's clock and MTurk's may differ
 GONE = ("AWS.MechanicalTurk.HITDoesNotExist", "AWS.MechanicalTurk.AssignmentDoesNotExist")
 NOT_HANDED_IN = "AWS.MechanicalTurk.InvalidAssignmentState"
 """MTurk's answer to whoever looks at an assignment that a worker still has, or gave back."""
 USED_ALREADY = "AWS.MechanicalTurk.DuplicateRequest"
-OF_THE_ACCOUNT = (
-    "AWS.MechanicalTurk.ServiceFault",
-    "AWS.MechanicalTurk.InsufficientFunds",
-    "AWS.MechanicalTurk.NotAuthorized",
-    "AWS.MechanicalTurk.AWSAccountNotLinked",
-)
+OF_THE_ACCOUNT = ("ServiceFault", "InsufficientFunds", "NotAuthorized", "AWSAccountNotLinked")
 """Refusals of MTurk's own that have nothing to do with the payment itself."""
-INVALID = "ValidationException"
-"""AWS's own word for a payment that cannot be: all its other words are about the asking."""
+INVALID = "ValidationException"  # AWS's own word for a payment that cannot be: all its other words are about the asking
 
-BY_HAND = (
-    "this worker has handed in no assignment, and MTurk sends a bonus only by one. Make a compensation HIT for them alone "
-    "(a qualification that only they hold, the reward as above), write to them with NotifyWorkers, and note it with "
-    "--settled {worker}"
-)
-REJECTED = (
-    "the assignment was rejected on MTurk's site. If that was a mistake, approve it there within 30 days (“override "
-    "rejection”) and run this again"
-)
-UNREAD = "{error}. Look at this work on MTurk's site, and run this again"
-STILL_OPEN = "the worker may still hand the assignment in, until {until}. Run this again after that"
-IN_SANDBOX = "Of this, ${amount} is in MTurk's sandbox, and no real money"
-WITHOUT_WORK = (
-    "Handed in without any work that was recorded: {assignments} ({ids}). They are not proposed; MTurk approves them by "
-    "itself after a while, unless you reject them there"
-)
 
 HANDED_IN: tuple[Outcome, ...] = ("complete", "partial", "stopped")
 """Outcomes of work whose worker is gone; the rest of it may be owed later."""
-OWED_NOTHING = (
-    "Handed in, and owed nothing by these terms: {assignments} ({ids}). They are not proposed; MTurk approves them by "
-    "itself after a while, unless you reject them there"
-)
 
 
 @dataclass(frozen=True)
@@ -85,13 +57,10 @@ class Assignment:
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> Assignment:
-        return cls(
-            id=str(answer["AssignmentId"]),
-            worker_name=str(answer["WorkerId"]),
-            status=str(answer["AssignmentStatus"]),
-            accepted=_seconds(answer.get("AcceptTime")),
-            submitted=_seconds(answer.get("SubmitTime")),
-        )
+        name, worker, status = (str(answer[key]) for key in ("AssignmentId", "WorkerId", "AssignmentStatus"))
+        moments = (answer.get(key) for key in ("AcceptTime", "SubmitTime"))
+        accepted, submitted = (0.0 if moment is None else moment.timestamp() for moment in moments)
+        return cls(name, worker, status, accepted, submitted)
 
 
 @dataclass(frozen=True)
@@ -107,13 +76,8 @@ class Hit:
 
 def is_of_one(error: MTurkError) -> bool:
     """Whether MTurk refuses this one request, so that all others may go well."""
-    if error.code in OF_THE_ACCOUNT:
-        return False
-    return error.code == INVALID or error.code.startswith("AWS.MechanicalTurk.")
-
-
-def _seconds(moment: datetime | None) -> float:
-    return 0.0 if moment is None else moment.timestamp()
+    of_mturk = error.code.startswith("AWS.MechanicalTurk.")
+    return error.code == INVALID or (of_mturk and error.code.rpartition(".")[2] not in OF_THE_ACCOUNT)
 
 
 class MTurkPayer:
@@ -130,27 +94,22 @@ class MTurkPayer:
         client: Callable[[str, str], Any] = client_for,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``masters_only``: whose rewards MTurk takes more of; ``client``: makes a boto3 client of a requester's name and a
-        provider."""
+        """``masters_only``: their rewards cost more; ``client``: makes boto3's of a requester's name and a provider."""
         self._fee_share = {"approval": fee_share(masters_only)}
         self.account = f"{provider}:{requester}"
         self._is_sandbox = provider == SANDBOX
         site = "MTurk's sandbox" if self._is_sandbox else "MTurk"
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
-        self._store = data_dir / provider / "mturk.db"
-        self._data_dir = data_dir
+        self._data_dir, self._store = data_dir, data_dir / provider / "mturk.db"
         self._runs = list(run_ids)
         self._connect = partial(client, requester, provider)
         self._now = now
-        self._unread: dict[str, str] = {}
-        """HITs of which MTurk does not tell what was handed in → its words."""
+        self._unread: dict[str, str] = {}  # HITs of which MTurk does not tell what was handed in → its words
 
     @cached_property
     def _client(self) -> Any:
         return self._connect()
-
-    # What was handed in
 
     @cached_property
     def _handed_in(self) -> dict[str, Assignment]:
@@ -183,32 +142,25 @@ class MTurkPayer:
                 return None
             raise
 
-    def _rows(self, sql: str) -> list[tuple[object, ...]]:
-        return query_file(self._store, sql)
-
     @cached_property
     def _names(self) -> dict[str, str]:
         """Mephisto's worker id → MTurk's."""
-        rows = query(self._data_dir, "SELECT worker_id, worker_name FROM workers")
-        return {str(number): str(name).removesuffix(SANDBOX_SUFFIX) for number, name in rows}
+        return {number: name.removesuffix(SANDBOX_SUFFIX) for number, name in worker_names(self._data_dir).items()}
 
     @cached_property
     def _noted(self) -> dict[str, tuple[str, str]]:
         """Agent → the HIT and the assignment that it had, where a launch has noted that."""
-        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'agent_assignments'"):
-            return {}
-        rows = self._rows("SELECT agent_id, hit_id, assignment_id FROM agent_assignments")
+        sql = "SELECT agent_id, hit_id, assignment_id FROM agent_assignments"
+        rows = rows_of(self._store, "agent_assignments", sql, [])
         return {str(agent): (str(hit), str(name)) for agent, hit, name in rows}
 
     @cached_property
     def _hits(self) -> dict[str, Hit]:
-        rows = self._rows(
-            "SELECT hits.hit_id, run_id, COALESCE(unit_id, ''), COALESCE(assignment_id, ''), "
-            "COALESCE(assignment_time_in_seconds, 0) FROM hits JOIN run_mappings USING (hit_id)"
-        )
+        sql = """SELECT hits.hit_id, run_id, COALESCE(unit_id, ''), COALESCE(assignment_id, ''),
+                        COALESCE(assignment_time_in_seconds, 0) FROM hits JOIN run_mappings USING (hit_id)"""
         return {
             str(hit): Hit(str(hit), str(run), str(unit), str(assignment), float(str(seconds)))
-            for hit, run, unit, assignment, seconds in rows
+            for hit, run, unit, assignment, seconds in query_file(self._store, sql)
         }
 
     @cached_property
@@ -220,12 +172,6 @@ class MTurkPayer:
         noted = self._noted.get(work.agent_id)
         return self._of_units.get(work.unit_id) if noted is None else self._hits.get(noted[0])
 
-    def _may_take(self, work: Work) -> float:
-        """Seconds that the worker has for it: those of its HIT; of an unknown one, the most of any in its run."""
-        hit = self._hit_of(work)
-        of_run = [one.seconds for one in self._hits.values() if one.run == work.task_run_id]
-        return max(of_run, default=0.0) if hit is None else hit.seconds
-
     def _unread_of(self, work: Work) -> str:
         """Why nobody knows what the worker handed in, empty where it is known; an unknown HIT may be any of those."""
         if not self._unread or not work.agent_id:
@@ -235,18 +181,14 @@ class MTurkPayer:
 
     @cached_property
     def _returned(self) -> set[str]:
-        return {
-            str(agent) for (agent,) in query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
-        }
+        rows = query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        return {str(agent) for (agent,) in rows}
 
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
-        """Agent → what it handed in. No assignment is given to two.
-
-        By what the launch noted; what it did not (it was killed, or of an older version) by worker and time, and where
-        clocks differ too much by worker alone: a bonus for work that MTurk approves later would pay it twice. MTurk gives an
-        assignment that was returned to the next worker under the same id, so that the worker has to be the right one, and
-        of several visits the last.
-        """
+        """Agent → what it handed in. No assignment is given to two. By what the launch noted; what it did not (it was
+        killed, or of an older version) by worker and time, and where clocks differ too much by worker alone: a bonus
+        for work that MTurk approves later would pay it twice. MTurk gives an assignment that was returned to the next
+        worker under the same id, so that the worker has to be the right one, and of several visits the last."""
         matched: dict[str, Assignment] = {}
         left = dict(self._handed_in)
         works = sorted((one.due.work for one in owed if one.due.work.agent_id), key=lambda work: -work.begun)
@@ -278,19 +220,15 @@ class MTurkPayer:
         mine = [one for one in self._handed_in.values() if one.worker_name == name and one.status != "Rejected"]
         if mine:
             return min(mine, key=lambda one: (one.submitted, one.id)).id
-        rows = query(
-            self._data_dir,
-            "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)",
-            [work.worker_id],
-        )
-        for (agent_id,) in rows:  # of other tasks, for the same requester or another: MTurk knows only the own ones
+        sql = "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)"
+        for (agent_id,) in query(
+            self._data_dir, sql, [work.worker_id]
+        ):  # of other requesters, too: MTurk knows its own
             noted = self._noted.get(str(agent_id))
             other = None if noted is None else self._assignment(noted[1])
             if other is not None and other.worker_name == name and other.status != "Rejected":
                 return other.id
         return ""
-
-    # Proposing
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         proposal = Proposal()
@@ -302,56 +240,52 @@ class MTurkPayer:
         due = [one.due for one in owed if one.due.work.agent_id in matched]
         unpaid = {matched[one.work.agent_id].id for one in due if not one.amount and one.work.outcome in HANDED_IN}
         waiting = {one.id for one in self._handed_in.values() if one.status == "Submitted"}
-        for words, ids in ((WITHOUT_WORK, waiting - known), (OWED_NOTHING, waiting & unpaid)):
+        for words, ids in ((WORDS["without_work"], waiting - known), (WORDS["owed_nothing"], waiting & unpaid)):
             if ids:
-                proposal.notes.append(
-                    words.format(assignments=counted(len(ids), "assignment"), ids=", ".join(sorted(ids)))
-                )
+                many = counted(len(ids), "assignment")
+                proposal.notes.append(words.format(assignments=many, ids=", ".join(sorted(ids))))
         if self._is_sandbox and proposal.payments:
             amount = sum(payment.amount for payment in proposal.payments)
-            proposal.notes.append(IN_SANDBOX.format(amount=amount))
+            proposal.notes.append(WORDS["in_sandbox"].format(amount=amount))
         return proposal
 
     def _propose(self, owed: Owed, own: Assignment | None, proposal: Proposal) -> None:
         work, left = owed.due.work, owed.left
         if own is None and (unread := self._unread_of(work)):
-            proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=unread), refused=True))
+            proposal.remaining.append(Remaining(owed, left, WORDS["unread"].format(error=unread), refused=True))
             return
         if own is not None and own.status == "Rejected":
-            proposal.remaining.append(Remaining(owed, left, REJECTED))
+            proposal.remaining.append(Remaining(owed, left, WORDS["rejected"]))
             return
         if own is not None and not owed.paid.get("approval"):
             approval = owed.payment(self.account, "approval", own.id, work.reward)
             (proposal.payments if own.status == "Submitted" else proposal.found).append(approval)
             left = max(left - work.reward, Decimal("0.00"))
-        until = work.begun + self._may_take(work)
+        hit = self._hit_of(work)
+        of_run = [one.seconds for one in self._hits.values() if one.run == work.task_run_id]
+        until = work.begun + (max(of_run, default=0.0) if hit is None else hit.seconds)
         if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
-            proposal.remaining.append(
-                Remaining(owed, left, STILL_OPEN.format(until=f"{datetime.fromtimestamp(until):%H:%M}"))
-            )
+            words = WORDS["still_open"].format(until=f"{datetime.fromtimestamp(until):%H:%M}")
+            proposal.remaining.append(Remaining(owed, left, words))
             return
         if left:
             try:
-                self._propose_bonus(owed, left, own, proposal)
+                vehicle = self._vehicle(owed.due.work, own)
+                if vehicle:
+                    bonus = owed.payment(self.account, "bonus", vehicle, left)
+                    (proposal.found if self._listed(bonus) else proposal.payments).append(bonus)
+                else:
+                    words = WORDS["by_hand"].format(worker=work.worker)
+                    proposal.remaining.append(Remaining(owed, left, words))
             except MTurkError as error:
                 if not is_of_one(error):
                     raise
-                proposal.remaining.append(Remaining(owed, left, UNREAD.format(error=error), refused=True))
-
-    def _propose_bonus(self, owed: Owed, left: Decimal, own: Assignment | None, proposal: Proposal) -> None:
-        vehicle = self._vehicle(owed.due.work, own)
-        if vehicle:
-            bonus = owed.payment(self.account, "bonus", vehicle, left)
-            (proposal.found if self._listed(bonus) else proposal.payments).append(bonus)
-        else:
-            proposal.remaining.append(Remaining(owed, left, BY_HAND.format(worker=owed.due.work.worker)))
+                proposal.remaining.append(Remaining(owed, left, WORDS["unread"].format(error=error), refused=True))
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """MTurk's fees; of bonuses for Masters what it takes of all others."""
-        shares = (self._fee_share.get(payment.kind, FEE_SHARE) for payment in payments)
-        return sum(
-            (fee(payment.amount, share) for payment, share in zip(payments, shares, strict=True)), Decimal("0.00")
-        )
+        fees = (fee(payment.amount, self._fee_share.get(payment.kind, FEE_SHARE)) for payment in payments)
+        return sum(fees, Decimal("0.00"))
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for the bonuses: that of the rewards was put aside when their HITs were made."""
@@ -359,13 +293,9 @@ class MTurkPayer:
         needed = sum((payment.amount for payment in bonuses), self.cost(bonuses))
         there = balance(self._client)
         if needed > there:
-            raise PayError(
-                f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees: nothing "
-                "was sent",
-                try_="add money at requester.mturk.com/account, and run this again",
-            )
-
-    # Sending
+            lacks = f"{self.title} has ${there:.2f}, and ${needed:.2f} are needed for bonuses and their fees"
+            advice = "add money at requester.mturk.com/account, and run this again"
+            raise PayError(f"{lacks}: nothing was sent", try_=advice)
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         for payment in payments:
@@ -433,18 +363,13 @@ class MTurkPayer:
             if error.code not in (*GONE, NOT_HANDED_IN):
                 raise
 
-    # Checking the books
-
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         differences = [*self._audit_approvals(payments), *self._audit_bonuses(payments)]
         return [*self._unread.values(), *differences]
 
     def _audit_approvals(self, payments: Sequence[Payment]) -> Iterator[str]:
-        approvals = [
-            payment.assignment for payment in payments if payment.kind == "approval" and payment.state in _PAID
-        ]
-        forgotten = approvals.count("")
-        noted = {*approvals} - {""}
+        approvals = [one.assignment for one in payments if one.kind == "approval" and one.state in _PAID]
+        forgotten, noted = approvals.count(""), {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
             yield f"the ledger has assignment {name} as approved, and MTurk does not"
@@ -495,5 +420,4 @@ def reference(payment: Payment) -> str:
 
 
 def reason(payment: Payment) -> str:
-    """What the worker reads."""
     return f"Thank you for your work in our study ({payment.why}). This pays for it; {reference(payment)}."

@@ -2,10 +2,10 @@
 
 What differs, and why:
 
-* every client is ours (:mod:`~mephisto_tasks.crowds.mturk.datastore`): throttling is waited out, the sandbox follows
+* every client is ours (:mod:`~mephisto_tasks.crowds.mturk.provider`): throttling is waited out, the sandbox follows
   ``AWS_ENDPOINT_URL_MTURK``, and nothing asks for keys by ``input()``;
 * what Mephisto says of work that was approved or rejected is what AWS has confirmed;
-* how a unit stands is asked of our database; :mod:`~mephisto_tasks.crowds.mturk.sync` asks MTurk. Mephisto's units
+* how a unit stands is asked of our database; :mod:`~mephisto_tasks.crowds.mturk.hits` asks MTurk. Mephisto's units
   ask AWS, and write, whenever somebody looks at them;
 * a HIT is made once however often a lost answer makes us ask, says what study it is of, and is not printed;
 * HITs of a run are taken off the market side by side;
@@ -14,17 +14,20 @@ What differs, and why:
 
 from __future__ import annotations
 
-import logging
-import shlex
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 from mephisto_tasks._util import compat
 
 compat.prepare()
 
+import logging
+import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
 from mephisto.abstractions.providers.mturk.mturk_agent import MTurkAgent
+from mephisto.abstractions.providers.mturk.mturk_datastore import MTurkDatastore
 from mephisto.abstractions.providers.mturk.mturk_provider import MTurkProvider, MTurkProviderArgs
 from mephisto.abstractions.providers.mturk.mturk_requester import MTurkRequester
 from mephisto.abstractions.providers.mturk.mturk_unit import MTurkUnit
@@ -38,15 +41,86 @@ from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
 
-from mephisto_tasks.crowds.arguments import provider_arguments
-from mephisto_tasks.crowds.base import NotYetKnown
-from mephisto_tasks.crowds.mturk.client import session_for
-from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.crowds.mturk.errors import MTurkError, asking
+from mephisto_tasks.config.task import hydra_arguments
+from mephisto_tasks.crowds.crowd import NotYetKnown
+from mephisto_tasks.crowds.mturk.client import MTurkError, asking, client_for, session_for
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.settings import WEEK_S, MTurkSettings
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, SANDBOX_SUFFIX
 from parlai_humaneval.i18n.translate import phrase
+
+_AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (
+    agent_id TEXT PRIMARY KEY,
+    hit_id TEXT NOT NULL,
+    assignment_id TEXT NOT NULL
+);"""
+_HITS_OF_RUNS = "SELECT hit_id, unit_id FROM hits INNER JOIN run_mappings USING (hit_id) WHERE run_id IN ({})"
+
+
+class HitStore(MTurkDatastore):
+    """Mephisto's, but:
+
+    * clients are ours (:mod:`~mephisto_tasks.crowds.mturk.client`), one for all threads;
+    * which assignment an agent had is kept. Mephisto keeps that of a unit only while its worker is there, so that
+      nobody could be paid who had left.
+    """
+
+    def __init__(self, datastore_root: str) -> None:
+        super().__init__(datastore_root)
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._making = threading.Lock()
+        self.hits_made_now = 0
+        self._run(_AGENTS_TABLE)
+
+    def get_session_for_requester(self, requester_name: str) -> Any:
+        return session_for(requester_name)
+
+    def get_client_for_requester(self, requester_name: str) -> Any:
+        return self._client(requester_name, MTURK)
+
+    def get_sandbox_client_for_requester(self, requester_name: str) -> Any:
+        return self._client(requester_name, SANDBOX)
+
+    def _client(self, requester_name: str, provider: str) -> Any:
+        with self._making:
+            if (requester_name, provider) not in self._clients:
+                self._clients[requester_name, provider] = client_for(requester_name, provider)
+            return self._clients[requester_name, provider]
+
+    def note_assignment(self, agent_id: str, hit_id: str, assignment_id: str) -> None:
+        self._run("INSERT OR REPLACE INTO agent_assignments VALUES (?, ?, ?)", agent_id, hit_id, assignment_id)
+
+    def assignment_of(self, agent_id: str) -> tuple[str, str] | None:
+        """HIT and assignment of an agent; None for one of a launch before these were kept."""
+        rows = self._run("SELECT hit_id, assignment_id FROM agent_assignments WHERE agent_id = ?", agent_id)
+        return (str(rows[0]["hit_id"]), str(rows[0]["assignment_id"])) if rows else None
+
+    @contextmanager
+    def making_a_hit(self) -> Iterator[None]:
+        """In the block MTurk makes a HIT: workers find it there a moment before it is known here."""
+        with self._making:
+            self.hits_made_now += 1
+        try:
+            yield
+        finally:
+            with self._making:
+                self.hits_made_now -= 1
+
+    def knows_hit(self, hit_id: str) -> bool:
+        return bool(self._run("SELECT 1 FROM hits WHERE hit_id = ?", hit_id))
+
+    def hits_of_runs(self, run_ids: list[str]) -> dict[str, str | None]:
+        """Every HIT that these runs made, with the unit that its worker was given."""
+        rows = self._run(_HITS_OF_RUNS.format(", ".join("?" * len(run_ids))), *run_ids)
+        return {str(row["hit_id"]): row["unit_id"] for row in rows}
+
+    def forget_qualification(self, name: str) -> None:
+        self._run("DELETE FROM qualifications WHERE qualification_name = ?", name)
+
+    def _run(self, sql: str, *values: str) -> list[Any]:
+        with self.table_access_condition, self._get_connection() as connection:
+            return list(connection.execute(sql, values).fetchall())
+
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +128,9 @@ SCRIPT = Path(__file__).parent / "mturk_crowd_source.js"
 UNKNOWN_HIT = phrase(
     "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
 )
-NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""What MTurk calls the assignment of a worker who only looks."""
+NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"  # what MTurk calls the assignment of a worker who only looks
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
-DONE = (
-    AssignmentState.COMPLETED,
-    AssignmentState.ACCEPTED,
-    AssignmentState.REJECTED,
-    AssignmentState.SOFT_REJECTED,
-)
+DONE = (AssignmentState.COMPLETED, AssignmentState.ACCEPTED, AssignmentState.REJECTED, AssignmentState.SOFT_REJECTED)
 
 
 class _Unit(Unit):
@@ -135,31 +203,24 @@ class _Agent(Agent):
 
     def approve_work(self) -> None:
         """Approve the assignment on MTurk. Raises MTurkError, and then nothing has changed here."""
-        self._settle(
-            "approve",
-            "Approved",
-            lambda client, assignment: client.approve_assignment(AssignmentId=assignment, OverrideRejection=True),
-        )
+        self._settle("approve", "Approved", OverrideRejection=True)
 
     def reject_work(self, reason: str) -> None:
         """Reject the assignment on MTurk. Raises MTurkError, and then nothing has changed here."""
         if self.get_status() == "approved":
             logger.warning("%s is approved already, and cannot be rejected", self)
             return
-        self._settle(
-            "reject",
-            "Rejected",
-            lambda client, assignment: client.reject_assignment(AssignmentId=assignment, RequesterFeedback=reason),
-        )
+        self._settle("reject", "Rejected", RequesterFeedback=reason)
 
-    def _settle(self, what: str, wanted: str, ask: Callable[[Any, str], Any]) -> None:
+    def _settle(self, what: str, wanted: str, **how: Any) -> None:
         if self.get_status() == wanted.lower():
             return
         client, assignment = self._get_client(), self.mturk_assignment()
         if self._status_on_mturk(client, assignment) != wanted:
             try:
                 with asking(f"{what} the assignment {assignment}"):
-                    ask(client, assignment)
+                    ask = client.approve_assignment if what == "approve" else client.reject_assignment
+                    ask(AssignmentId=assignment, **how)
             except MTurkError:
                 if self._status_on_mturk(client, assignment) != wanted:
                     raise
@@ -209,8 +270,6 @@ class StudySandboxRequester(_Requester, SandboxMTurkRequester):
 
 
 class _Provider(MTurkProvider):
-    """What both providers share."""
-
     datastore: HitStore
 
     def initialize_provider_datastore(self, storage_path: str) -> HitStore:
@@ -243,7 +302,7 @@ class _Provider(MTurkProvider):
         accepted = isinstance(assignment_id, str) and assignment_id not in ("", NOT_ACCEPTED)
         if not accepted or not isinstance(hit_id, str):
             return UNKNOWN_HIT
-        being_made = self.datastore.are_hits_made_now  # to be looked at first: it may be known a moment later
+        being_made = self.datastore.hits_made_now > 0  # to be looked at first: it may be known a moment later
         if self.datastore.knows_hit(hit_id):
             return None
         if being_made:
@@ -265,11 +324,9 @@ class _Provider(MTurkProvider):
             return {**qualification, "QualificationTypeId": requester._create_new_mturk_qualification(name)}
 
     def expire_run(self, task_run: Any) -> None:
-        """Take every HIT of the run off the market that was not handed in. Raises MTurkError.
-
-        Our word for that is not enough: where a worker was done with us and MTurk never heard of it, their HIT is offered
-        again when its time is over.
-        """
+        """Take every HIT of the run off the market that was not handed in. Raises MTurkError. Our word for that is not
+        enough: where a worker was done with us and MTurk never heard of it, their HIT is offered again when its time is
+        over."""
         client = self._get_client(task_run.get_requester()._requester_name)
         done = {unit.db_id for unit in task_run.get_units() if unit.db_status in DONE}
         made = self.datastore.hits_of_runs([task_run.db_id])
@@ -280,10 +337,8 @@ class _Provider(MTurkProvider):
             problems += expire(client, open_hits(client, made, mark))
         if problems:
             where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
-            raise MTurkError(
-                f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]})",
-                try_=f"ask again: parlai-humaneval requester expire {where}",
-            )
+            what = f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]})"
+            raise MTurkError(what, try_=f"ask again: parlai-humaneval requester expire {where}")
 
 
 def qualification_exists(client: Any, qualification_id: str) -> bool:
@@ -298,19 +353,21 @@ def qualification_exists(client: Any, qualification_id: str) -> bool:
     return bool(status["QualificationTypeStatus"] == "Active")
 
 
+def _arguments(provider_type: str) -> type[MTurkProviderArgs]:
+    """The settings as the dataclass that hydra composes: unknown ones are refused."""
+    named, fields = f"{provider_type}_arguments", MTurkSettings.model_fields
+    return hydra_arguments(MTurkSettings, named, (MTurkProviderArgs,), typed=fields, _provider_type=provider_type)
+
+
 @register_mephisto_abstraction()
 class StudyMTurkProvider(_Provider):
-    """MTurk."""
-
     PROVIDER_TYPE = MTURK
     UnitClass, RequesterClass, AgentClass = StudyUnit, StudyRequester, StudyAgent
-    ArgsClass = provider_arguments(MTurkSettings, MTURK, MTurkProviderArgs)
+    ArgsClass = _arguments(MTURK)
 
 
 @register_mephisto_abstraction()
 class StudySandboxProvider(_Provider, SandboxMTurkProvider):
-    """MTurk's sandbox."""
-
     PROVIDER_TYPE = SANDBOX
     UnitClass, RequesterClass, AgentClass = StudySandboxUnit, StudySandboxRequester, StudySandboxAgent
-    ArgsClass = provider_arguments(MTurkSettings, SANDBOX, MTurkProviderArgs)
+    ArgsClass = _arguments(SANDBOX)

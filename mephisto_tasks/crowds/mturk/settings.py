@@ -1,8 +1,7 @@
 """Settings of a launch on MTurk, and what is said of its closing: of Amazon's own address alone.
 
 No date is compared with a clock: what the site answers decides. Old studies are read as before, and other sites that speak
-MTurk's protocol are reached by ``AWS_ENDPOINT_URL_MTURK``.
-"""
+MTurk's protocol are reached by ``AWS_ENDPOINT_URL_MTURK``."""
 
 from __future__ import annotations
 
@@ -21,8 +20,6 @@ AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[
 
 
 class MTurkSettings(AccountSettings):
-    """Of both marketplaces."""
-
     auto_approval_delay_in_seconds: int = Field(default=WEEK_S, ge=0)
     """When MTurk approves what nobody has judged. It leaves you time to look at answers, and people are paid even where
     you forget."""

@@ -12,14 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.base import CrowdWords, Waiting
-from mephisto_tasks.crowds.crowd import CrowdLaunch
+from mephisto_tasks.crowds.crowd import CrowdLaunch, CrowdWords, Waiting
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
-from mephisto_tasks.crowds.link.arrivals import Door
-from mephisto_tasks.crowds.link.crowd import LinkCrowd, LinkLaunch
+from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
 from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door, panel_names, read_panel
 from mephisto_tasks.crowds.registry import register_crowd
-from mephisto_tasks.payments.payer import Payer
+from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrase
 
@@ -56,11 +54,7 @@ class PanelSettings(BaseModel):
 
 
 def panel_of(settings: Mapping[str, Any]) -> PanelDoor | None:
-    """The door of the panel that the settings name; None where they name none.
-
-    Raises:
-        ConfigError: the panel is unknown, or the settings lack what it needs.
-    """
+    """The door of the panel that the settings name; None where they name none. Raises ConfigError."""
     if str(settings["panel"]) == NO_PANEL:
         return None
     codes = {outcome: _letters(setting, settings[setting]) for outcome, setting in CODES.items()}
@@ -72,10 +66,8 @@ def _letters(setting: str, value: object) -> str:
     """What stands in a conf. Raises ConfigError for a number that YAML made of it: the panel would not know it again."""
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
-        raise ConfigError(
-            f"{setting} was read as the number {text}",
-            try_=f"put it in quotes where it stands: {setting.rpartition('.')[2]}: '…'",
-        )
+        advice = f"put it in quotes where it stands: {setting.rpartition('.')[2]}: '…'"
+        raise ConfigError(f"{setting} was read as the number {text}", try_=advice)
     return text
 
 
@@ -130,8 +122,6 @@ class PanelCrowd(LinkCrowd):
 
 
 class PanelLaunch(LinkLaunch):
-    """Visitors with the panel's parameters go back there in the end."""
-
     @cached_property
     def _panel(self) -> PanelDoor:
         panel = panel_of(self.settings)

@@ -24,19 +24,15 @@ from parlai_humaneval.schema.steps import Redirect
 FOLDER = Path(__file__).parent
 NO_PANEL = "none"
 CODE = "code"
-OF_VISITOR = ("worker", "study", "session")
-"""What a redirect may hold of the visitor."""
+OF_VISITOR = ("worker", "study", "session")  # what a redirect may hold of the visitor
 CODES: dict[Outcome, str] = {
     "complete": "completion_code",
     "screened_out": "screen_out_code",
     "no_consent": "no_consent_code",
     "timed_out": "time_out_code",
-}
-"""Outcome → the setting below ``mephisto.provider`` with its code."""
+}  # outcome → the setting below ``mephisto.provider`` with its code
 OUR_DOORS = ("invitation", "open")
-OUR_PARAMETERS = ("invitation", "visitor")
-"""By these an invitation is known, which goes beside any panel."""
-
+OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
 NO_ID = phrase(
     "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If "
     "that is what you did, please tell the researchers, and return the task."
@@ -50,24 +46,17 @@ ODD_ID = phrase(
     "The link holds something that is no id of {panel}. Please open the study from its page on {panel}. If that is "
     "what you did, please tell the researchers, and return the task."
 )
-
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
 _HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")
 _LOOPBACK = ("127.0.0.1", "localhost")
-
-
 Meaning = Literal["finished", "paid", "at_work", "over", "rejected", "unknown"]
 """finished: waits for approval. over: returned, or out of time. unknown: the panel's file does not have the word."""
-
 Words = list[Annotated[str, Field(min_length=1)]]
 
 
 class PanelStatuses(BaseModel):
-    """A panel's words for the states of a submission; upper and lower case, blanks, ``-`` and ``_`` are alike.
-
-    The default has Prolific's words. A word that is in no list needs a person's decision before anybody is paid.
-    """
+    """A panel's words for states of submissions (by default Prolific's), in any case, with any of “ -_”."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -86,16 +75,9 @@ class PanelStatuses(BaseModel):
         return self
 
     def meaning(self, status: str) -> Meaning:
-        """Of one of the panel's words."""
-        lists: dict[Meaning, Words] = {
-            "finished": self.finished,
-            "paid": self.paid,
-            "at_work": self.at_work,
-            "over": self.over,
-            "rejected": self.rejected,
-        }
+        names: tuple[Meaning, ...] = ("finished", "paid", "at_work", "over", "rejected")
         wanted = plain_status(status)
-        return next((name for name, words in lists.items() if wanted in map(plain_status, words)), "unknown")
+        return next((name for name in names if wanted in map(plain_status, getattr(self, name))), "unknown")
 
 
 def plain_status(status: str) -> str:
@@ -114,8 +96,6 @@ class PanelParameters(BaseModel):
 
 
 class PanelFile(BaseModel):
-    """What stands in a panel's YAML file."""
-
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Stands before each worker's id.")]
@@ -135,39 +115,27 @@ class PanelFile(BaseModel):
             raise InvalidValue(f"{self.name!r} is taken by this package", where="name", try_="choose another")
         for parameter in self.parameters.model_dump(exclude_none=True).values():
             if parameter in OUR_PARAMETERS:
-                raise InvalidValue(
-                    f"{parameter!r} is taken by this package's invitations", where="parameters", try_="choose another"
-                )
+                what = f"{parameter!r} is taken by this package's invitations"
+                raise InvalidValue(what, where="parameters", try_="choose another")
         allowed = {CODE, *OF_VISITOR, *self.values}
         for outcome, template in self.redirects.items():
-            unknown = _checked_fields(outcome, template) - allowed
-            if unknown:
-                raise InvalidValue(
-                    f"redirects.{outcome}: {{{sorted(unknown)[0]}}} is unknown",
-                    try_="choose one of " + ", ".join(f"{{{name}}}" for name in sorted(allowed)),
-                )
+            where = f"redirects.{outcome}"
+            try:
+                fields = list(Formatter().parse(template))
+            except ValueError as error:
+                raise ValueError(f"{where}: braces stand around names only ({error})") from error
+            if any(spec or conversion for _, _, spec, conversion in fields):
+                raise ValueError(f"{where}: braces hold a name and nothing else, as {{worker}}")
+            if unknown := sorted(fields_of(template) - allowed):
+                known = ", ".join(f"{{{name}}}" for name in sorted(allowed))
+                raise InvalidValue(f"{where}: {{{unknown[0]}}} is unknown", try_=f"choose one of {known}")
             if fields_of(_authority(template)) - set(self.values):
-                raise ValueError(f"redirects.{outcome}: the host must not depend on the visitor")
-            _check_scheme(outcome, template)
+                raise ValueError(f"{where}: the host must not depend on the visitor")
+            parts = urlsplit(template)
+            here = parts.scheme == "http" and parts.hostname in _LOOPBACK
+            if not (parts.scheme == "https" or here) or not parts.hostname or "@" in parts.netloc:
+                raise ValueError(f"{where}: an https:// address is expected, not {template!r}")
         return self
-
-
-def _checked_fields(outcome: str, template: str) -> set[str]:
-    try:
-        plain = all(not (spec or conversion) for _, _, spec, conversion in Formatter().parse(template))
-        fields = fields_of(template)
-    except ValueError as error:
-        raise ValueError(f"redirects.{outcome}: braces stand around names only ({error})") from error
-    if not plain:
-        raise ValueError(f"redirects.{outcome}: braces hold a name and nothing else, as {{worker}}")
-    return fields
-
-
-def _check_scheme(outcome: str, template: str) -> None:
-    parts = urlsplit(template)
-    here = parts.scheme == "http" and parts.hostname in _LOOPBACK
-    if not (parts.scheme == "https" or here) or not parts.hostname or "@" in parts.netloc:
-        raise ValueError(f"redirects.{outcome}: an https:// address is expected, not {template!r}")
 
 
 def _authority(template: str) -> str:
@@ -193,7 +161,6 @@ class PanelDoor:
         return self.panel.name
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
-        """Who the panel sent; see :class:`.arrivals.Door`."""
         names = self.panel.parameters
         if not {names.worker, names.study, names.session} & set(parameters):
             return None
@@ -204,12 +171,9 @@ class PanelDoor:
 
     def _id(self, parameters: Parameters, name: str) -> str:
         value = clean_label(parameters.get(name, ""))
-        if not value:
-            raise TurnedAway(t(NO_ID, panel=self.panel.title))
-        if _PLACEHOLDER.search(value):
-            raise TurnedAway(t(NOT_FILLED_IN, panel=self.panel.title))
-        if not _ID.fullmatch(value):
-            raise TurnedAway(t(ODD_ID, panel=self.panel.title))
+        if not value or _PLACEHOLDER.search(value) or not _ID.fullmatch(value):
+            words = NO_ID if not value else NOT_FILLED_IN if _PLACEHOLDER.search(value) else ODD_ID
+            raise TurnedAway(t(words, panel=self.panel.title))
         return value
 
     def begins(self, arrival: Arrival) -> None:
@@ -236,16 +200,11 @@ class PanelDoor:
 
 
 def panel_names() -> list[str]:
-    """Panels that this package knows."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, str]) -> PanelDoor:
-    """The door of a panel: one of :func:`panel_names`, or a YAML file of yours.
-
-    Raises:
-        ConfigError: there is no such panel, its file is wrong, or the study lacks a code or value that it needs.
-    """
+    """The door of a panel: one of :func:`panel_names`, or a YAML file of yours. Raises ConfigError."""
     file = read_panel(panel)
     for name in file.values:
         if not values.get(name):
@@ -264,10 +223,7 @@ def panel_door(panel: str, codes: Mapping[Outcome, str], values: Mapping[str, st
 
 
 def panel_named(name: str, launched_with: str) -> PanelFile | None:
-    """The panel by which raters came: that of a launch, where its file has the name, else one that this package knows.
-
-    None: its file is gone, or cannot be read any more.
-    """
+    """The panel by which raters came: of a launch's file, else a packaged one; None: its file is gone, or unreadable."""
     for panel in (launched_with, name):
         try:
             file = read_panel(panel)
@@ -288,7 +244,6 @@ def read_panel(panel: str) -> PanelFile:
         raise ConfigError(f"there is no {missing}", try_=known)
     content = read_yaml(path, error=ConfigError)
     if not isinstance(content, dict):
-        raise ConfigError(
-            "holds no settings of a panel", where=path, try_=f"begin with a copy of one of those in {FOLDER}"
-        )
+        advice = f"begin with a copy of one of those in {FOLDER}"
+        raise ConfigError("holds no settings of a panel", where=path, try_=advice)
     return validated(PanelFile, content, path, error=ConfigError)

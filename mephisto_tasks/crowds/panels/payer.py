@@ -1,28 +1,130 @@
-"""Paying at panels: files that a panel's site takes (approvals, bonuses), and a list of those whom no panel sent.
-
-The panel's list of submissions confirms its approvals, and a person all else. Nothing is approved that the panel does not
-list as finished.
-"""
+"""Paying at panels: a panel's list of submissions, by which places are freed and approvals confirmed; files that its site
+takes; and a list of those whom no panel sent. Nothing is approved that the panel does not list as finished."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.by_file import BY_HAND_FILE, FilePayer
+from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.crowds.invitations.store import InvitationStore
-from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.panels.panel import Meaning
-from mephisto_tasks.crowds.panels.submissions import meanings
-from mephisto_tasks.payments.ledger import Payment
-from mephisto_tasks.payments.payer import Owed, Proposal, Remaining
+from mephisto_tasks.crowds.link.datastore import LinkDatastore, open_datastore, sessions
+from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses, panel_named, plain_status
+from mephisto_tasks.payments.ledger import Owed, Payment, Proposal, Remaining
 from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.run_settings import provider_of_newest
+from parlai_humaneval._util.text import clean_label
+
+SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
+STATUS_COLUMNS = ("status", "submission_status")
+"""As panels call them, in small letters and without spaces; the first that is there counts."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One line of the list; ``status`` as :func:`.panel.plain_status` has it."""
+
+    session: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Freed:
+    freed: list[str]  # their place is for somebody else now
+    done: list[str]
+    """Returned at the panel, though their work was complete here: it stays, and is for you to leave out or to pay."""
+    unknown: list[str]  # returned before they came here, or of another study
+
+
+def read_submissions(path: Path) -> list[Submission]:
+    """The list as a panel exports it (CSV). Raises CrowdError."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            columns = {"_".join(name.lower().split()): name for name in rows.fieldnames or []}
+            session, status = _column(path, columns, SESSION_COLUMNS), _column(path, columns, STATUS_COLUMNS)
+            cells = ([clean_label(row.get(name) or "") for name in (session, status)] for row in rows)
+            return [Submission(session, plain_status(status)) for session, status in cells]
+    except OSError as error:
+        raise CrowdError(f"{path} cannot be read: {error.strerror}") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise CrowdError(f"{path} is no CSV file: {error}") from error
+
+
+def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:
+    if found := [columns[name] for name in wanted if name in columns]:
+        return found[0]
+    what = f"{path} has no column {wanted[0]!r} (columns: {', '.join(columns.values()) or 'none'})"
+    raise CrowdError(what, try_="take the panel's export of submissions")
+
+
+def free_returned(data_dir: Path, task_name: str, submissions: list[Submission]) -> Freed:
+    """Free the work of submissions that are over at the panel, for a running launch to give out again. Raises CrowdError."""
+    store, visits = _visits(data_dir, task_name)
+    meaning = meanings(data_dir, task_name)
+    said = _said(submissions)
+    store.note_panel_status({visits[session].visit_id: status for session, status in said.items() if session in visits})
+    freed = Freed([], [], [])
+    for session, status in said.items():
+        visit = visits.get(session)
+        if visit is None:
+            freed.unknown.extend([session] if PanelStatuses().meaning(status) == "over" else [])
+        elif meaning(visit.arrival.door, status) == "over":
+            freed.done.extend([session] if visit.status == "complete" else [])
+            if visit.status in ("here", "timed_out"):
+                store.end(visit, "returned")
+                freed.freed.append(session)
+    return freed
+
+
+def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
+    """Note what a panel's list says of the submissions that came to a task; ``pay`` goes by it. Raises CrowdError."""
+    store, visits = _visits(data_dir, task_name)
+    said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
+    if not said:
+        what = f"{path} lists no submission that came to task {task_name!r}"
+        raise CrowdError(what, try_="take the export of its own study")
+    store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
+
+
+def _visits(data_dir: Path, task_name: str) -> tuple[LinkDatastore, dict[str, Visit]]:
+    """Session → its visit. Raises CrowdError: nobody ever came to this task by a link."""
+    store = open_datastore(data_dir)
+    visits = {} if store is None else {visit.session: visit for visit in store.of_task(task_name) if visit.session}
+    if store is None or not visits:
+        what = f"nobody came to task {task_name!r} from a panel ({data_dir})"
+        raise CrowdError(what, try_="check --task-name and --data-dir")
+    return store, visits
+
+
+def _said(submissions: list[Submission]) -> dict[str, str]:
+    """Session → its status; of one that is listed with several, all of them, which is no panel's word."""
+    statuses: dict[str, dict[str, None]] = defaultdict(dict)
+    for submission in submissions:
+        statuses[submission.session][submission.status] = None
+    return {session: " and ".join(of_session) for session, of_session in statuses.items() if session}
+
+
+def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
+    """What a panel's word means, by the name of the panel and the word, as the panel's file has it."""
+    launched_with = str(provider_of_newest(data_dir, task_name).get("panel") or NO_PANEL)
+
+    @cache
+    def statuses_of(door: str) -> PanelStatuses:
+        panel = panel_named(door, launched_with)
+        return PanelStatuses() if panel is None else panel.statuses
+
+    return lambda door, status: statuses_of(door).meaning(status)
+
 
 BY_PANEL = (
     "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
@@ -52,24 +154,19 @@ CONFIRMED = "{panel} lists the submission as {status}"
 
 @dataclass(frozen=True)
 class Participation:
-    """As a panel knows it.
-
-    ``site``: the panel and its study, as files are named. ``handed_in``: the worker went back to the panel as complete.
-    ``status``: the panel's word, ``meaning`` what it means; both None where no list of its study was read.
-    """
+    """As a panel knows it."""
 
     agent_id: str
     worker_name: str
     participant: str
     session: str
-    site: str
-    handed_in: bool
+    site: str  # the panel and its study, as files are named
+    handed_in: bool  # the worker went back to the panel as complete
     panel: str = ""
-    status: str | None = None
+    status: str | None = None  # the panel's word, and what it means; None where no list of its study was read
     meaning: Meaning | Literal["unlisted"] | None = None
 
     def words(self, worker: str) -> str:
-        """Why a person must decide."""
         words = UNLISTED if self.meaning == "unlisted" or self.meaning is None else AS_LISTED[self.meaning]
         return words.format(panel=self.panel, session=self.session, status=self.status or "nothing", worker=worker)
 
@@ -125,11 +222,8 @@ class PanelPayer(FilePayer):
         proposal.confirmed += looked_at.confirmed
         proposal.remaining = [*looked_at.remaining, *proposal.remaining]
         files = {payment.file.partition("-")[0] for payment in proposal.payments}
-        unasked = {
-            payment.file.partition("-")[0]
-            for payment in proposal.payments
-            if payment.kind == "approval" and self._of_sessions[payment.assignment].meaning is None
-        }
+        approvals = [payment for payment in proposal.payments if payment.kind == "approval"]
+        unasked = {one.file.partition("-")[0] for one in approvals if self._of_sessions[one.assignment].meaning is None}
         proposal.notes = [
             *(BY_PANEL.format(panel=panel, folder=self._folder) for panel in sorted(files - {BY_HAND_FILE})),
             *(NOT_ASKED.format(panel=panel) for panel in sorted(unasked)),

@@ -6,29 +6,30 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.crowds.base import AccountCheck, Health
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.crowds.crowd import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
-from mephisto_tasks.crowds.prolific.errors import NEW_TOKEN, ProlificError, asking
-from mephisto_tasks.crowds.prolific.handed_in import major
-from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import (
+from mephisto_tasks.crowds.prolific.client import (
+    BRIEF,
+    NEW_TOKEN,
     TOKEN_ENV,
+    Prolific,
+    ProlificError,
+    asking,
     forget_token,
     has_token,
     read_token,
     token_names,
     write_token,
 )
+from mephisto_tasks.crowds.prolific.handed_in import major
+from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
 
 
 @dataclass
 class ProlificAccounts:
-    """It is an :class:`~mephisto_tasks.crowds.base.Accounts`."""
-
     key_words: tuple[str, ...] = ("API token (Prolific: Settings → API tokens)",)
     needs: str = (
         f"an API token, which you make in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
@@ -42,15 +43,13 @@ class ProlificAccounts:
         return has_token(name)
 
     def needs_keys(self, name: str) -> bool:
-        """Whoever adds a name once more renews its token."""
         return has_token(name) or not os.environ.get(TOKEN_ENV)
 
     def add(self, data_dir: Path, name: str, keys: tuple[str, ...] | None) -> str:
         """Raises ProlificError: Prolific does not know the token, which is then not kept; the name is another crowd's."""
-        from mephisto_tasks.crowds.database import opened
         from mephisto_tasks.crowds.link.provider import link_provider
         from mephisto_tasks.crowds.prolific.settings import ProlificSettings
-        from mephisto_tasks.crowds.registry import register_providers
+        from mephisto_tasks.crowds.registry import opened, register_providers
 
         token = read_token(name) if keys is None else keys[0]
         with Prolific(token, patience=BRIEF) as client, asking(f"register {name}"):
@@ -60,9 +59,8 @@ class ProlificAccounts:
         with opened(data_dir / "database.db") as db:
             same = db.find_requesters(requester_name=name)
             if any(each.provider_type != PROVIDER for each in same):
-                raise ProlificError(
-                    f"a requester {name!r} of another crowd is there already", try_="choose another name"
-                )
+                what = f"a requester {name!r} of another crowd is there already"
+                raise ProlificError(what, try_="choose another name")
             if not same:
                 link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
         if keys is not None:
@@ -72,7 +70,7 @@ class ProlificAccounts:
     def check(self, name: str) -> list[AccountCheck]:
         try:
             with Prolific(read_token(name), patience=BRIEF) as client, asking("read the balance"):
-                return [_checked(client, name, one) for one in client.pages("workspaces/")] or [
+                return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
                     AccountCheck(name, PROVIDER, wrong="the account has no workspace; make one in Prolific's web app")
                 ]
         except ProlificError as error:
@@ -95,30 +93,24 @@ class ProlificAccounts:
 
 
 def check_name(data_dir: Path, name: str) -> None:
-    """Raises ConfigError where nobody added a requester of this name, and there are others: a token of the environment
-    would pay for any name."""
+    """Raises ConfigError for a requester nobody added, where there are others: a token of the environment pays for any."""
     known = sorted({*token_names(), *_names(data_dir)})
     if name in known or (not known and os.environ.get(TOKEN_ENV)):
         return
     if not known:
-        raise ConfigError(
-            "no account of Prolific is known here",
-            where="requester_name",
-            try_="parlai-humaneval requester add NAME --provider prolific",
-        )
+        advice = "parlai-humaneval requester add NAME --provider prolific"
+        raise ConfigError("no account of Prolific is known here", where="requester_name", try_=advice)
     there = f"set requester_name=…; there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}"
     if name == PROVIDER:  # the conf's, which nobody typed
         raise ConfigError("it is not said which account pays", where="requester_name", try_=there)
-    raise ConfigError(
-        f"there is no requester {name!r}", where="requester_name", misspelt=misspelt(name, known), try_=there
-    )
+    what, where = f"there is no requester {name!r}", "requester_name"
+    raise ConfigError(what, where=where, misspelt=misspelt(name, known), try_=there)
 
 
 def _names(data_dir: Path) -> list[str]:
     from mephisto_tasks.storage.results import requesters
 
-    known = requesters(data_dir) if (data_dir / "database.db").exists() else []
-    return [name for name, kind in known if kind == PROVIDER]
+    return [name for name, kind in requesters(data_dir) if kind == PROVIDER]
 
 
 def health(data_dir: Path) -> list[Health]:
@@ -127,23 +119,22 @@ def health(data_dir: Path) -> list[Health]:
     from mephisto_tasks.storage.results import requesters
 
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
-    if not (data_dir / "database.db").exists() or not requesters(data_dir):
+    if not requesters(data_dir):
         return [Health(what, "ok", f"for Prolific: parlai-humaneval requester add NAME --provider {PROVIDER}")]
-    found = []
-    for seen in (one for name in _names(data_dir) for one in accounts.check(name)):
-        if seen.wrong is None:
-            found.append(Health(what, "ok", f"requester {seen}"))
-        else:
-            found.append(Health(what, "warning", f"requester {seen.name}", seen.wrong))
+    found = [
+        Health(what, "ok", f"requester {seen}")
+        if seen.wrong is None
+        else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+        for name in _names(data_dir)
+        for seen in accounts.check(name)
+    ]
     left = [study for study in store.studies() if study.study_id and not is_alive(data_dir, study.task_name)]
     for study in left if all(one.status == "ok" for one in found) else []:
         if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
-            advice = (
-                f"parlai-humaneval requester expire --task-name {study.task_name} pauses it; so does the next launch"
-            )
-            found.append(
-                Health(what, "warning", f"study {study.study_id} is {status}, and no launch follows it", advice)
-            )
+            pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
+            advice = f"{pauses}; so does the next launch"
+            text = f"study {study.study_id} is {status}, and no launch follows it"
+            found.append(Health(what, "warning", text, advice))
     return found
 
 
@@ -155,7 +146,7 @@ def _status(study: OurStudy) -> str:
         return ""
 
 
-def _checked(client: Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
+def _balance_of(client: Prolific, name: str, workspace: dict[str, object]) -> AccountCheck:
     balance = client.get(f"workspaces/{workspace['id']}/balance/")
     return AccountCheck(
         name,

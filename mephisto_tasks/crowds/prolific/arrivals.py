@@ -1,33 +1,158 @@
-"""Who comes from Prolific: ids of an address are compared with what it says of the submission. Nobody is let in blind."""
+"""Who comes from Prolific, and how submissions end. Ids of an address are compared with what it says of the submission:
+nobody is let in blind. Our server completes submissions, with codes that no browser ever sees, until Prolific took it."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from mephisto_tasks.admission.visits import Arrival, OnlyLooks, Outcome, Parameters, TurnedAway, instead_of_returning
-from mephisto_tasks.crowds.base import NotYetKnown
-from mephisto_tasks.crowds.link.datastore import LinkDatastore
-from mephisto_tasks.crowds.link.reception import DECLINED, RETURNED_ALREADY, Reception
+from mephisto_tasks.crowds.crowd import CrowdError, NotYetKnown
+from mephisto_tasks.crowds.link.crowd import DECLINED, RETURNED_ALREADY, Reception
+from mephisto_tasks.crowds.link.datastore import LinkDatastore, sessions
 from mephisto_tasks.crowds.panels.panel import PanelDoor
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.drafts import COMPLETE, NO_CONSENT, SCREENED_OUT, TURNED_AWAY
-from mephisto_tasks.crowds.prolific.endings import Endings
-from mephisto_tasks.crowds.prolific.errors import ProlificError
+from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, base_address, stand_in
 from mephisto_tasks.crowds.prolific.signed import SIGNATURE, SignedLinks
-from mephisto_tasks.crowds.prolific.store import PROVIDER
+from mephisto_tasks.crowds.prolific.store import (
+    BY_HAND,
+    COMPLETE,
+    NO_CONSENT,
+    PROVIDER,
+    SCREENED_OUT,
+    TURNED_AWAY,
+    Ending,
+    OurStudy,
+    ProlificStore,
+    code_of,
+    screen_out_of,
+)
+from mephisto_tasks.payments.ledger import Ledger
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
-FRESH_S = 5.0
-"""How long an answer of Prolific's counts."""
+logger = logging.getLogger(__name__)
+
+APP = "https://app.prolific.com/"
+PROMISED_S = 15 * 60.0  # who is done may still write a comment; then it is completed without them
+AGAIN_S, LONGEST_S = 5.0, 300.0
+MOST_TRIES = 60
+"""Together some hours: afterwards Prolific has timed the submission out, and nothing more can be done there."""
+PAID = "paid before it was ended"
+_OPEN = (statuses.RESERVED, statuses.ACTIVE, statuses.TIMED_OUT)  # in these a submission can be completed
+
+
+def app_address(path: str = "") -> str:
+    """A page of Prolific's web app; of a stand-in on this machine, its own."""
+    here = stand_in()
+    return urljoin(APP if here is None else "{0.scheme}://{0.netloc}/".format(urlsplit(base_address())), path)
+
+
+class Endings:
+    """Completes the submissions of a task's studies. Thread-safe."""
+
+    def __init__(self, client: Prolific, store: ProlificStore, task_name: str) -> None:
+        self._client, self._store, self._task_name = client, store, task_name
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        """By submission: a rater's thread and the one that asks again must not ask for different things."""
+
+    def promise(self, session: str, study_id: str) -> None:
+        """The work is done: it is completed in a while, should its rater just leave."""
+        self._store.end(session, study_id, COMPLETE, PROMISED_S)
+
+    def end(self, session: str, study_id: str, kind: str) -> str:
+        study = self._study(study_id)
+        if study is None:
+            return app_address("studies")
+        if kind == SCREENED_OUT:
+            pays, used = screen_out_of(study), self._store.endings("study_id = ? AND kind = ?", study_id, SCREENED_OUT)
+            kind = kind if pays is not None and len(used) < pays[1] else TURNED_AWAY
+        self._store.end(session, study_id, kind, AGAIN_S)
+        done = self._complete(study, session)
+        code = code_of(study, BY_HAND)
+        if done or kind != COMPLETE or code is None:
+            return app_address("studies")
+        return app_address(f"submissions/complete?cc={code}")
+
+    def asks_to_return(self, session: str) -> bool:
+        """Whether the submission was ended so that its participant is asked to return it."""
+        return any(one.kind in (TURNED_AWAY, NO_CONSENT) for one in self._store.endings("session = ?", session))
+
+    def flush(self) -> None:
+        for ending in self._store.due():
+            study = self._study(ending.study_id)
+            if study is not None:
+                self._complete(study, ending.session)
+
+    def _study(self, study_id: str) -> OurStudy | None:
+        return next((one for one in self._store.studies(self._task_name) if one.study_id == study_id), None)
+
+    def _complete(self, study: OurStudy, session: str) -> bool:
+        with self._asking[session]:
+            (ending,) = self._store.endings("session = ?", session)
+            if ending.done is None and self._is_paid(session):
+                self._store.tried(ending, PAID, done=True)
+                return True
+            return ending.done is not None or self._ask(study, ending)
+
+    def _is_paid(self, session: str) -> bool:
+        """Whether ``pay`` has gone before: completed now, the submission would be approved by itself, and paid once more."""
+        data_dir, task_name = self._store.data_dir, self._task_name
+        payments = [one for one in Ledger(data_dir, task_name).payments() if one.state != "failed"]
+        theirs = sessions(data_dir, task_name, PROVIDER) if payments else ()
+        agents = {visit.agent_id for visit in theirs if visit.session == session and visit.agent_id}
+        return any(one.assignment == session or one.agent_id in agents for one in payments)
+
+    def _ask(self, study: OurStudy, ending: Ending) -> bool:
+        path, code = f"submissions/{ending.session}/", code_of(study, ending.kind)
+        try:
+            body = {"action": "COMPLETE", "completion_code": code}
+            answer = self._client.post(f"{path}transition/", body, repeat=True)
+            status = statuses.plain(answer.get("status") if isinstance(answer, dict) else "")
+            if status in _OPEN:
+                status = statuses.plain(self._client.get(path)["status"])
+            return self._note(ending, status)
+        except ProlificError as error:
+            if error.may_pass or error.status in (401, 403):
+                return self._later(ending, error)
+            return self._look(study, ending, error)
+
+    def _look(self, study: OurStudy, ending: Ending, refused: ProlificError) -> bool:
+        """Prolific refused: it may have been ended before, or be somebody's who never arrived there."""
+        try:
+            status = statuses.plain(self._client.get(f"submissions/{ending.session}/")["status"])
+        except ProlificError as error:
+            return self._later(ending, error)
+        if status in _OPEN and ending.kind == SCREENED_OUT:  # it pays none: they are asked to return, and owed a bonus
+            return self._ask(study, self._store.change_kind(ending, TURNED_AWAY))
+        return self._note(ending, status) if status not in _OPEN else self._later(ending, refused)
+
+    def _note(self, ending: Ending, status: str) -> bool:
+        done = status not in _OPEN
+        self._store.tried(ending, status, done=done, again_s=_pause(ending))
+        return done
+
+    def _later(self, ending: Ending, error: CrowdError) -> bool:
+        given_up = ending.tries + 1 >= MOST_TRIES
+        self._store.tried(ending, str(error), done=given_up, again_s=_pause(ending))
+        if ending.tries == 0 or given_up:
+            logger.warning("a submission could not be ended on Prolific: %s", error)
+        return False
+
+
+def _pause(ending: Ending) -> float:
+    return min(AGAIN_S * 2.0 ** min(ending.tries, 10), LONGEST_S)
+
+
+FRESH_S = 5.0  # how long an answer of Prolific's counts
 MOST_KEPT = 5000
-ROOM_S = 20.0
-"""How long who comes for a place that was just given back waits for its unit."""
+ROOM_S = 20.0  # how long who comes for a place that was just given back waits for its unit
 PREVIEW = phrase(
     "This is a preview for researchers: the link works, and nobody can start here. If you take part in the study, please "
     "open it again from its page on Prolific."
@@ -52,23 +177,14 @@ OVER = phrase(
 
 @dataclass
 class Arrivals:
-    """Asks Prolific about each arrival. Thread-safe.
-
-    Args:
-        client: that does not wait for long.
-        studies: ids of the task's studies.
-        visits: of the provider. Who was let in once goes on while Prolific is out of reach.
-        task_name: whose.
-        signed: checks the signature of links; None: they have none.
-        has_room: whether newcomers can be told what there is for them; else they wait for a little while.
-    """
+    """Asks Prolific about each arrival; who was let in goes on while it is out of reach. Thread-safe."""
 
     client: Prolific
     studies: Callable[[], Sequence[str]]
     visits: LinkDatastore
     task_name: str
-    signed: SignedLinks | None = None
-    has_room: Callable[[], bool] = lambda: True
+    signed: SignedLinks | None = None  # checks links; None: they have no signature
+    has_room: Callable[[], bool] = lambda: True  # else newcomers wait for a while
     _came: dict[str, float] = field(default_factory=dict)
     _said: dict[str, tuple[float, Mapping[str, Any] | None]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -89,11 +205,8 @@ class Arrivals:
             raise OnlyLooks(PREVIEW)
         participant = str(said.get("participant") or said.get("participant_id") or "")
         study = str(said.get("study_id") or said.get("study") or "")
-        if (
-            f"{arrival.door}:{participant}" != arrival.worker_name
-            or study != arrival.study
-            or study not in self.studies()
-        ):
+        is_theirs = f"{arrival.door}:{participant}" == arrival.worker_name and study == arrival.study
+        if not is_theirs or study not in self.studies():
             raise TurnedAway(NOT_YOURS)
         if not was_here and statuses.plain(said.get("status")) not in (statuses.RESERVED, statuses.ACTIVE):
             raise TurnedAway(OVER, RETURNED_ALREADY[0])
@@ -122,12 +235,9 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class ProlificDoor(PanelDoor):
-    """The panel's door, whose arrivals Prolific confirms, and whose endings our server says there.
+    """The panel's door, whose arrivals Prolific confirms, and whose endings our server says there."""
 
-    ``arrivals`` and ``endings``: of a launch; without them nobody is asked.
-    """
-
-    arrivals: Arrivals | None = None
+    arrivals: Arrivals | None = None  # of a launch; without it nobody is asked
     endings: Endings | None = None
     practised: Callable[[str], bool] = lambda worker_name: False
     """Whether a worker did the practice in this visit, and nothing else."""
@@ -144,16 +254,11 @@ class ProlificDoor(PanelDoor):
 
     def exit(self, arrival: Arrival, outcome: Outcome) -> Redirect | None:
         """Back to Prolific. Who was away, or gave the task back, is there already, and may come again."""
-        match outcome:
-            case "complete":
-                kind = COMPLETE
-            case "no_consent":
-                kind = NO_CONSENT
-            case "screened_out":
-                kind = SCREENED_OUT if self.practised(arrival.worker_name) else TURNED_AWAY
-            case _:
-                return None
-        if self.endings is None or not arrival.session:
+        kinds: dict[Outcome, str] = {"complete": COMPLETE, "no_consent": NO_CONSENT, "screened_out": TURNED_AWAY}
+        kind = kinds.get(outcome)
+        if outcome == "screened_out" and self.practised(arrival.worker_name):
+            kind = SCREENED_OUT
+        if kind is None or self.endings is None or not arrival.session:
             return None
         return Redirect(site=self.panel.title, url=self.endings.end(arrival.session, arrival.study, kind))
 

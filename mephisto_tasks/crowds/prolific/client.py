@@ -1,12 +1,12 @@
-"""The one way to Prolific: whose token, how long to wait, and which requests are never sent twice.
+"""The one way to Prolific: whose token, how long to wait, errors that say what to do, and what is never sent twice.
 
 Prolific knows no idempotency keys. So a request that creates or pays is sent once: where its answer is lost, the caller gets
-:class:`~mephisto_tasks.crowds.prolific.errors.Uncertain`, and has to read what happened.
-"""
+:class:`Uncertain`, and has to read what happened."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import random
@@ -15,43 +15,180 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urljoin, urlsplit
 
 import httpx
 from pydantic import SecretStr
 
-from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, refused, uncertain, unreachable
+from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.server.hosts import opens_elsewhere
+from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.files import make_private_folder, read_private, write_private
+from parlai_humaneval.models.zoo.files import user_home
 from parlai_humaneval.models.zoo.secrets import without_key
+
+NEW_TOKEN = (
+    "make a token in Prolific under Settings → API tokens, and give it to `parlai-humaneval requester add NAME --provider "
+    "prolific`, or set PROLIFIC_TOKEN"
+)
+TOP_UP = "top up the workspace in Prolific's web app, or ask for fewer places"
+LATER = "try again in a few minutes"
+STATUS_PAGE = "see https://status.prolific.com, and try again later"
+PARTICIPANT_UNKNOWN = 140003  # Prolific's code for a participant group that is to hold somebody whom it does not know
+WRONG_PROJECT = 140007  # Prolific's code where a token and the project of a study do not belong together
+_NO_MONEY = re.compile(r"balance|\bfunds?\b|\btop(ping)?[ -]?up\b|not enough money|credit", re.I)
+_TIMES_OUT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+LONGEST_WORDS = 300  # characters of an answer that is no JSON
+
+
+class ProlificError(CrowdError):
+    """Prolific refused, or could not be asked (``status`` 0). ``code``: its own number for the error."""
+
+    status: int = 0
+    code: int | None = None
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may succeed later: Prolific was out of reach, busy, or broken."""
+        return self.status == 0 or self.status in _TIMES_OUT or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class Uncertain(ProlificError):
+    """A request that creates or pays was sent, and nobody knows whether Prolific acted on it. Never repeat it blindly."""
+
+
+_Error = TypeVar("_Error", bound=ProlificError)
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """A :class:`ProlificError` in the block says what was tried: “cannot WHAT: …”. Its type, status and code stay."""
+    try:
+        yield
+    except ProlificError as error:
+        problems = [Problem(f"cannot {what}: {problem.fact}", try_=problem.try_) for problem in error.problems]
+        raise made(type(error), problems, error.status, error.code) from error
+
+
+def refused(status: int, body: bytes) -> ProlificError:
+    """The error for an answer other than 2xx, whatever shape its body has."""
+    inner = _inner(body)
+    number = str(inner.get("error_code", "")) if isinstance(inner, dict) else ""
+    code = int(number) if number.isdecimal() else None
+    return made(ProlificError, _problems(status, code, list(_sentences(inner))), status, code)
+
+
+def unreachable(why: str, *, uncertain: bool = False) -> ProlificError:
+    text = f"Prolific could not be reached ({why})"
+    if uncertain:
+        return made(Uncertain, [Problem(f"{text}, and may have acted on the request all the same")])
+    return made(ProlificError, [Problem(text, try_=("check the network, and PROLIFIC_API if it is set",))])
+
+
+def uncertain(error: ProlificError) -> Uncertain:
+    """The same trouble, met by a request of which nobody knows whether Prolific acted on it."""
+    acted = "Prolific may have acted on the request all the same"
+    problems = [Problem(f"{problem.what}, and {acted}") for problem in error.problems]
+    return made(Uncertain, problems, error.status, error.code)
+
+
+def made(kind: type[_Error], problems: list[Problem], status: int = 0, code: int | None = None) -> _Error:
+    error = kind(problems)
+    error.status, error.code = status, code
+    return error
+
+
+_KNOWN: dict[int | None, tuple[str, str]] = {
+    HTTPStatus.UNAUTHORIZED: ("Prolific does not recognize this API token: it is wrong or was deleted", NEW_TOKEN),
+    HTTPStatus.FORBIDDEN: (
+        "Prolific does not allow this with your API token, or the workspace lacks the feature{says}",
+        "check workspace=… and project=…, or ask Prolific's support to enable the feature",
+    ),
+    HTTPStatus.NOT_FOUND: (
+        "Prolific has nothing with this id{says}",
+        "check the id, and whether it was deleted in Prolific",
+    ),
+    HTTPStatus.TOO_MANY_REQUESTS: ("Prolific is getting too many requests", LATER),
+    HTTPStatus.CONFLICT: ("somebody changed this in Prolific at the same time{says}", LATER),
+    WRONG_PROJECT: (
+        "the API token does not belong to the project of the study{says}",
+        "set project=… to a project of this token's workspace, or use a token made in that workspace",
+    ),
+    PARTICIPANT_UNKNOWN: ("Prolific does not recognize some of these participants{says}", "correct their ids"),
+}  # status of an answer, or Prolific's code for the error → what is wrong, and what to do
+
+
+def _problems(status: int, code: int | None, said: list[tuple[str, str]]) -> list[Problem]:
+    words = "; ".join(": ".join(filter(None, pair)) for pair in said)
+    says = f" (it says: {words})" if words else ""
+    of_code = code in (WRONG_PROJECT, PARTICIPANT_UNKNOWN) and status != HTTPStatus.UNAUTHORIZED
+    known = _KNOWN.get(code if of_code else status)
+    if known is not None:
+        return [Problem(known[0].format(says=says), try_=(known[1],))]
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return [Problem(f"Prolific is not working at the moment (status {status}){says}", try_=(STATUS_PAGE,))]
+    if _NO_MONEY.search(words):
+        return [Problem(f"the Prolific workspace does not have enough money{says}", try_=(TOP_UP,))]
+    return [Problem(f"Prolific refused: {sentence}", where=field) for field, sentence in said] or [
+        Problem(f"Prolific refused, without saying why (status {status})")
+    ]
+
+
+def _inner(body: bytes) -> Any:
+    """What an error's body says, out of its wrapper; of HTML and other text the words."""
+    try:
+        whole = json.loads(body)
+    except ValueError:
+        text = body.decode("utf-8", "replace")
+        if re.match(r"\s*<", text):
+            text = re.sub(r"(?s)<(style|script|title)\b.*?</\1>|<[^>]*>", " ", text)
+        return " ".join(text.split())[:LONGEST_WORDS]
+    if isinstance(whole, dict) and isinstance(whole.get("error"), (dict, list, str)):
+        return whole["error"]
+    return whole
+
+
+_ABOUT = ("status", "error_code", "title", "additional_information", "traceback", "interactive", "message", "detail")
+
+
+def _sentences(inner: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(inner, dict):
+        said = inner.get("detail") or inner.get("message") or inner.get("title")
+        inner = said or {name: value for name, value in inner.items() if name not in _ABOUT}
+    yield from _within("", inner)
+
+
+def _within(field: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _within(f"{field}.{name}" if field else str(name), below)
+    elif isinstance(value, list):
+        for place, below in enumerate(value):
+            yield from _within(f"{field}.{place}" if isinstance(below, (dict, list)) and field else field, below)
+    elif value not in (None, ""):
+        yield field, str(value).strip().rstrip(".")
+
 
 BASE = "https://api.prolific.com/api/v1/"
 BASE_ENV = "PROLIFIC_API"
-PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")
-"""The request that charges each time it is sent."""
+PAYS = re.compile(r"bulk-bonus-payments/[^/]+/pay/?$")  # the request that charges each time it is sent
 HOOK_SECRET = "X-Hook-Secret"
 """A header that stands in the answer to whoever subscribes: it is put into what :meth:`Prolific.post` returns."""
-READINGS = 3
-"""So often at most is a list read that changes while it is read."""
-_logger = logging.getLogger(__name__)
+READINGS = 3  # so often at most is a list read that changes while it is read
 _writing: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 """By a digest of the token: Prolific wants one write at a time."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for an answer, and how often to ask.
-
-    Args:
-        tries: in all.
-        pause_s: at most, before the second; doubled before each later one, and chance shortens it.
-        longest_s: of any pause, also of one that Prolific asks for.
-        timeout_s: for an answer to begin.
-    """
+    """``tries`` in all; pauses begin at up to ``pause_s`` and double to ``longest_s``; an answer begins in ``timeout_s``."""
 
     tries: int = 7
     pause_s: float = 1.0
@@ -65,23 +202,12 @@ class Patience:
         return random.uniform(0.5, 1.0) * min(self.pause_s * 2.0 ** (number - 1), self.longest_s)
 
 
-PATIENT = Patience()
-"""For work that must be done: together some minutes."""
-BRIEF = Patience(tries=2, timeout_s=5.0)
-"""For a look: somebody waits for the answer."""
+PATIENT = Patience()  # for work that must be done: together some minutes
+BRIEF = Patience(tries=2, timeout_s=5.0)  # for a look: somebody waits for the answer
 
 
 class Prolific:
-    """Prolific's API in the name of a token. Threads may share it.
-
-    Args:
-        token: its owner's.
-        base: of the addresses; None: ``PROLIFIC_API`` of the environment, else Prolific's own.
-        patience: with answers.
-
-    Raises:
-        ProlificError: the base is no https address, and not on this machine.
-    """
+    """Prolific's API in the name of a token, for any thread. Raises ProlificError: no https, and not on this machine."""
 
     def __init__(self, token: SecretStr | str, base: str | None = None, patience: Patience = PATIENT) -> None:
         self._token = token if isinstance(token, SecretStr) else SecretStr(token)
@@ -92,8 +218,12 @@ class Prolific:
         self._lock = _writing[digest]
         # An institution's proxy leads to Prolific, and not to a stand-in on this machine.
         proxies = opens_elsewhere(self.base)
-        self._http = httpx.Client(timeout=httpx.Timeout(patience.timeout_s, connect=10.0), trust_env=proxies)
-        _quiet()
+        timeout, headers = httpx.Timeout(patience.timeout_s, connect=10.0), {"Accept": "application/json"}
+        self._http = httpx.Client(timeout=timeout, headers=headers, trust_env=proxies)
+        # The client's own line for each request, with the ids in its address, is not logged; a level that was set stays
+        logger = logging.getLogger("httpx")
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)
 
     def __repr__(self) -> str:
         return f"Prolific(base={self.base!r})"
@@ -105,22 +235,23 @@ class Prolific:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the connections."""
         self._http.close()
 
     def get(self, path: str, **params: Any) -> Any:
         """What is there. Raises ProlificError."""
         return self._ask("GET", path, params=params, repeat=True)
 
-    def pages(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
-        """Every entry of a list, each once, page by page.
+    def find(self, path: str) -> Any:
+        """What is there; None: it was deleted. Raises ProlificError."""
+        try:
+            return self.get(path)
+        except ProlificError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
-        Where it gets shorter or longer meanwhile, it is read again, so that no entry is lost that moved to another page.
-        Raises ProlificError.
-        """
+    def pages(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """Every entry of a list, each once; a list that changes meanwhile is read again. Raises ProlificError."""
         given: set[str] = set()
         for _ in range(READINGS):
             complete = yield from self._reading(path, params, given)
@@ -128,42 +259,36 @@ class Prolific:
                 return
 
     def post(self, path: str, body: Any = None, *, repeat: bool = False) -> Any:
-        """Create or do something; its answer, as text where it is no JSON.
-
-        Args:
-            path: below the base.
-            body: what is sent as JSON.
-            repeat: it changes nothing when it is done twice, so it may be sent again where its answer was lost.
-
-        Raises:
-            Uncertain: it was sent, and may have been done. Only without ``repeat``.
-            ProlificError: it was not done.
-        """
+        """Create or do something; its answer, as text where it is no JSON. ``repeat``: doing it twice changes nothing,
+        so that it is sent again where its answer was lost. Raises Uncertain: it may have been done (only without
+        ``repeat``); ProlificError: it was not."""
         return self._write("POST", path, body, repeat)
 
     def patch(self, path: str, body: Any, *, repeat: bool = True) -> Any:
         """Change something. It gives absolute values, so it may be sent again. Raises as :meth:`post` does."""
         return self._write("PATCH", path, body, repeat)
 
-    def delete(self, path: str, body: Any = None, *, repeat: bool = True) -> Any:
-        """Delete something, or take members out of it. Raises as :meth:`post` does.
+    def cost(self, cents: int, number: int, what: str = "what it costs") -> float:
+        """Cents that so many payments cost, with Prolific's fee and tax, by its calculator. Raises ProlificError."""
+        if not cents * number:
+            return 0
+        with asking(f"have Prolific calculate {what}"):
+            body = {"reward": cents, "total_available_places": number}
+            return float(self.post("study-cost-calculator/", body, repeat=True)["total_cost"])
 
-        What was deleted by a request whose answer was lost is not there when it is repeated: status 404.
-        """
+    def delete(self, path: str, body: Any = None, *, repeat: bool = True) -> Any:
+        """Delete something, or take members out of it; 404 when a repeated request did it. Raises as :meth:`post` does."""
         return self._write("DELETE", path, body, repeat)
 
     def public_keys(self) -> dict[str, Any]:
         """The keys by which Prolific signs links: a JWK set. No token is sent. Raises ProlificError."""
-        keys: dict[str, Any] = self._ask(
-            "GET", urljoin(self.base, "/.well-known/study/jwks.json"), repeat=True, signed=False
-        )
+        url = urljoin(self.base, "/.well-known/study/jwks.json")
+        keys: dict[str, Any] = self._ask("GET", url, repeat=True, signed=False)
         return keys
 
     def _reading(self, path: str, params: dict[str, Any], given: set[str]) -> Generator[dict[str, Any], None, bool]:
         """One reading of a list; whether nothing moved meanwhile. ``given``: those that need not be given again."""
-        asked: set[str] = set()
-        read: set[str] = set()
-        counts: set[int] = set()
+        asked, read, counts = set[str](), set[str](), set[int]()
         query: dict[str, Any] | None = params
         while query is not None and str(sorted(query.items())) not in asked:
             asked.add(str(sorted(query.items())))
@@ -181,7 +306,8 @@ class Prolific:
                 if name not in given:
                     given.add(name)
                     yield entry
-            counts |= {count for count in [(page.get("meta") or {}).get("count")] if count is not None}
+            if (count := (page.get("meta") or {}).get("count")) is not None:
+                counts.add(count)
             following = ((page.get("_links") or {}).get("next") or {}).get("href")
             # Only its query is used: the token goes to no other address, whatever a link says.
             query = {**params, **dict(parse_qsl(urlsplit(following).query))} if following else None
@@ -193,49 +319,31 @@ class Prolific:
         return self._ask(method, path, body=body, repeat=repeat)
 
     def _ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: dict[str, Any] | None = None,
-        body: Any = None,
-        repeat: bool,
-        signed: bool = True,
+        self, method: str, path: str, *, params: Any = None, body: Any = None, repeat: bool, signed: bool = True
     ) -> Any:
-        headers = {"Accept": "application/json"}
-        sent: dict[str, Any] = {} if body is None else {"json": body}
-        auth = _Signature(self._token) if signed else None
         url = urljoin(self.base, path.lstrip("/") if signed else path)
-        number = 0
-        while True:
-            number += 1
+        request = self._http.build_request(method, url, params=params or None, json=body)
+        auth = _Signature(self._token) if signed else None
+        for number in count(1):
             # The lock is given back during pauses.
             with nullcontext() if method == "GET" else self._lock:
-                answer, error, wait_s = self._try(method, url, headers, params, sent, auth)
+                answer, error, wait_s = self._try(request, auth)
             if error is None:
                 return answer
             if isinstance(error, Uncertain) and not repeat:
                 raise error
             again = error.may_pass and not (PAYS.search(path) and error.status)
-            if not again and not (repeat and error.status == HTTPStatus.CONFLICT):
-                raise error
-            if number >= self._patience.tries:
+            again = again or (repeat and error.status == HTTPStatus.CONFLICT)
+            if not again or number >= self._patience.tries:
                 raise error
             time.sleep(self._patience.pause(number, wait_s))
+        raise AssertionError("the last try returns or raises")
 
-    def _try(
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str],
-        params: dict[str, Any] | None,
-        sent: dict[str, Any],
-        auth: httpx.Auth | None,
-    ) -> tuple[Any, ProlificError | None, float | None]:
+    def _try(self, request: httpx.Request, auth: httpx.Auth | None) -> tuple[Any, ProlificError | None, float | None]:
         """The answer, or an error and how long Prolific wants us to wait."""
-        writes = method != "GET"
+        writes = request.method != "GET"
         try:
-            response = self._http.request(method, url, headers=headers, params=params or None, auth=auth, **sent)
+            response = self._http.send(request, auth=auth)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol) as failure:
             return None, unreachable(self._clean(_why(failure))), None  # nothing was sent
         except httpx.HTTPError as failure:
@@ -258,11 +366,11 @@ class Prolific:
         return without_key(text, self._token.get_secret_value())
 
 
+@dataclass(frozen=True)
 class _Signature(httpx.Auth):
     """Puts the token into a request at the last moment, so that no variable holds it."""
 
-    def __init__(self, token: SecretStr) -> None:
-        self._token = token
+    _token: SecretStr
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         request.headers["Authorization"] = f"Token {self._token.get_secret_value()}"
@@ -278,13 +386,11 @@ def base_address(base: str | None = None) -> str:
     except ValueError:
         known = False
     if not known or parts.scheme not in ("http", "https"):
-        raise ProlificError(
-            f"{given!r} is no address", where=BASE_ENV, try_="write https://… or http://127.0.0.1:PORT/…"
-        )
+        advice = "write https://… or http://127.0.0.1:PORT/…"
+        raise ProlificError(f"{given!r} is no address", where=BASE_ENV, try_=advice)
     if parts.scheme == "http" and opens_elsewhere(given):
-        raise ProlificError(
-            f"{given!r} would show the token to everybody on the way", where=BASE_ENV, try_="write https://…"
-        )
+        what = f"{given!r} would show the token to everybody on the way"
+        raise ProlificError(what, where=BASE_ENV, try_="write https://…")
     return given.rstrip("/") + "/"
 
 
@@ -307,16 +413,10 @@ def _read(response: httpx.Response) -> tuple[Any, bool]:
 
 def _wanted(retry_after: str | None) -> float | None:
     """Seconds of a header ``Retry-After``: a number, or a time."""
-    if not retry_after:
-        return None
-    try:
-        return float(retry_after)
-    except ValueError:
-        pass
-    try:
-        return parsedate_to_datetime(retry_after).timestamp() - time.time()
-    except ValueError:
-        return None
+    for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
+        with suppress(ValueError):
+            return read(retry_after) if retry_after else None
+    return None
 
 
 def _why(failure: httpx.HTTPError) -> str:
@@ -325,8 +425,66 @@ def _why(failure: httpx.HTTPError) -> str:
     return (str(failure).strip().splitlines() or [type(failure).__name__])[0]
 
 
-def _quiet() -> None:
-    """The client's own line for each request, with the ids in its address, is not logged; a level that was set stays."""
-    logger = logging.getLogger("httpx")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.WARNING)
+TOKEN_ENV = "PROLIFIC_TOKEN"
+_ENDING = ".token"  # of the file with a requester's token, which its owner alone can read
+
+
+def read_token(name: str) -> SecretStr:
+    """The token kept under a requester's name, else that of the environment. Raises ProlificError: there is none."""
+    if has_token(name):
+        return _checked(SecretStr(read_private(_file(name)).decode("ascii", "replace")))
+    if os.environ.get(TOKEN_ENV):
+        return _checked(SecretStr(os.environ[TOKEN_ENV]))
+    raise ProlificError(f"there is no Prolific token for the requester {name!r}", try_=NEW_TOKEN)
+
+
+def which_token(name: str) -> str:
+    """A sentence where there are two, of which one is used; else empty."""
+    if not has_token(name) or not os.environ.get(TOKEN_ENV):
+        return ""
+    return f"The token stored for {name} is used, not {TOKEN_ENV}: `parlai-humaneval requester forget {name}` changes that."
+
+
+def has_token(name: str) -> bool:
+    return _file(name).is_file()
+
+
+def write_token(name: str, token: str | SecretStr) -> None:
+    """Keep a token under a requester's name, in place of the former one. Raises ProlificError: it cannot be one."""
+    secret = SecretStr(token) if isinstance(token, str) else token
+    del token  # no variable holds it that a traceback could show
+    checked = _checked(secret)
+    make_private_folder(user_home())
+    make_private_folder(_folder())
+    write_private(_file(name), checked.get_secret_value().encode("ascii"), outlasts_power=True)
+
+
+def forget_token(name: str) -> bool:
+    kept = has_token(name)
+    _file(name).unlink(missing_ok=True)
+    return kept
+
+
+def token_names() -> list[str]:
+    return sorted(unquote(file.name.removesuffix(_ENDING)) for file in _folder().glob(f"*{_ENDING}"))
+
+
+def _folder() -> Path:
+    return user_home() / "prolific"
+
+
+def _file(name: str) -> Path:
+    return _folder() / f"{quote(name, safe=' ')}{_ENDING}"
+
+
+def _checked(given: SecretStr) -> SecretStr:
+    token = SecretStr(given.get_secret_value().strip())
+    if not _is_word(token):
+        raise ProlificError("this is no API token of Prolific: it must be one word of plain letters", try_=NEW_TOKEN)
+    return token
+
+
+def _is_word(token: SecretStr) -> bool:
+    """In a frame of its own: a traceback with its variables never shows the text."""
+    text = token.get_secret_value()
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import (
+from mephisto_tasks.crowds.crowd import (
     Accounts,
+    CrowdLaunch,
     CrowdWords,
     Forgotten,
     Health,
@@ -18,25 +20,24 @@ from mephisto_tasks.crowds.base import (
     Trace,
     Waiting,
 )
-from mephisto_tasks.crowds.crowd import CrowdLaunch
-from mephisto_tasks.crowds.link.arrivals import Door
-from mephisto_tasks.crowds.link.crowd import LinkCrowd
-from mephisto_tasks.crowds.prolific import settings as its_settings
-from mephisto_tasks.crowds.prolific.settings import ProlificSettings
+from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
+from mephisto_tasks.crowds.prolific.settings import ProlificSettings, cents
 from mephisto_tasks.crowds.registry import register_crowd
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mephisto_tasks.payments.payer import Payer
+    from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.payments.quote import Quote
 
 PROVIDER = "prolific"
+DEVICES = ("desktop", "tablet", "mobile")
+WARNINGS = ("sensitive", "explicit")
+CURRENCIES = ("USD", "GBP")
+CHECKED_THERE = ("locales", "min_approval_rate", "min_approved")  # rules that become filters
 
 
 class ProlificCrowd(LinkCrowd):
-    """Participants of a study that is made for them."""
-
     place = provider_type = PROVIDER
     title = "Prolific"
     words = CrowdWords(
@@ -60,33 +61,36 @@ class ProlificCrowd(LinkCrowd):
         return None if here is None else "{0.scheme}://{0.netloc}".format(urlsplit(here))
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        its_settings.check(settings)
+        for name, known in (("devices", DEVICES), ("content_warnings", WARNINGS)):
+            if unknown := [word for word in settings[name] if word not in known]:
+                raise ConfigError(f"{unknown[0]!r} is unknown", where=name, try_=f"choose from: {', '.join(known)}")
+        if settings["currency"] not in CURRENCIES:
+            what = f"{settings['currency']!r} is no currency of Prolific"
+            raise ConfigError(what, where="currency", try_="write USD or GBP")
+        paid, slots = cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"])
+        cents("bonus_budget", settings["bonus_budget"])
+        if bool(paid) != bool(slots):
+            what = "screen_out_pay and screen_out_slots go together: how much, and for how many people at most"
+            lacking = "screen_out_slots" if paid else "screen_out_pay"
+            raise ConfigError(what, try_=f"add {lacking}=…, or leave both out")
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        from mephisto_tasks.crowds.prolific.requirements import CHECKED_THERE
-
-        unchecked = rules.model_copy(
-            update={
-                name: type(rules).model_fields[name].get_default(call_default_factory=True) for name in CHECKED_THERE
-            }
-        )
+        nothing = WorkerRules()
+        unchecked = rules.model_copy(update={name: getattr(nothing, name) for name in CHECKED_THERE})
         return super().remarks(unchecked, settings)
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         return "Prolific has no such rule"
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
-        from mephisto_tasks.crowds.prolific.client import Prolific
+        from mephisto_tasks.crowds.prolific.client import Prolific, read_token
         from mephisto_tasks.crowds.prolific.quote import Asked, find_workspace, quote_of
-        from mephisto_tasks.crowds.prolific.tokens import read_token
 
         name = str(settings.get("provider.requester_name"))
-        reward = its_settings.cents("task_reward", settings.get("task.task_reward"))
+        reward = cents("task_reward", settings.get("task.task_reward"))
+        where = (str(settings.get(f"provider.{word}") or "") for word in ("workspace", "project", "currency"))
         with Prolific(read_token(name)) as client:
-            workspace, project, currency = (
-                str(settings.get(f"provider.{word}") or "") for word in ("workspace", "project", "currency")
-            )
-            pays = find_workspace(client, workspace, project, currency)
+            pays = find_workspace(client, *where)
             return quote_of(client, pays, name, Asked(units, reward, minutes=60), None, None)
 
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
@@ -121,7 +125,7 @@ class ProlificCrowd(LinkCrowd):
         return health(data_dir)
 
     def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
-        from mephisto_tasks.crowds.prolific.standing import states
+        from mephisto_tasks.crowds.prolific.handed_in import states
 
         return states(data_dir, task_name)
 

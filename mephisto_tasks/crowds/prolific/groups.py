@@ -11,24 +11,20 @@ from typing import Any
 
 from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import CrowdError, Forgotten
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.errors import PARTICIPANT_UNKNOWN, ProlificError, asking
+from mephisto_tasks.crowds.crowd import CrowdError, Forgotten
+from mephisto_tasks.crowds.prolific.client import PARTICIPANT_UNKNOWN, Prolific, ProlificError, asking, read_token
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import read_token
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.storage.results import query, task_names
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 from mephisto_tasks.workers.roster import known_workers
 
 logger = logging.getLogger(__name__)
 
 EVERYWHERE = "humaneval blocked"
 PARTICIPANT = re.compile(r"[0-9a-f]{24}")
-ONCE = 100
-"""Participants in one request."""
-AGAIN_S = 60.0
-"""How often a running launch looks whether its lists have changed."""
+ONCE = 100  # participants in one request
+AGAIN_S = 60.0  # how often a running launch looks whether its lists have changed
 
 _HOLDERS = """
     SELECT DISTINCT workers.worker_name FROM granted_qualifications AS granted
@@ -51,18 +47,14 @@ class Group:
     def __init__(self, client: Prolific, workspace: str, name: str) -> None:
         self._client, self.name = client, name
         with asking(f"look for the participant group {name!r}"):
-            there = [
-                one for one in client.pages("participant-groups/", workspace_id=workspace) if not one.get("is_deleted")
-            ]
-        self.id = next((str(one["id"]) for one in there if one.get("name") == name), "")
+            there = list(client.pages("participant-groups/", workspace_id=workspace))
+        mine = (str(one["id"]) for one in there if not one.get("is_deleted") and one.get("name") == name)
+        self.id = next(mine, "")
         if not self.id:
             with asking(f"make the participant group {name!r}"):
                 body = {"workspace_id": workspace, "name": name, "description": "Kept by parlai-humaneval"}
                 self.id = str(client.post("participant-groups/", {**body, "participant_ids": []})["id"])
-
-    @property
-    def _path(self) -> str:
-        return f"participant-groups/{self.id}/participants/"
+        self._path = f"participant-groups/{self.id}/participants/"
 
     def members(self) -> set[str]:
         with asking(f"read the participant group {self.name!r}"):
@@ -70,22 +62,18 @@ class Group:
 
     def add(self, people: Collection[str]) -> set[str]:
         """Those whom Prolific took; it refuses all of a request that names somebody unknown."""
-        with asking(f"add to the participant group {self.name!r}"):
-            return self._add(sorted(people))
-
-    def _add(self, people: list[str]) -> set[str]:
-        if len(people) > ONCE:
-            return self._add(people[:ONCE]) | self._add(people[ONCE:])
-        if not people:
-            return set()
-        try:
-            self._client.post(self._path, {"participant_ids": people}, repeat=True)
-        except ProlificError as error:
-            if error.code != PARTICIPANT_UNKNOWN:
-                raise
-            middle = len(people) // 2
-            return set() if not middle else self._add(people[:middle]) | self._add(people[middle:])
-        return set(people)
+        ids, at = sorted(people), ONCE
+        if len(ids) <= ONCE:
+            try:
+                with asking(f"add to the participant group {self.name!r}"):
+                    if ids:
+                        self._client.post(self._path, {"participant_ids": ids}, repeat=True)
+                return set(ids)
+            except ProlificError as error:
+                at = len(ids) // 2
+                if error.code != PARTICIPANT_UNKNOWN:
+                    raise
+        return self.add(ids[:at]) | self.add(ids[at:]) if at else set()
 
     def remove(self, people: Collection[str]) -> None:
         if people:
@@ -94,16 +82,7 @@ class Group:
 
 
 class Lists:
-    """The groups of one study, as our own lists have it. Our own gate judges in any case.
-
-    Args:
-        client: of the account that launches.
-        workspace: of the study.
-        data_dir: of the launch.
-        task_name: of the launch.
-        rules: who may take part.
-        block_qualification: of the study's checks.
-    """
+    """The groups of one study, as our own lists have it. Our own gate judges in any case."""
 
     def __init__(
         self,
@@ -149,7 +128,6 @@ class Lists:
             there -= gone
 
     def _listed(self, listed: Any) -> set[str]:
-        """Names and ids of a list's file; pseudonyms become names."""
         if listed is None:
             return set()
         listed.has("", "")  # reads it again, where it was saved
@@ -165,7 +143,7 @@ class Lists:
         if not self._has_database or task not in task_names(self._data_dir):
             return set()
         names = {worker.worker_id: worker.name for worker in known_workers(self._data_dir).values()}
-        return {names[work.worker_id] for work in work_done(self._data_dir, task) if work.done > 0}
+        return {names[work.worker_id] for work in completed_work(self._data_dir, task) if work.done > 0}
 
     @property
     def _has_database(self) -> bool:

@@ -1,32 +1,32 @@
-"""What Prolific says of a task's submissions: who took part, how each stands, and which bonuses it lists."""
+"""What Prolific says of a task (studies, submissions, bonuses), where the ledger differs, and what may be rejected."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
-from http import HTTPStatus
+from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
+from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, asking, read_token
+from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
+from mephisto_tasks.payments.ledger import PAID, Payment, Rejection
+from mephisto_tasks.payments.quote import DOLLARS, money
+from parlai_humaneval._util.errors import misspelt
 
-APPROVES_ITSELF_S = 21 * 24 * 3600.0
-"""So long after it was handed in, Prolific approves what nobody has looked at."""
+APPROVES_ITSELF_S = 21 * 24 * 3600.0  # so long after it was handed in, Prolific approves what nobody has looked at
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One participation.
-
-    ``bonuses``: cents of each bonus that Prolific lists, screen-out payments too; None: not in this answer.
-    ``handed_in``: seconds since the epoch, 0 where it was not.
-    """
+    """One participation; ``bonuses``: cents of each, screen-out payments too; None: unknown. ``handed_in`` 0: not yet."""
 
     id: str
     study: str
@@ -38,13 +38,13 @@ class Submission:
     @classmethod
     def of(cls, entry: Mapping[str, Any], study: str) -> Submission:
         """Out of a list, or from a single answer, which name the participant differently."""
-        bonuses = entry.get("bonus_payments")
+        bonuses, done = entry.get("bonus_payments"), entry.get("completed_at")
         return cls(
             id=str(entry["id"]),
             study=study,
             participant=str(entry.get("participant_id") or entry.get("participant") or ""),
             status=statuses.plain(entry.get("status")),
-            handed_in=_seconds(entry.get("completed_at")),
+            handed_in=datetime.fromisoformat(str(done).replace("Z", "+00:00")).timestamp() if done else 0.0,
             bonuses=None if bonuses is None else tuple(int(cents) for cents in bonuses),
         )
 
@@ -58,12 +58,11 @@ class Submission:
 
     @property
     def is_over(self) -> bool:
-        """Given back or too late; its place is for somebody else."""
         return self.status in (statuses.RETURNED, statuses.TIMED_OUT)
 
 
 @dataclass(frozen=True)
-class Study:
+class HandedInStudy:
     """As Prolific has it; amounts are in its ``currency``, which is empty where nobody knows it."""
 
     id: str
@@ -73,7 +72,7 @@ class Study:
     workspace: str
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> Study:
+    def of(cls, answer: Mapping[str, Any]) -> HandedInStudy:
         actions = [action for code in answer.get("completion_codes") or () for action in code.get("actions") or ()]
         paid = next((one["fixed_screen_out_reward"] for one in actions if one.get("fixed_screen_out_reward")), 0)
         return cls(
@@ -86,41 +85,32 @@ class Study:
 
 
 class HandedIn:
-    """The studies of a task, read when they are first asked for. Raises ProlificError.
-
-    ``workspaces``: study → its workspace, where it is known.
-    """
+    """The studies of a task (``workspaces``: of each, where known), read when first asked for. Raises ProlificError."""
 
     def __init__(
         self, client: Prolific, study_ids: Collection[str], workspaces: Mapping[str, str] = MappingProxyType({})
     ) -> None:
-        self._client = client
-        self._ids, self._workspaces = sorted(study_ids), workspaces
+        self._client, self._ids, self._workspaces = client, sorted(study_ids), workspaces
         self._single: dict[str, tuple[int, ...]] = {}
 
     @cached_property
-    def studies(self) -> dict[str, Study]:
+    def studies(self) -> dict[str, HandedInStudy]:
         """Those that people could take part in: no drafts, and none that was deleted."""
+        found = {}
         with asking("read the studies"):
-            read = ((one, read_study(self._client, one)) for one in self._ids)
-            known = ((one, answer) for one, answer in read if answer is not None)
-            return {
-                one: self._with_currency(Study.of(answer))
-                for one, answer in known
-                if statuses.plain(answer.get("status")) != statuses.UNPUBLISHED
-            }
-
-    def _with_currency(self, study: Study) -> Study:
-        """That of its workspace, where the study does not say."""
-        workspace = self._workspaces.get(study.id) or study.workspace
-        if study.currency or not workspace:
-            return study
-        balance = self._client.get(f"workspaces/{workspace}/balance/")
-        return replace(study, currency=str(balance["currency_code"]).upper())
+            for one in self._ids:
+                answer = self._client.find(f"studies/{one}/")
+                if answer is None or statuses.plain(answer.get("status")) == statuses.UNPUBLISHED:
+                    continue
+                study = found[one] = HandedInStudy.of(answer)
+                workspace = self._workspaces.get(study.id) or study.workspace
+                if not study.currency and workspace:
+                    balance = self._client.get(f"workspaces/{workspace}/balance/")
+                    found[one] = replace(study, currency=str(balance["currency_code"]).upper())
+        return found
 
     @cached_property
     def submissions(self) -> dict[str, Submission]:
-        """All of them, by their ids."""
         with asking("list the submissions"):
             return {
                 str(entry["id"]): Submission.of(entry, study)
@@ -129,7 +119,6 @@ class HandedIn:
             }
 
     def again(self) -> HandedIn:
-        """The same, read anew."""
         newer = HandedIn(self._client, self._ids, self._workspaces)
         newer.studies = self.studies
         return newer
@@ -148,26 +137,13 @@ class HandedIn:
         return Counter(self._single[submission])
 
     def screened_out(self, submission: Submission) -> Decimal:
-        """What Prolific paid by itself for a failed practice."""
         if submission.status != statuses.SCREENED_OUT:
             return Decimal("0.00")
         study = self.studies[submission.study]
         return study.screen_out or major(next(iter(self.listed(submission.id)), 0))
 
 
-def read_study(client: Prolific, study_id: str) -> dict[str, Any] | None:
-    """As Prolific answers; None: it was deleted there, as drafts can be. Raises ProlificError."""
-    try:
-        answer: dict[str, Any] = client.get(f"studies/{study_id}/")
-    except ProlificError as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return None
-        raise
-    return answer
-
-
 def major(cents: object) -> Decimal:
-    """Hundredths, as Prolific counts, as an amount."""
     return Decimal(int(str(cents))).scaleb(-2)
 
 
@@ -180,7 +156,120 @@ def in_cents(amount: Decimal) -> int:
     return int(amount.scaleb(2))
 
 
-def _seconds(moment: object) -> float:
-    if not moment:
-        return 0.0
-    return datetime.fromisoformat(str(moment).replace("Z", "+00:00")).timestamp()
+def states(data_dir: Path, task_name: str) -> list[SiteState]:
+    """One for each account that has studies of the task. Raises ProlificError."""
+    studies = [study for study in ProlificStore(data_dir).studies(task_name) if study.study_id]
+    studies.sort(key=lambda study: study.account)
+    found = []
+    for account, of_account in groupby(studies, key=lambda study: study.account):
+        with Prolific(read_token(account), patience=BRIEF) as client, asking("look how the study stands"):
+            found.append(_state(client, f"Prolific ({account})", list(of_account)))
+    return found
+
+
+def _state(client: Prolific, title: str, studies: Sequence[OurStudy]) -> SiteState:
+    read = {study.study_id: client.find(f"studies/{study.study_id}/") for study in studies}
+    there = {one: answer for one, answer in read.items() if answer is not None}
+    ids, answers = list(there), list(there.values())
+    counts: Counter[str] = Counter()
+    for one in ids:
+        for word, count in client.get(f"studies/{one}/submissions/counts/").items():
+            counts[statuses.plain(word)] += int(count or 0)
+    submissions = (
+        Submission.of(entry, one)
+        for one in (ids if counts[statuses.AWAITING_REVIEW] else ())
+        for entry in client.pages("submissions/", study=one, awaiting_review=True, ordering="started_at")
+    )
+    waiting = [each for each in submissions if each.status == statuses.AWAITING_REVIEW]
+    messages = client.get("messages/unread/").get("results", ())
+    return SiteState(
+        title=title,
+        status=statuses.plain(answers[-1].get("status")).lower() if answers else "deleted",
+        places=sum(int(answer.get("total_available_places") or 0) for answer in answers),
+        taken=sum(int(answer.get("places_taken") or 0) for answer in answers),
+        at_work=counts[statuses.ACTIVE] + counts[statuses.RESERVED],
+        returned=counts[statuses.RETURNED],
+        timed_out=counts[statuses.TIMED_OUT],
+        screened_out=counts[statuses.SCREENED_OUT],
+        rejected=counts[statuses.REJECTED],
+        approved=counts[statuses.APPROVED] + counts[statuses.PARTIALLY_APPROVED],
+        waiting=len(waiting),
+        approved_by_itself_at=min((one.approves_itself_at for one in waiting), default=None),
+        unread=sum(((message.get("data") or {}).get("study_id") in ids) for message in messages),
+    )
+
+
+CATEGORIES = (
+    "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT", "MALINGERING",
+    "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER",
+)  # fmt: skip
+SHORTEST_MESSAGE = 100  # characters that Prolific wants to read with a rejection
+
+
+def differences(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
+    """Between the ledger's payments and what Prolific says, to the cent."""
+    yield from _approvals(there, payments)
+    yield from _bonuses(there, payments)
+    for payment in payments:
+        if payment.state == "paying":
+            yield f"the bonus of {payment.money} for {payment.assignment} was left in the middle (batch {payment.batch})"
+
+
+def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
+    noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
+    approved = {one.id for one in there.submissions.values() if one.is_approved}
+    for submission in sorted({*noted} - approved - {""}):
+        yield f"the ledger has submission {submission} as approved, and Prolific does not"
+    # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
+    strange = sorted(approved - {*noted})
+    for submission in strange if len(strange) > noted.count("") else ():
+        yield f"Prolific has submission {submission} as approved, and the ledger does not: by hand, or by itself"
+
+
+def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
+    noted: dict[str, Counter[int]] = defaultdict(Counter)
+    for payment in payments:
+        if payment.is_bonus and payment.state in PAID and (payment.batch or payment.state != "by_hand"):
+            noted[payment.assignment][in_cents(payment.amount)] += 1
+    forgotten = noted.pop("", Counter())
+    currencies = {payment.currency for payment in payments}
+    for one in there.submissions.values():
+        listed, of_ledger = there.listed(one.id), noted.pop(one.id, Counter())
+        # Whether Prolific lists a screen-out payment among bonuses, nobody can know.
+        screened_out = Counter({in_cents(paid): 1}) if (paid := there.screened_out(one)) else Counter()
+        if listed == of_ledger - screened_out:
+            continue
+        of_others = (listed - of_ledger) & forgotten
+        forgotten -= of_others
+        currency = there.studies[one.study].currency or min(currencies, default=DOLLARS)
+        for cents in (listed - of_ledger - of_others).elements():
+            amount = money(major(cents), currency)
+            yield f"Prolific lists a bonus of {amount} for submission {one.id}, and the ledger does not"
+        for cents in (of_ledger - listed).elements():
+            amount = money(major(cents), currency)
+            yield f"the ledger has a bonus of {amount} for submission {one.id}, and Prolific does not list it"
+    for submission in noted:
+        yield f"the ledger has a bonus for {submission}, which Prolific does not list at all"
+
+
+def rejection_problem(
+    rejection: Rejection, submission: Submission | None, paid: Collection[str], turned_away: Collection[str]
+) -> str | None:
+    """Why it cannot be rejected; ``paid``: submissions that the ledger has payments for; ``turned_away``: by us."""
+    if submission is None:
+        return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
+    if rejection.category not in CATEGORIES:
+        meant = misspelt(rejection.category, CATEGORIES)
+        question = f" Did you mean {meant}?" if meant else ""
+        has = f"It has {', '.join(CATEGORIES)}"
+        return f"{rejection.id}: Prolific has no category {rejection.category!r}.{question} {has}"
+    written = len(rejection.message.strip())
+    if written < SHORTEST_MESSAGE:
+        return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"
+    if submission.id in paid:
+        return f"{rejection.id}: the ledger has it as paid"
+    if submission.id in turned_away:
+        return f"{rejection.id}: it was ended without work, and Prolific forbids to reject such: ask its rater to return it"
+    if submission.status != statuses.AWAITING_REVIEW:
+        return f"{rejection.id}: it is {submission.status} on Prolific, and only AWAITING REVIEW can be rejected"
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -13,18 +13,36 @@ from typing import Any
 
 import httpx
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.base import Agree, CrowdError, CrowdSetup, LaunchControl
+from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.accounts import check_name
-from mephisto_tasks.crowds.prolific.arrivals import Arrivals, ProlificDoor, ProlificReception
-from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific
-from mephisto_tasks.crowds.prolific.drafts import (
+from mephisto_tasks.crowds.prolific.arrivals import Arrivals, Endings, ProlificDoor, ProlificReception, app_address
+from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
+from mephisto_tasks.crowds.prolific.groups import Lists
+from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
+from mephisto_tasks.crowds.prolific.quote import (
+    ALLOWED,
+    BLOCKED,
+    EARLIER,
+    Asked,
+    Filter,
+    Workspace,
+    filters,
+    find_workspace,
+    quote_of,
+)
+from mephisto_tasks.crowds.prolific.settings import cents
+from mephisto_tasks.crowds.prolific.signed import Hooks, SignedLinks
+from mephisto_tasks.crowds.prolific.store import (
+    PROVIDER,
     SCREEN_OUT_FEATURE,
     SIGNED_FEATURE,
+    OurStudy,
+    ProlificStore,
     find_marked,
     is_same,
     link,
@@ -32,24 +50,12 @@ from mephisto_tasks.crowds.prolific.drafts import (
     new_mark,
     study_body,
 )
-from mephisto_tasks.crowds.prolific.endings import Endings, app_address
-from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
-from mephisto_tasks.crowds.prolific.groups import Lists
-from mephisto_tasks.crowds.prolific.hooks import Hooks
-from mephisto_tasks.crowds.prolific.market import StudyFollower, pause_left_over, study_places, transition
-from mephisto_tasks.crowds.prolific.quote import Asked, Workspace, find_workspace, quote_of
-from mephisto_tasks.crowds.prolific.requirements import ALLOWED, BLOCKED, EARLIER, Filter, filters
-from mephisto_tasks.crowds.prolific.settings import cents
-from mephisto_tasks.crowds.prolific.signed import SignedLinks
-from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import read_token, which_token
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.results import query
 
 logger = logging.getLogger(__name__)
 
-LINK_S = 20.0
-"""How long our own link may take to answer."""
+LINK_S = 20.0  # how long our own link may take to answer
 _PRACTISED = """
     SELECT (SELECT COUNT(*) FROM onboarding_agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
              WHERE task_name = ? AND worker_name = ? AND strftime('%s', onboarding_agents.creation_date) + 5 >= ?),
@@ -60,13 +66,14 @@ _PRACTISED = """
 
 @dataclass
 class ProlificLaunch(LinkLaunch):
-    """Visitors come by the link of a study that this launch makes."""
-
     _asked: Asked | None = None
     _rules: WorkerRules = field(default_factory=WorkerRules)
     _workspace: Workspace | None = None
     _study: OurStudy | None = None
     _was_paused: bool = False
+
+    def __post_init__(self) -> None:
+        self._store = ProlificStore(self.data_dir)
 
     @cached_property
     def _client(self) -> Prolific:
@@ -74,12 +81,7 @@ class ProlificLaunch(LinkLaunch):
 
     @cached_property
     def _brief(self) -> Prolific:
-        """For whoever has a rater waiting."""
         return Prolific(read_token(str(self.provider.requester_name)), patience=BRIEF)
-
-    @cached_property
-    def _store(self) -> ProlificStore:
-        return ProlificStore(self.data_dir)
 
     @cached_property
     def _endings(self) -> Endings:
@@ -120,14 +122,10 @@ class ProlificLaunch(LinkLaunch):
                 raise ConfigError("Prolific wants people to be paid", where="task_reward", try_="set task_reward=…")
             wanted, said = self._filters()
             self._asked = replace(self._asked, set_aside=self._set_aside())
-            quoted = quote_of(
-                self._client, self._workspace, str(self.provider.requester_name), self._asked, wanted, self._fee()
-            )
+            quoted = quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
-            said.append(
-                f"The workspace has no {SCREEN_OUT_FEATURE}: raters who fail the practice are asked to return "
-                "their submission, and owed a bonus."
-            )
+            owed = "raters who fail the practice are asked to return their submission, and owed a bonus"
+            said.append(f"The workspace has no {SCREEN_OUT_FEATURE}: {owed}.")
         elsewhere = done_elsewhere(self.data_dir, self.task_name, PROVIDER)
         remarks = [*said, *filter(None, (which_token(name), elsewhere, quoted.remark))]
         self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
@@ -148,43 +146,28 @@ class ProlificLaunch(LinkLaunch):
         return int(self.provider.start_places) or (self._most_inside if self._is_decided else 0)
 
     def _filters(self) -> tuple[list[Filter], list[str]]:
-        known = list(self._client.pages("filters/")) if self._needs_filters else []
-        return filters(self._rules, list(self.settings["fluent"]), known)
-
-    @property
-    def _needs_filters(self) -> bool:
-        rules = self._rules
-        return bool(
-            rules.locales or self.settings["fluent"] or (rules.min_approval_rate, rules.min_approved) != (None, None)
-        )
+        rules, fluent = self._rules, list(self.settings["fluent"])
+        needed = rules.locales or fluent or (rules.min_approval_rate, rules.min_approved) != (None, None)
+        return filters(rules, fluent, list(self._client.pages("filters/")) if needed else [])
 
     def _earlier(self, *, published: bool = True) -> list[OurStudy]:
         """Studies of the task that this account has in Prolific; newest last."""
-        name = str(self.provider.requester_name)
-        return [
-            one
-            for one in self._store.studies(self.task_name)
-            if one.account == name and bool(one.study_id) == published
-        ]
+        studies, name = self._store.studies(self.task_name), str(self.provider.requester_name)
+        return [one for one in studies if one.account == name and bool(one.study_id) == published]
 
     def _set_aside(self) -> int:
         """What Prolific holds for places of an earlier launch, in cents: they are used up, or given back."""
         held = 0
         for study in self._earlier():
-            try:
-                there = study_places(self._client, study.study_id)
-            except ProlificError as error:
-                if error.status != 404:
-                    raise
-                continue
-            if there.status in (statuses.ACTIVE, statuses.PAUSED):
+            there = find_places(self._client, study.study_id)
+            if there is not None and there.status in (statuses.ACTIVE, statuses.PAUSED):
                 held += (there.total - there.taken) * int(study.body["reward"])  # without its fee: rather too little
         return held
 
     def _fee(self) -> Decimal | None:
-        """Prolific's share, as a former study has it."""
+        assert self._workspace is not None
         for study in reversed(self._store.studies()):
-            if self._workspace is not None and study.workspace == self._workspace.id and study.study_id:
+            if study.workspace == self._workspace.id and study.study_id:
                 try:
                     said = self._client.get(f"studies/{study.study_id}/").get("fees_percentage")
                 except ProlificError:
@@ -199,25 +182,20 @@ class ProlificLaunch(LinkLaunch):
         super().prepare(db)
         with self.waiting_for("Making the study on Prolific…"):
             remarks = pause_left_over(self._client, self._store, self.task_name)
-            self._adopt()
-            remarks += self._have_study(self._address())
+            # A launch that was killed may have made a study, and not heard of it
+            for study in self._earlier(published=False):
+                known = find_marked(self._client, study)
+                if known:
+                    self._store.made(study.mark, known)
+                else:
+                    self._store.forget(study.mark)
+            architect = self.config.mephisto.architect
+            local = f"http://127.0.0.1:{architect.get('port') or 3000}"
+            remarks += self._have_study(str(architect.get("public_url") or local))
         assert self._study is not None
         if self.provider.draft_only:
             remarks.append("Nothing is published: draft_only=false publishes. Open the draft, and look at its preview.")
         return remarks
-
-    def _address(self) -> str:
-        architect = self.config.mephisto.architect
-        return str(architect.get("public_url") or f"http://127.0.0.1:{architect.get('port') or 3000}")
-
-    def _adopt(self) -> None:
-        """A launch that was killed may have made a study, and not heard of it."""
-        for study in self._earlier(published=False):
-            known = find_marked(self._client, study)
-            if known:
-                self._store.made(study.mark, known)
-            else:
-                self._store.forget(study.mark)
 
     def _body(self, url: str) -> dict[str, Any]:
         assert self._asked is not None
@@ -228,12 +206,8 @@ class ProlificLaunch(LinkLaunch):
         for kind in (BLOCKED, ALLOWED):
             ids = [group.id for its, group in groups if its == kind and group is not None]
             made += [{"filter_id": kind, "selected_values": ids}] if ids else []
-        studies = [
-            study.study_id
-            for task in self._rules.exclude_tasks
-            for study in self._store.studies(task)
-            if study.study_id
-        ]
+        excluded = (study for task in self._rules.exclude_tasks for study in self._store.studies(task))
+        studies = [study.study_id for study in excluded if study.study_id]
         made += [{"filter_id": EARLIER, "selected_values": studies}] if studies else []
         lacks = self._store.lacks
         return study_body(
@@ -263,21 +237,16 @@ class ProlificLaunch(LinkLaunch):
         self._lists.follow(at_once=True)
         body = self._body(url)
         for study in reversed(self._earlier()):
-            try:
-                there = study_places(self._client, study.study_id)
-            except ProlificError as error:
-                if error.status != 404:
-                    raise
+            there = find_places(self._client, study.study_id)
+            if there is None:
                 self._store.forget(study.mark)
                 continue
             goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
             if there.status in goes_on and is_same(body, study.body):
                 if there.reward != body["reward"]:
-                    raise CrowdError(
-                        f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}",
-                        where=study.mark,
-                        try_="change it back there, or delete the draft, and launch again",
-                    )
+                    what = f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}"
+                    advice = "change it back there, or delete the draft, and launch again"
+                    raise CrowdError(what, where=study.mark, try_=advice)
                 self._study, self._was_paused = study, there.status == statuses.PAUSED
                 return []
             if there.status == statuses.UNPUBLISHED:
@@ -295,11 +264,8 @@ class ProlificLaunch(LinkLaunch):
 
     def receive(self, db: Any) -> ProlificReception:
         visits = self.crowd.mephisto_provider()(db).datastore
-        signed = (
-            SignedLinks(self._brief)
-            if self._study is not None and "is_external_study_url_secure" in self._study.body
-            else None
-        )
+        is_signed = self._study is not None and "is_external_study_url_secure" in self._study.body
+        signed = SignedLinks(self._brief) if is_signed else None
 
         def studies() -> list[str]:
             return [study.study_id for study in self._store.studies(self.task_name)]
@@ -314,8 +280,7 @@ class ProlificLaunch(LinkLaunch):
 
         self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
         door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
-        self._reception: ProlificReception = ProlificReception(visits, door, self.task_name)
-        self._visits = visits
+        self._visits, self._reception = visits, ProlificReception(visits, door, self.task_name)
         return self._reception
 
     @cached_property
@@ -341,11 +306,8 @@ class ProlificLaunch(LinkLaunch):
 
     # -- while raters are at work ----------------------------------------------------------------
 
-    def running(self, control: LaunchControl) -> AbstractContextManager[Any]:
-        return self._running(control)
-
     @contextmanager
-    def _running(self, control: LaunchControl) -> Iterator[None]:
+    def running(self, control: LaunchControl) -> Iterator[None]:
         self._serve_at(control.url)
         assert self._study is not None
         if self.provider.draft_only:
@@ -383,14 +345,10 @@ class ProlificLaunch(LinkLaunch):
                 follower.close()
             except CrowdError as error:
                 control.live_run.task_launcher.left_on_site = True
-                logger.error(
-                    "the study may still be open on Prolific: %s. Pause it at %s, or launch again: that pauses it first",
-                    error,
-                    self._researchers_page(),
-                )
+                pause = f"Pause it at {self._researchers_page()}, or launch again: that pauses it first"
+                logger.error("the study may still be open on Prolific: %s. %s", error, pause)
 
     def _serve_at(self, url: str) -> None:
-        """The study's link leads to the page as it is served now."""
         assert self._study is not None
         wanted = link(url, read_panel(PROVIDER))
         if self._study.body["external_study_url"] == wanted:

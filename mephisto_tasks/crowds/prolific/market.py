@@ -1,8 +1,6 @@
 """A study on Prolific while it runs: places follow what is to be done, pauses pause it, and who returned frees their unit.
 
-Places there can only grow. So only those are open that somebody can take now; what was given back is not asked for twice;
-and where none is needed, the study is paused.
-"""
+Places there can only grow: those alone are open that somebody can take now; none that was given back is asked for twice."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any
 
 from mephisto_tasks._util import compat
@@ -22,31 +21,25 @@ from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.constants.assignment_state import AssignmentState
 
 from mephisto_tasks.admission.visits import Visit
-from mephisto_tasks.crowds.base import CrowdError, LaunchControl
+from mephisto_tasks.crowds.crowd import CrowdError, LaunchControl
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.drafts import screen_out_of, with_slots
-from mephisto_tasks.crowds.prolific.endings import Endings
-from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
+from mephisto_tasks.crowds.prolific.arrivals import Endings
+from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, asking
 from mephisto_tasks.crowds.prolific.groups import Lists
-from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore, screen_out_of, with_slots
 from parlai_humaneval.statistics.core.formatting import counted
 
 logger = logging.getLogger(__name__)
 
 POLL_S = 10.0
-NOTICED_S = 0.5
-"""How soon a pause or its end is noticed; the site is asked at once then."""
-LINK_AGAIN_S = 60.0
-"""How often our own link is asked whether it answers."""
-ALL_S = 120.0
-"""How often submissions are listed though their counts stay the same."""
+NOTICED_S = 0.5  # how soon a pause or its end is noticed; the site is asked at once then
+LINK_AGAIN_S = 60.0  # how often our own link is asked whether it answers
+ALL_S = 120.0  # how often submissions are listed though their counts stay the same
 PUBLISHED_S, PUBLISHED_POLL_S = 60.0, 1.0
 """How long a study may be in publishing before it can be paused, and how often that is looked at."""
 IN_BETWEEN = (statuses.PUBLISHING, "PROCESSING")
-SURE_AFTER = 2
-"""Readings in a row that must say that a submission is over, before its unit is somebody else's."""
+SURE_AFTER = 2  # readings in a row that must say that a submission is over, before its unit is somebody else's
 AT_WORK = (statuses.RESERVED, statuses.ACTIVE)
 GONE = (statuses.RETURNED, statuses.TIMED_OUT)
 DONE_WITH = ("complete", "timed_out", "moved")
@@ -65,10 +58,7 @@ AGREED_USED_UP = (
 
 @dataclass(frozen=True)
 class Places:
-    """How many places a study has, how many of them are taken, and how many people could begin now (``wanted``).
-
-    ``let_in``: people at once; None: Prolific does not say. ``reward``: in cents.
-    """
+    """Places of a study, those taken, and people who could begin now (``wanted``); ``let_in`` at once; ``reward``: cents."""
 
     status: str
     total: int
@@ -77,21 +67,29 @@ class Places:
     reward: int
     wanted: int = 0
 
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Places:
+        """As Prolific answers, and nobody wanted."""
+        total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
+        let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
+        return cls(statuses.plain(said["status"]), total, taken, let_in, int(said["reward"]))
+
 
 def study_places(client: Prolific, study_id: str) -> Places:
-    """As Prolific has it, and nobody wanted. Raises ProlificError."""
+    """As Prolific has it. Raises ProlificError."""
     with asking("look at the study"):
-        said = client.get(f"studies/{study_id}/")
-    total, taken = int(said["total_available_places"]), int(said.get("places_taken") or 0)
-    let_in = (said.get("submissions_config") or {}).get("max_concurrent_submissions")
-    return Places(statuses.plain(said["status"]), total, taken, let_in, int(said["reward"]))
+        return Places.of(client.get(f"studies/{study_id}/"))
+
+
+def find_places(client: Prolific, study_id: str) -> Places | None:
+    """The same; None: the study was deleted there."""
+    with asking("look at the study"):
+        said = client.find(f"studies/{study_id}/")
+        return None if said is None else Places.of(said)
 
 
 def transition(client: Prolific, study_id: str, action: str, reached: Collection[str]) -> str:
-    """Ask for a change of state: read, act, read. Its state afterwards. Raises ProlificError: it did not come about.
-
-    Prolific refuses all changes of a study that it is publishing: that is waited for.
-    """
+    """Change a study's state; its state afterwards. Raises ProlificError. One that Prolific is publishing is waited for."""
     status, until = study_places(client, study_id).status, time.monotonic() + PUBLISHED_S
     while status in IN_BETWEEN and action != "PUBLISH" and time.monotonic() < until:
         time.sleep(PUBLISHED_POLL_S)
@@ -109,51 +107,30 @@ def transition(client: Prolific, study_id: str, action: str, reached: Collection
     return status
 
 
+@dataclass
 class StudyFollower:
-    """Looks every :data:`POLL_S` how the study stands, in a thread of its own, and makes it fit.
+    """Looks every :data:`POLL_S` how the study stands, in a thread of its own, and makes it fit."""
 
-    Args:
-        client: of the account.
-        study: of the launch.
-        control: the launch.
-        visits: who came.
-        endings: how submissions end.
-        lists: who is kept out; None: nobody is.
-        no_answer: why our own link does not answer; empty: it does.
-        most_inside: people at once.
-        most_open: places that nobody has taken, at most; 0: any number.
-        was_paused: a launch of ours has paused it, so that this one may go on.
-    """
+    _client: Prolific
+    _study: OurStudy
+    _control: LaunchControl
+    _visits: LinkDatastore
+    _endings: Endings
+    _lists: Lists | None  # who is kept out; None: nobody is
+    no_answer: Callable[[], str] = str  # why our own link does not answer; empty: it does
+    most_inside: int = 1  # people at once
+    most_open: int = 0  # places that nobody has taken, at most; 0: any number
+    was_paused: bool = False  # a launch of ours has paused the study, so that this one may go on
 
-    def __init__(
-        self,
-        client: Prolific,
-        study: OurStudy,
-        control: LaunchControl,
-        visits: LinkDatastore,
-        endings: Endings,
-        lists: Lists | None,
-        *,
-        no_answer: Callable[[], str] = str,
-        most_inside: int,
-        most_open: int = 0,
-        was_paused: bool = False,
-    ) -> None:
-        self._client, self._study, self._control, self._visits = client, study, control, visits
-        self._endings, self._lists, self._most_open, self._paused_by_us = endings, lists, most_open, was_paused
-        self._most_inside = most_inside
+    def __post_init__(self) -> None:
         self._stopped, self._nudged = threading.Event(), threading.Event()
         self._counts: Mapping[str, Any] = {}
-        self._listed_at = float("-inf")
-        self._no_answer, self._link_asked_at = no_answer, time.monotonic()
-        self._unanswered = 0
-        """How many times in a row our own link has not answered."""
+        self._listed_at, self._link_asked_at = float("-inf"), time.monotonic()
+        self._unanswered = 0  # how many times in a row our own link has not answered
         self._statuses: dict[str, str] = {}
-        self._over: Counter[str] = Counter()
-        """How many readings in a row have said that a submission is over."""
+        self._over: Counter[str] = Counter()  # how many readings in a row have said that a submission is over
         self._said_paused = self._said_used_up = False
-        self._taken_before: int | None = None
-        """Places that were taken before this launch, and that others agreed to."""
+        self._taken_before: int | None = None  # places that were taken before this launch, and that others agreed to
         self._thread = threading.Thread(target=self._follow, name="study-follower", daemon=True)
 
     def start(self) -> None:
@@ -162,13 +139,11 @@ class StudyFollower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask nothing any more."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(timeout=30)
 
     def nudge(self) -> None:
-        """Something has changed: look at once."""
         self._nudged.set()
 
     def _follow(self) -> None:
@@ -209,10 +184,7 @@ class StudyFollower:
         return any(0 < rounds < SURE_AFTER for rounds in self._over.values())
 
     def has_room(self) -> bool:
-        """Whether somebody who comes now can be told what there is for them.
-
-        Where no unit is free, they may have taken the place of somebody who has just returned: that is looked for at once.
-        """
+        """Whether a unit is free for somebody who comes now, perhaps of somebody who has just returned."""
         launcher = self._control.live_run.task_launcher
         free = any(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
         if free or self._control.paused or not self._control.remaining:
@@ -225,14 +197,11 @@ class StudyFollower:
         if time.monotonic() - self._link_asked_at < LINK_AGAIN_S:
             return
         self._link_asked_at = time.monotonic()
-        why = self._no_answer()
+        why = self.no_answer()
         self._unanswered = self._unanswered + 1 if why else 0
         if self._unanswered == SURE_AFTER:
-            logger.warning(
-                "the page does not answer at %s (%s): the study is paused until it does", self._control.url, why
-            )
-
-    # -- who is there ----------------------------------------------------------------------------
+            words = "the page does not answer at %s (%s): the study is paused until it does"
+            logger.warning(words, self._control.url, why)
 
     def _read_submissions(self) -> None:
         path = f"studies/{self._study.study_id}/submissions/counts/"
@@ -250,33 +219,23 @@ class StudyFollower:
 
     def _note(self, visits: Mapping[str, Visit]) -> None:
         """What Prolific says is noted; units of those who are gone become free, and whole work stays."""
-        said = {visits[session].visit_id: status for session, status in self._statuses.items() if session in visits}
-        changed = {
-            visit.visit_id
-            for visit in visits.values()
-            if said.get(visit.visit_id, visit.panel_status) != visit.panel_status
-        }
-        self._visits.note_panel_status({visit_id: said[visit_id] for visit_id in changed})
+        said = {visits[session]: status for session, status in self._statuses.items() if session in visits}
+        changed = {visit.visit_id: status for visit, status in said.items() if status != visit.panel_status}
+        self._visits.note_panel_status(changed)
         for session, rounds in self._over.items():
             visit = visits.get(session)
             if visit is not None and rounds >= SURE_AFTER and visit.status in ("here", "timed_out"):
                 logger.info("a submission is %s on Prolific: its unit is free", self._statuses[session])
                 self._visits.end(visit, "returned")
-                self._end_practice(visit.worker_name)
+                for agent in list(self._control.live_run.worker_pool.onboarding_agents.values()):
+                    if agent.get_worker().worker_name == visit.worker_name and agent.get_status() == "onboarding":
+                        agent.update_status("disconnect")
             elif visit is not None and rounds >= SURE_AFTER and visit.status == "complete":
-                self._end_comment(visit.agent_id)
-
-    def _end_practice(self, worker_name: str) -> None:
-        for agent in list(self._control.live_run.worker_pool.onboarding_agents.values()):
-            if agent.get_worker().worker_name == worker_name and agent.get_status() == "onboarding":
-                agent.update_status("disconnect")
-
-    def _end_comment(self, agent_id: str | None) -> None:
-        """Whoever is gone after the work, and before they pressed Finish, keeps the launch waiting no longer."""
-        running = self._control.live_run.task_runner.running_units.values()
-        for agent in [each.agent for each in list(running) if str(each.agent.db_id) == agent_id]:
-            if agent.get_status() == AgentState.STATUS_IN_TASK:
-                agent.update_status(AgentState.STATUS_RETURNED)
+                # Whoever is gone after the work, and before they pressed Finish, keeps the launch waiting no longer.
+                running = list(self._control.live_run.task_runner.running_units.values())
+                for agent in (each.agent for each in running if str(each.agent.db_id) == visit.agent_id):
+                    if agent.get_status() == AgentState.STATUS_IN_TASK:
+                        agent.update_status(AgentState.STATUS_RETURNED)
 
     def _wanted(self, visits: Mapping[str, Visit]) -> int:
         """How many people more could begin a unit now, besides those who are on their way."""
@@ -292,7 +251,7 @@ class StudyFollower:
         } - held
         free = sum(unit.db_status == AssignmentState.LAUNCHED for unit in list(launcher.units))
         wanted = min(self._control.remaining - len(held), free) - len(coming)
-        return int(max(0, min(wanted, self._most_open or wanted)))
+        return int(max(0, min(wanted, self.most_open or wanted)))
 
     # -- what Prolific shows ---------------------------------------------------------------------
 
@@ -313,9 +272,11 @@ class StudyFollower:
         match now.status:
             case statuses.UNPUBLISHED:
                 if now.wanted:
-                    self._publish(now.wanted)
+                    self._open(now.wanted)
+                    transition(self._client, self._study.study_id, "PUBLISH", (statuses.ACTIVE, statuses.PUBLISHING))
             case statuses.ACTIVE if not now.wanted:
-                self._pause()
+                self.was_paused = True
+                transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
             case statuses.PAUSED | statuses.COMPLETED if now.wanted and not self._may_start(now):
                 if not self._said_paused:
                     logger.warning(PAUSED_THERE)
@@ -323,18 +284,15 @@ class StudyFollower:
             case statuses.ACTIVE | statuses.PAUSED | statuses.AWAITING_REVIEW | statuses.COMPLETED if now.wanted:
                 if lacking > 0:
                     self._open(now.taken + now.wanted)
-                self._bound(now, lacking)
+                # Let no more people in than could begin, where more places are free: places cannot be taken back
+                inside = sum(status in AT_WORK for status in self._statuses.values())
+                most = self.most_inside if lacking >= 0 else min(self.most_inside, inside + now.wanted)
+                if most != now.let_in:
+                    with asking("change how many people may be inside at once"):
+                        limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
+                        self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
                 if now.status == statuses.PAUSED:
                     self._start()
-
-    def _bound(self, now: Places, lacking: int) -> None:
-        """Let no more people in than could begin, where more places are free: places cannot be taken back."""
-        inside = sum(status in AT_WORK for status in self._statuses.values())
-        most = self._most_inside if lacking >= 0 else min(self._most_inside, inside + now.wanted)
-        if most != now.let_in:
-            with asking("change how many people may be inside at once"):
-                limits = {"max_submissions_per_participant": 1, "max_concurrent_submissions": most}
-                self._client.patch(f"studies/{self._study.study_id}/", {"submissions_config": limits})
 
     def _start(self) -> None:
         reached = (statuses.ACTIVE, statuses.AWAITING_REVIEW)
@@ -348,28 +306,17 @@ class StudyFollower:
             codes = with_slots(self._study, pays[1] + 1)
             self._client.patch(f"studies/{self._study.study_id}/", {"completion_codes": codes})
             transition(self._client, self._study.study_id, "START", reached)
-        self._paused_by_us = self._said_paused = False
-
-    def _publish(self, places: int) -> None:
-        self._open(places)
-        transition(self._client, self._study.study_id, "PUBLISH", (statuses.ACTIVE, statuses.PUBLISHING))
+        self.was_paused = self._said_paused = False
 
     def _open(self, total: int) -> None:
         with asking(f"open {counted(total, 'place')}"):
             self._client.patch(f"studies/{self._study.study_id}/", {"total_available_places": total})
 
-    def _pause(self) -> None:
-        self._paused_by_us = True
-        transition(self._client, self._study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
-
     def _may_start(self, now: Places) -> bool:
-        """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end.
-
-        A study is complete by itself only when all of its places are taken.
-        """
+        """Whether a pause was ours, or is that of the last screen-out payment; a person's is theirs to end."""
         if now.status == statuses.COMPLETED:
             return now.total <= now.taken
-        return self._paused_by_us or self._screen_outs_used_up
+        return self.was_paused or self._screen_outs_used_up
 
     @property
     def _screen_outs_used_up(self) -> bool:
@@ -395,27 +342,20 @@ class StudyFollower:
 
 
 def pause_left_over(client: Prolific, store: ProlificStore, task_name: str, account: str = "") -> list[str]:
-    """Pause what a launch that was killed left open; sentences on what was done. Raises CrowdError.
-
-    ``account``: only its studies; empty: all.
-    """
+    """Pause what a killed launch left open (of ``account``, or all); sentences on what was done. Raises CrowdError."""
     done = []
     for study in store.studies(task_name):
         if not study.study_id or account not in ("", study.account):
             continue
         try:
-            status = study_places(client, study.study_id).status
-            if status not in (statuses.ACTIVE, *IN_BETWEEN):
+            if study_places(client, study.study_id).status not in (statuses.ACTIVE, *IN_BETWEEN):
                 continue
             transition(client, study.study_id, "PAUSE", (statuses.PAUSED, statuses.AWAITING_REVIEW))
         except ProlificError as error:
-            if error.status == 404:  # deleted there
-                continue
-            raise
-        text = (
-            "A study of an earlier launch, which did not end cleanly, was still open on Prolific "
-            f"({study.mark}): it was paused."
-        )
-        logger.warning(text)
-        done.append(text)
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            continue  # it was deleted there, in between perhaps
+        left = "A study of an earlier launch, which did not end cleanly, was still open on Prolific"
+        done.append(f"{left} ({study.mark}): it was paused.")
+        logger.warning(done[-1])
     return done

@@ -1,10 +1,9 @@
 """Paying on Prolific: approvals for what was handed in, bonuses for the rest.
 
 Approving twice does nothing. A bonus that is asked for twice is paid twice, and Prolific knows it by no name of ours. So
-bonuses go in this order: they are set up, which charges nothing; what Prolific understood is compared with what was meant;
-they are noted as ``paying``; Prolific is asked once. Where the answer is lost, what it lists for the submission decides, and
-where it lists nothing, a person.
-"""
+bonuses go in this order: they are set up, which charges nothing; what Prolific understood is compared with what was
+meant; they are noted as ``paying``; Prolific is asked once. Where the answer is lost, what it lists for the submission
+decides, and where it lists nothing, a person."""
 
 from __future__ import annotations
 
@@ -18,39 +17,34 @@ from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
 
+from mephisto_tasks.crowds.by_file import worker_names
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.prolific import pay_words as words_of
 from mephisto_tasks.crowds.prolific import statuses
-from mephisto_tasks.crowds.prolific.books import differences, rejection_problem
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.drafts import COMPLETE
-from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
+from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, Uncertain, asking, read_token
 from mephisto_tasks.crowds.prolific.handed_in import (
     HandedIn,
     Submission,
     day,
+    differences,
     in_cents,
     major,
+    rejection_problem,
 )
-from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore
-from mephisto_tasks.crowds.prolific.tokens import read_token
-from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Payment
-from mephisto_tasks.payments.payer import Note, Owed, Proposal, Rejection, Remaining
+from mephisto_tasks.crowds.prolific.store import COMPLETE, PROVIDER, ProlificStore
+from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Note, Owed, Payment, Proposal, Rejection, Remaining
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.payments.quote import money
-from mephisto_tasks.storage.results import query
 from mephisto_tasks.storage.run_settings import provider_of_newest
 from mephisto_tasks.storage.work import Work
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.statistics.core.formatting import counted
 
-ONCE = 200
-"""Submissions, or bonuses, in one request."""
+WORDS: dict[str, str] = read_yaml(Path(__file__).with_suffix(".yaml"))
+ONCE = 200  # submissions, or bonuses, in one request
 DID_NOTHING = (0, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
 """Refusals of a payment that certainly paid nothing; 0: Prolific was out of reach. Others may come after the effect."""
-BUSY_PAUSES_S = (5.0, 15.0, 45.0)
-"""Between tries to pay while Prolific is busy, which says that it did nothing."""
-LISTED_SCREEN_OUTS = "screen-out payments among bonuses"
-"""What a workspace's lists may lack."""
+BUSY_PAUSES_S = (5.0, 15.0, 45.0)  # between tries to pay while Prolific is busy, which says that it did nothing
+LISTED_SCREEN_OUTS = "screen-out payments among bonuses"  # what a workspace's lists may lack
 
 
 @dataclass(frozen=True)
@@ -86,9 +80,8 @@ class ProlificPayer:
         self._of_worker = {visit.worker_name: visit.session for visit in visits}
         self._turned_away = {one.session for one in self._store.endings("kind <> ?", COMPLETE)}
         """Submissions that were ended without work, by us or by a failed practice: Prolific forbids to reject them."""
-        self._names = _names(data_dir)
-        self._submissions_of: dict[str, set[str]] = defaultdict(set)
-        """Pseudonym → submissions, of all that is owed."""
+        self._names = worker_names(data_dir)
+        self._submissions_of: dict[str, set[str]] = defaultdict(set)  # pseudonym → submissions, of all that is owed
 
     @cached_property
     def _client(self) -> Prolific:
@@ -103,13 +96,9 @@ class ProlificPayer:
 
     def _session(self, work: Work) -> str:
         """Of what has no unit (a practice), that by which the worker came last."""
-        return (
-            self._of_agent.get(work.agent_id, "")
-            if work.agent_id
-            else self._of_worker.get(self._names[work.worker_id], "")
-        )
-
-    # Proposing
+        if work.agent_id:
+            return self._of_agent.get(work.agent_id, "")
+        return self._of_worker.get(self._names[work.worker_id], "")
 
     def propose(self, owed: Sequence[Owed]) -> Proposal:
         proposal = Proposal()
@@ -141,11 +130,11 @@ class ProlificPayer:
                 proposal.remaining.append(Remaining(owed, left, said, refused=refused))
 
         if there is None:
-            remains(words_of.UNLISTED if session else words_of.NO_SUBMISSION, refused=bool(session))
+            remains(WORDS["unlisted"] if session else WORDS["no_submission"], refused=bool(session))
             return
         study, is_approved = self._there.studies[there.study], bool(owed.paid.get("approval"))
         if study.currency not in ("", owed.due.currency):
-            remains(words_of.OTHER_CURRENCY, refused=True, there=study.currency, here=owed.due.currency)
+            remains(WORDS["other_currency"], refused=True, there=study.currency, here=owed.due.currency)
             return
         approval = owed.payment(self.account, "approval", session, study.reward)
         is_whole = owed.due.amount >= work.reward > 0
@@ -160,32 +149,32 @@ class ProlificPayer:
                 owed = replace(owed, paid={**owed.paid, "bonus": 1})
                 left -= paid
         elif there.status == statuses.REJECTED:
-            remains(words_of.REJECTED)
+            remains(WORDS["rejected"])
             return
         elif there.status in (statuses.RESERVED, statuses.ACTIVE):
-            remains(words_of.STILL_OPEN)
+            remains(WORDS["still_open"])
             return
         elif there.status == statuses.AWAITING_REVIEW or there.is_over:
             if is_whole and not is_approved and there.is_over and not self._pays_returned:
-                remains(words_of.RETURNED)
+                remains(WORDS["returned"])
                 return
             is_paid_in_part = there.is_over and (owed.paid.get("bonus") or self._strange_bonus(there))
             if is_whole and not is_approved and not is_paid_in_part:
                 proposal.payments.append(approval)
                 left -= study.reward
             elif not is_approved and not there.is_over:
-                remains(words_of.PART_HANDED_IN)
+                remains(WORDS["part_handed_in"])
                 return
         else:
-            remains(words_of.UNKNOWN)
+            remains(WORDS["unknown"])
             return
         if left <= 0:
             return
         between = (one for one in self._payments if one.state == "paying" and one.assignment == session)
         if not all(map(self._is_paid, between)):
-            remains(words_of.IN_BETWEEN)
+            remains(WORDS["in_between"])
         elif strange := self._strange_bonus(there):
-            remains(words_of.STRANGE, amount=money(strange, owed.due.currency))
+            remains(WORDS["strange"], amount=money(strange, owed.due.currency))
         else:
             proposal.payments.append(owed.payment(self.account, "bonus", session, left))
 
@@ -201,15 +190,7 @@ class ProlificPayer:
         """Whether screen-out payments may be among the bonuses that Prolific lists; as long as nobody knows, they may."""
         return not self._store.lacks(self._workspaces.get(of.study, ""), LISTED_SCREEN_OUTS)
 
-    def _learn_of_screen_outs(self) -> None:
-        """Note where one is not among the bonuses: a lost ledger does not take a bonus for it later."""
-        for one in self._there.submissions.values():
-            paid = in_cents(self._there.screened_out(one))
-            if paid and time.time() > one.handed_in + LISTED_LATE_S and not self._there.listed(one.id)[paid]:
-                self._store.note_lack(self._workspaces.get(one.study, ""), LISTED_SCREEN_OUTS)
-
     def _is_paid(self, payment: Payment) -> bool:
-        """Whether Prolific says so now."""
         if payment.is_bonus:
             return self._there.listed(payment.assignment)[in_cents(payment.amount)] > payment.before
         there = self._there.submissions.get(payment.assignment)
@@ -226,9 +207,9 @@ class ProlificPayer:
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
         nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
         for words, named in (
-            (words_of.PAID_ALREADY, sorted(one.id for one in waiting if one.id in by_bonus)),
-            (words_of.TURNED_AWAY_WAIT, [one for one in nothing if one in self._turned_away]),
-            (words_of.OWED_NOTHING, [one for one in nothing if one not in self._turned_away]),
+            (WORDS["paid_already"], sorted(one.id for one in waiting if one.id in by_bonus)),
+            (WORDS["turned_away_wait"], [one for one in nothing if one in self._turned_away]),
+            (WORDS["owed_nothing"], [one for one in nothing if one not in self._turned_away]),
         ):
             if named:
                 yield words.format(number=counted(len(named), "submission"), ids=", ".join(named))
@@ -240,11 +221,7 @@ class ProlificPayer:
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """By Prolific's own calculator, which knows the account's fee and its tax."""
         amount = sum(in_cents(payment.amount) for payment in payments)
-        if not amount:
-            return Decimal("0.00")
-        with asking("have Prolific calculate its fees"):
-            body = {"reward": amount, "total_available_places": 1}
-            return major(round(self._client.post("study-cost-calculator/", body, repeat=True)["total_cost"]) - amount)
+        return major(round(self._client.cost(amount, 1, "its fees")) - amount)
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for bonuses, and for work that was returned: that of other rewards was set aside by the studies."""
@@ -262,21 +239,24 @@ class ProlificPayer:
             total = sum((payment.amount for payment in some), Decimal(0)) + self.cost(some)
             if total > balance:
                 currency = some[0].currency
-                raise PayError(
-                    f"the workspace has {money(balance, currency)}, and bonuses with their fees come to "
-                    f"{money(total, currency)}: nothing was sent",
-                    try_="top up the workspace in Prolific's web app, and run this again",
-                )
-
-    # Sending
+                has, comes_to = (money(amount, currency) for amount in (balance, total))
+                what = f"the workspace has {has}, and bonuses with their fees come to {comes_to}: nothing was sent"
+                raise PayError(what, try_="top up the workspace in Prolific's web app, and run this again")
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
-        self._learn_of_screen_outs()
+        # Note where one is not among the bonuses: a lost ledger does not take a bonus for it later
+        for one in self._there.submissions.values():
+            paid = in_cents(self._there.screened_out(one))
+            if paid and time.time() > one.handed_in + LISTED_LATE_S and not self._there.listed(one.id)[paid]:
+                self._store.note_lack(self._workspaces.get(one.study, ""), LISTED_SCREEN_OUTS)
         bonuses = [payment for payment in payments if payment.is_bonus]
         # First, and to their end: both at once are too much for the workspace's wallet.
         bonuses += self._approve([payment for payment in payments if not payment.is_bonus], note)
         sent: list[Payment] = []
-        for study, some in self._by_study(bonuses):
+        by_study: dict[str, list[Payment]] = defaultdict(list)
+        for payment in bonuses:
+            by_study[self._there.submissions[payment.assignment].study].append(payment)
+        for study, some in sorted(by_study.items()):
             for batch in _batches(some):
                 sent += self._pay(study, batch, note)
         self._until_paid(sent, note, WAITS.listed)
@@ -286,11 +266,11 @@ class ProlificPayer:
         if not approvals:
             return []
         self._look_again()
-        several, single, asked, refused = [], [], [], []
+        several, single, asked, refused = (list[Payment]() for _ in range(4))
         for payment in approvals:
             there = self._there.submissions.get(payment.assignment)
             if there is None:
-                note(payment, payment.state, words_of.UNLISTED.format(id=payment.assignment, worker=payment.worker))
+                note(payment, payment.state, WORDS["unlisted"].format(id=payment.assignment, worker=payment.worker))
             elif there.is_approved:
                 note(payment, "confirmed", "was approved already")
             elif there.status == statuses.AWAITING_REVIEW:
@@ -312,12 +292,9 @@ class ProlificPayer:
                 note.batch(some, "sent")
                 asked += some
         for payment in single:
-            if self._approve_one(payment, note):
-                asked.append(payment)
-            else:
-                refused.append(payment)
+            (asked if self._approve_one(payment, note) else refused).append(payment)
         for payment in self._until_paid(asked, note, WAITS.approved):
-            note(payment, "sent", words_of.UNAPPROVED.format(id=payment.assignment))
+            note(payment, "sent", WORDS["unapproved"].format(id=payment.assignment))
         if refused:
             self._look_again()  # a refusal may come after the effect
         for payment in refused:
@@ -326,7 +303,6 @@ class ProlificPayer:
         return [payment for payment in refused if self._there.submissions[payment.assignment].is_over]
 
     def _approve_one(self, payment: Payment, note: Note) -> bool:
-        """Whether Prolific takes it."""
         try:
             with asking(f"approve submission {payment.assignment}"):
                 path = f"submissions/{payment.assignment}/transition/"
@@ -336,7 +312,7 @@ class ProlificPayer:
                 raise
             status = self._there.submissions[payment.assignment].status
             is_over = status in (statuses.RETURNED, statuses.TIMED_OUT)
-            words = words_of.NOT_APPROVED.format(status=status, error=error.problems[0].what) if is_over else str(error)
+            words = WORDS["not_approved"].format(status=status, error=error.problems[0].what) if is_over else str(error)
             note(payment, "intended" if is_over else "failed", words)
             return False
         note(payment, "sent", "")
@@ -356,12 +332,6 @@ class ProlificPayer:
             if left:
                 time.sleep(WAITS.poll)
         return left
-
-    def _by_study(self, payments: Sequence[Payment]) -> list[tuple[str, list[Payment]]]:
-        by_study: dict[str, list[Payment]] = defaultdict(list)
-        for payment in payments:
-            by_study[self._there.submissions[payment.assignment].study].append(payment)
-        return sorted(by_study.items())
 
     def _pay(self, study: str, payments: Sequence[Payment], note: Note) -> list[Payment]:
         """Bonuses of one study, each for another submission; returns those that Prolific was asked to pay."""
@@ -388,10 +358,9 @@ class ProlificPayer:
         if meant != understood:
             currency = payments[0].currency
             here, there = (money(major(cents), currency) for cents in (meant, understood))
-            raise PayError(words_of.MISMATCH.format(here=here, there=there))
-        batch = [
-            one.model_copy(update={"batch": str(answer["id"]), "before": self._equal_before(one)}) for one in payments
-        ]
+            raise PayError(WORDS["mismatch"].format(here=here, there=there))
+        set_up = str(answer["id"])
+        batch = [one.model_copy(update={"batch": set_up, "before": self._equal_before(one)}) for one in payments]
         # What is paid next for the same work must know of these.
         tokens = {one.token for one in batch}
         others = [one for one in self._payments if one.token not in tokens]
@@ -405,7 +374,7 @@ class ProlificPayer:
             note(payment, "confirmed", "Prolific lists it")
         elif strange := self._strange_bonus(there):
             amount = money(strange, payment.currency)
-            note(payment, "failed", words_of.STRANGE.format(amount=amount, id=there.id, worker=payment.worker))
+            note(payment, "failed", WORDS["strange"].format(amount=amount, id=there.id, worker=payment.worker))
         else:
             return False
         return True
@@ -449,21 +418,16 @@ class ProlificPayer:
         late = may_follow and self._there.screened_out(there) == payment.amount
         return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
 
-    # Checking the books, and rejecting
-
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         self._look_again()
         return list(differences(self._there, payments))
 
     def problems(self, rejections: Sequence[Rejection]) -> list[str]:
         paid = {one.assignment for one in self._payments if one.state != "failed"}
-        found = ((one, self._submission_of(one)) for one in rejections)
-        return [
-            words for one, submission in found if (words := rejection_problem(one, submission, paid, self._turned_away))
-        ]
+        found = (rejection_problem(one, self._submission_of(one), paid, self._turned_away) for one in rejections)
+        return [words for words in found if words]
 
     def _submission_of(self, rejection: Rejection) -> Submission | None:
-        """By its id, or by the pseudonym of a worker who has only one."""
         mine = self._submissions_of.get(rejection.id, set())
         return self._there.submissions.get(next(iter(mine)) if len(mine) == 1 else rejection.id)
 
@@ -473,11 +437,6 @@ class ProlificPayer:
         with asking(f"reject submission {submission.id}"):
             body = {"action": "REJECT", "rejection_category": rejection.category, "message": rejection.message.strip()}
             self._client.post(f"submissions/{submission.id}/transition/", body, repeat=True)
-
-
-def _names(data_dir: Path) -> dict[str, str]:
-    """Mephisto's worker id → the worker's name."""
-    return {str(number): str(name) for number, name in query(data_dir, "SELECT worker_id, worker_name FROM workers")}
 
 
 def _batches(payments: Sequence[Payment]) -> Iterator[list[Payment]]:

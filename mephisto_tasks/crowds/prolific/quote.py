@@ -1,23 +1,22 @@
-"""What a launch on Prolific can cost, by Prolific's own calculator, and whether pay, balance and people suffice."""
+"""What a launch on Prolific can cost, by its calculator; whether balance and people suffice; rules as filters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.crowds.prolific.client import Prolific
-from mephisto_tasks.crowds.prolific.errors import ProlificError, asking
-from mephisto_tasks.crowds.prolific.requirements import Filter
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, asking
 from mephisto_tasks.crowds.prolific.store import PROVIDER
 from mephisto_tasks.payments.quote import Quote, QuoteLine, money
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
-FEW = 25
-"""Prolific counts fewer people as none."""
+FEW = 25  # Prolific counts fewer people as none
 ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothing was made"
 
 
@@ -33,27 +32,20 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a launch asks for, in cents. ``open_first``: places at first. ``draft``: nothing is published.
-
-    ``set_aside``: of the balance, for places of the same study that nobody has taken.
-    """
+    """What a launch asks for, in cents."""
 
     units: int
     reward: int
     minutes: int
     screen_out: tuple[int, int] | None = None
     bonus_budget: int = 0
-    open_first: int = 0
-    draft: bool = False
-    set_aside: int = 0
+    open_first: int = 0  # places at first
+    draft: bool = False  # nothing is published
+    set_aside: int = 0  # of the balance, for places of the same study that nobody has taken
 
 
 def find_workspace(client: Prolific, workspace: str, project: str, currency: str) -> Workspace:
-    """That of the settings, or the only one.
-
-    Raises:
-        ConfigError: there are several, none, or it pays in another currency; ProlificError.
-    """
+    """That of the settings, or the only one. Raises ConfigError."""
     with asking("look at the workspace"):
         known = {str(one["id"]): str(one.get("title") or "") for one in client.pages("workspaces/")}
         if workspace and workspace not in known:
@@ -61,9 +53,8 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
         if not workspace and len(known) != 1:
             raise ConfigError(f"the account has {len(known)} workspaces", where="workspace", try_=_choose(known))
         workspace = workspace or next(iter(known))
-        projects = {
-            str(one["id"]): str(one.get("title") or "") for one in client.pages(f"workspaces/{workspace}/projects/")
-        }
+        of_workspace = client.pages(f"workspaces/{workspace}/projects/")
+        projects = {str(one["id"]): str(one.get("title") or "") for one in of_workspace}
         if project and project not in projects:
             raise ConfigError(f"the workspace has no project {project}", where="project", try_=_choose(projects))
         if not projects:
@@ -71,11 +62,8 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
         balance = client.get(f"workspaces/{workspace}/balance/")
     pays_in = str(balance["currency_code"]).upper()
     if pays_in != currency:
-        raise ConfigError(
-            f"the workspace pays in {pays_in}, and task_reward is in {currency}",
-            where="currency",
-            try_=f"set currency={pays_in}, and all amounts accordingly",
-        )
+        what = f"the workspace pays in {pays_in}, and task_reward is in {currency}"
+        raise ConfigError(what, where="currency", try_=f"set currency={pays_in}, and all amounts accordingly")
     return Workspace(workspace, project or next(iter(projects)), pays_in, int(balance["available_balance"]))
 
 
@@ -92,17 +80,19 @@ def quote_of(
     filters: Sequence[Filter] | None,
     fee: Decimal | None,
 ) -> Quote:
-    """The sum, and what stands against it. Nothing is made.
-
-    ``filters``: None: it was looked at before who may take part. ``fee``: Prolific's share, as a former study of the
-    workspace had it, so that VAT stands by itself. Raises ProlificError.
-    """
+    """The sum, and what stands against it. Nothing is made. ``filters``: None: it was looked at before who may take
+    part. ``fee``: Prolific's share, as a former study of the workspace had it, so that VAT stands by itself. Raises
+    ProlificError."""
     parts = _parts(asked)
-    totals = [_calculated(client, amount, number) for _, _, amount, number in parts]
+    totals = [int(client.cost(amount, number)) for _, _, amount, number in parts]
     lines, rewards_fee = _lines(parts, totals, fee, workspace.currency)
     total, one = sum(totals), totals[0] / max(1, asked.units)
     available = workspace.available + asked.set_aside
-    eligible = None if filters is None else _eligible(client, workspace, filters)
+    eligible: int | None = None
+    if filters is not None:
+        with asking("count who may take part"):
+            body = {"filters": list(filters), "workspace_id": workspace.id}
+            eligible = int(client.post("eligibility-count/", body, repeat=True)["count"])
     least, advised = _floor(client, workspace)
     hourly = asked.reward * 60 / asked.minutes
 
@@ -113,9 +103,8 @@ def quote_of(
     if hourly < least:
         enough = _major(math.ceil(least * asked.minutes / 60))
         refusals.append(f"{said(hourly)} an hour is less than the {said(least)} that Prolific demands at least")
-        advice.append(
-            f"set task_reward={enough:.2f} for {counted(asked.minutes, 'minute')}, or minutes=… if a unit takes less time"
-        )
+        minutes = counted(asked.minutes, "minute")
+        advice.append(f"set task_reward={enough:.2f} for {minutes}, or minutes=… if a unit takes less time")
     elif hourly < advised:
         remarks.append(f"Prolific recommends {said(advised)} an hour, and this is {said(hourly)}.")
     if eligible == 0:
@@ -159,14 +148,12 @@ def quote_of(
     )
 
 
-_Part = tuple[Any, str, int, int]
-"""Kind of a line, its words with ``{amount}``, cents and how often."""
+_Part = tuple[Any, str, int, int]  # kind of a line, its words with ``{amount}``, cents and how often
 
 
 def _parts(asked: Asked) -> list[_Part]:
-    parts: list[_Part] = [
-        ("reward", f"{counted(asked.units, 'unit')} of work at {{amount}}", asked.reward, asked.units)
-    ]
+    work = f"{counted(asked.units, 'unit')} of work at {{amount}}"
+    parts: list[_Part] = [("reward", work, asked.reward, asked.units)]
     if asked.screen_out is not None:
         paid, slots = asked.screen_out
         parts.append(("screen_out", f"{counted(slots, 'failed practice')} at {{amount}}, at most", paid, slots))
@@ -182,9 +169,8 @@ def _lines(
     lines, share = [], Decimal(0)
     for (kind, words, amount, number), total in zip(parts, totals, strict=True):
         paid, more = amount * number, total - amount * number
-        lines.append(
-            QuoteLine(kind=kind, words=words.format(amount=money(_major(amount), currency)), amount=_major(paid))
-        )
+        words = words.format(amount=money(_major(amount), currency))
+        lines.append(QuoteLine(kind=kind, words=words, amount=_major(paid)))
         whole = Decimal(more) / paid if paid else Decimal(0)
         share = share or (fee if fee is not None and fee <= whole else whole)
         of_one = int((amount * share).quantize(Decimal(1), ROUND_HALF_UP))
@@ -197,12 +183,8 @@ def _lines(
     return lines, share
 
 
-def _calculated(client: Prolific, amount: int, number: int) -> int:
-    if not amount * number:
-        return 0
-    with asking("have Prolific calculate what it costs"):
-        body = {"reward": amount, "total_available_places": number}
-        return int(client.post("study-cost-calculator/", body, repeat=True)["total_cost"])
+def _major(cents: int) -> Decimal:
+    return Decimal(cents) / 100
 
 
 def _floor(client: Prolific, workspace: Workspace) -> tuple[int, int]:
@@ -212,17 +194,78 @@ def _floor(client: Prolific, workspace: Workspace) -> tuple[int, int]:
     except ProlificError:
         return 0, 0
     entries = listed.get("results", [listed]) if isinstance(listed, dict) else listed
-    ours: dict[str, Any] = next(
-        (one for one in entries if str(one.get("currency", "")).upper() == workspace.currency), {}
-    )
+    of_currency = (one for one in entries if str(one.get("currency", "")).upper() == workspace.currency)
+    ours: dict[str, Any] = next(of_currency, {})
     return int(ours.get("min_reward_per_hour") or 0), int(ours.get("recommended_reward_per_hour") or 0)
 
 
-def _eligible(client: Prolific, workspace: Workspace, filters: Sequence[Filter]) -> int:
-    with asking("count who may take part"):
-        body = {"filters": list(filters), "workspace_id": workspace.id}
-        return int(client.post("eligibility-count/", body, repeat=True)["count"])
+COUNTRY, LANGUAGES = "Current country of residence", "Fluent languages"
+RATE, NUMBER = "Approval rate", "Number of previous submissions"
+BLOCKED, ALLOWED, EARLIER = "participant_group_blocklist", "participant_group_allowlist", "previous_studies_blocklist"
+_MANY = 1_000_000
+
+Filter = dict[str, Any]
 
 
-def _major(cents: int) -> Decimal:
-    return Decimal(cents) / 100
+def filters(
+    rules: WorkerRules, fluent: Sequence[str], known: Sequence[Mapping[str, Any]]
+) -> tuple[list[Filter], list[str]]:
+    """Filters for the rules, and remarks on what Prolific does not check. Raises ConfigError."""
+    made: list[Filter] = []
+    remarks: list[str] = []
+    if rules.locales:
+        countries = list(dict.fromkeys(code.partition("-")[0] for code in rules.locales))
+        made.append(_choice(known, COUNTRY, "workers.locales", [(code, _names_of(code)) for code in countries]))
+        if parts := [code for code in rules.locales if "-" in code]:
+            remarks.append(f"Prolific knows countries only: nobody checks that people live in {', '.join(parts)}.")
+    if fluent:
+        made.append(_choice(known, LANGUAGES, "fluent", [(word, {word}) for word in fluent]))
+    if rules.min_approval_rate is not None:
+        made.append(_range(_filter(known, RATE), rules.min_approval_rate, 100))
+    if rules.min_approved is not None:
+        try:
+            made.append(_range(_filter(known, NUMBER), rules.min_approved, _MANY))
+        except ConfigError:
+            remarks.append("Prolific lists no filter for workers.min_approved: nobody checks it.")
+    return made, remarks
+
+
+def _filter(known: Sequence[Mapping[str, Any]], title: str) -> Mapping[str, Any]:
+    for one in known:
+        if _plain(title) in (_plain(one.get("title")), _plain(one.get("filter_id"))):
+            return one
+    advice = "leave that rule out, and ask people in a practice"
+    raise ConfigError(f"Prolific lists no filter “{title}” any more", try_=advice)
+
+
+def _choice(
+    known: Sequence[Mapping[str, Any]], title: str, setting: str, wanted: Iterable[tuple[str, set[str]]]
+) -> Filter:
+    found = _filter(known, title)
+    labels = {_plain(label): str(choice) for choice, label in dict(found.get("choices") or {}).items()}
+    chosen = []
+    for word, names in wanted:
+        choice = next((labels[_plain(name)] for name in names if _plain(name) in labels), None)
+        if choice is None:
+            what = f"Prolific has no {word!r} among its choices of “{title}”"
+            raise ConfigError(what, where=setting, try_="leave it out")
+        chosen.append(choice)
+    return {"filter_id": found["filter_id"], "selected_values": chosen}
+
+
+def _range(found: Mapping[str, Any], lower: int, upper: int) -> Filter:
+    most = found.get("max")
+    bounds = {"lower": lower, "upper": upper if most is None else min(upper, int(most))}
+    return {"filter_id": found["filter_id"], "selected_range": bounds}
+
+
+def _names_of(country: str) -> set[str]:
+    import pycountry
+
+    entry = pycountry.countries.get(alpha_2=country)
+    names = (getattr(entry, name, "") for name in ("name", "common_name", "official_name"))
+    return {country, *filter(None, names)}
+
+
+def _plain(text: object) -> str:
+    return " ".join(re.findall(r"\w+", str(text or "").replace("_", " ").casefold()))

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
 
 from pydantic import Field
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.crowds.crowd import AccountSettings
-
-DEVICES = ("desktop", "tablet", "mobile")
-WARNINGS = ("sensitive", "explicit")
-CURRENCIES = ("USD", "GBP")
 
 
 class ProlificSettings(AccountSettings):
@@ -67,25 +61,6 @@ def cents(name: str, value: object) -> int:
     except InvalidOperation:
         hundredths = Decimal("NaN")
     if not hundredths.is_finite() or hundredths < 0 or hundredths != int(hundredths):
-        raise ConfigError(
-            f"{name}={value} is no amount that Prolific pays", try_="write it with two digits at most, such as 1.50"
-        )
+        advice = "write it with two digits at most, such as 1.50"
+        raise ConfigError(f"{name}={value} is no amount that Prolific pays", try_=advice)
     return int(hundredths)
-
-
-def check(settings: Mapping[str, Any]) -> None:
-    """Raises ConfigError where the settings cannot be."""
-    for name, known in (("devices", DEVICES), ("content_warnings", WARNINGS)):
-        if unknown := [word for word in settings[name] if word not in known]:
-            raise ConfigError(f"{unknown[0]!r} is unknown", where=name, try_=f"choose from: {', '.join(known)}")
-    if settings["currency"] not in CURRENCIES:
-        raise ConfigError(
-            f"{settings['currency']!r} is no currency of Prolific", where="currency", try_="write USD or GBP"
-        )
-    paid, slots = cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"])
-    cents("bonus_budget", settings["bonus_budget"])
-    if bool(paid) != bool(slots):
-        raise ConfigError(
-            "screen_out_pay and screen_out_slots go together: how much, and for how many people at most",
-            try_=f"add {'screen_out_slots' if paid else 'screen_out_pay'}=…, or leave both out",
-        )

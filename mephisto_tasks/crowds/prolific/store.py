@@ -1,15 +1,22 @@
-"""What we know of our studies on Prolific: a small SQLite file, which is written before Prolific is asked."""
+"""Our studies on Prolific: a small SQLite file, written before Prolific is asked; what it is sent, and how a study is made
+there once, whatever answer is lost."""
 
 from __future__ import annotations
 
+import html
 import json
+import logging
+import math
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.crowds.prolific.errors import ProlificError
+from mephisto_tasks.crowds.crowd import CrowdError
+from mephisto_tasks.crowds.panels.panel import PanelFile
+from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, Uncertain, asking
 from mephisto_tasks.storage.sqlite import Database
 
 PROVIDER = "prolific"
@@ -42,11 +49,7 @@ _ENDING = "session, study_id, kind, due, tries, said, done"
 
 @dataclass(frozen=True)
 class OurStudy:
-    """A study that we made, or are about to make (``study_id`` empty).
-
-    ``mark``: stands in its ``metadata`` on Prolific, so that it is found there after a lost answer. ``body``: as it was
-    sent, with the codes.
-    """
+    """A study that we made, or are about to (``study_id`` empty), found there by its ``mark``. ``body``: as it was sent."""
 
     mark: str
     task_name: str
@@ -78,19 +81,14 @@ class ProlificStore:
         self.data_dir = data_dir
         self._database = Database(data_dir / PROVIDER / FILE, error=ProlificError, migrations=(_TABLES,))
 
-    # -- studies --------------------------------------------------------------------------------
-
     def add(self, study: OurStudy) -> None:
-        """A study that is about to be made on Prolific."""
         values = (*list(study.__dict__.values())[:6], json.dumps(study.body), study.made)
         self._write(f"INSERT INTO studies ({_STUDY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def made(self, mark: str, study_id: str) -> None:
-        """Prolific has it under this id."""
         self._write("UPDATE studies SET study_id = ? WHERE mark = ?", (study_id, mark))
 
     def changed(self, mark: str, body: Mapping[str, Any]) -> None:
-        """Prolific has it like this now."""
         self._write("UPDATE studies SET body = ? WHERE mark = ?", (json.dumps(body), mark))
 
     def forget(self, mark: str) -> None:
@@ -101,49 +99,35 @@ class ProlificStore:
         """Those of a task, or all; oldest first."""
         where, values = ("", ()) if task_name is None else (" WHERE task_name = ?", (task_name,))
         rows = self._database.rows(f"SELECT {_STUDY} FROM studies{where} ORDER BY made, rowid", values)
-        names = _STUDY.split(", ")
-        found = (dict(zip(names, row, strict=True)) for row in rows)
+        found = (dict(zip(_STUDY.split(", "), row, strict=True)) for row in rows)
         return [OurStudy(**{**one, "body": json.loads(one["body"])}) for one in found]
-
-    # -- endings --------------------------------------------------------------------------------
 
     def end(self, session: str, study_id: str, kind: str, in_s: float) -> None:
         """Note how a submission is to end, in so many seconds at the latest; the first word for it holds."""
         due = time.time() + in_s
-        self._write(
-            "INSERT INTO endings VALUES (?, ?, ?, ?, 0, '', NULL) ON CONFLICT DO UPDATE SET due = MIN(due, excluded.due)",
-            (session, study_id, kind, due),
-        )
+        sooner = "ON CONFLICT DO UPDATE SET due = MIN(due, excluded.due)"
+        self._write(f"INSERT INTO endings VALUES (?, ?, ?, ?, 0, '', NULL) {sooner}", (session, study_id, kind, due))
 
     def tried(self, ending: Ending, said: str, *, done: bool, again_s: float = 0.0) -> None:
-        """Prolific was asked to end it."""
         now = time.time()
-        self._write(
-            "UPDATE endings SET tries = tries + 1, said = ?, done = ?, due = ? WHERE session = ?",
-            (said, now if done else None, now + again_s, ending.session),
-        )
+        sql = "UPDATE endings SET tries = tries + 1, said = ?, done = ?, due = ? WHERE session = ?"
+        self._write(sql, (said, now if done else None, now + again_s, ending.session))
 
     def change_kind(self, ending: Ending, kind: str) -> Ending:
-        """Prolific refused to end it like that."""
         self._write("UPDATE endings SET kind = ? WHERE session = ?", (kind, ending.session))
         return replace(ending, kind=kind)
 
     def due(self) -> list[Ending]:
-        """Those that Prolific is to be asked for now."""
         return self.endings("done IS NULL AND due <= ?", time.time())
 
     def endings(self, where: str = "TRUE", *values: object) -> list[Ending]:
-        return [
-            Ending(*row)
-            for row in self._database.rows(f"SELECT {_ENDING} FROM endings WHERE {where} ORDER BY rowid", values)
-        ]
-
-    # -- what workspaces lack -------------------------------------------------------------------
+        rows = self._database.rows(f"SELECT {_ENDING} FROM endings WHERE {where} ORDER BY rowid", values)
+        return [Ending(*row) for row in rows]
 
     def lacks(self, workspace: str, feature: str) -> bool:
         """Whether Prolific refused a feature to the workspace the last time."""
-        found = self._database.rows("SELECT 1 FROM lacking WHERE workspace = ? AND feature = ?", (workspace, feature))
-        return bool(found)
+        sql = "SELECT 1 FROM lacking WHERE workspace = ? AND feature = ?"
+        return bool(self._database.rows(sql, (workspace, feature)))
 
     def note_lack(self, workspace: str, feature: str) -> None:
         self._write("INSERT OR IGNORE INTO lacking VALUES (?, ?)", (workspace, feature))
@@ -151,3 +135,169 @@ class ProlificStore:
     def _write(self, sql: str, values: Sequence[object]) -> None:
         with self._database.writing() as connection:
             connection.execute(sql, values)
+
+
+logger = logging.getLogger(__name__)
+
+COMPLETE, BY_HAND, NO_CONSENT = "complete", "by_hand", "no_consent"
+TURNED_AWAY, SCREENED_OUT = "turned_away", "screened_out"
+"""Kinds of completion codes. All but :data:`BY_HAND` are used by our server and never reach a browser; that one is for when
+Prolific does not answer. Who is turned away is asked to return; who is screened out is paid at once."""
+MARGIN_S = 5 * 60  # Prolific's clock begins at the link, and ours with the unit
+LISTED_LATE_S = 3.0  # a study may be made, and not listed yet
+SCREEN_OUT_FEATURE, SIGNED_FEATURE = "fixed screen-out payments", "signed links"
+
+
+def study_body(
+    words: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    panel: PanelFile,
+    *,
+    url: str,
+    reward: int,
+    minutes: int,
+    longest_s: float,
+    places: int,
+    most_inside: int,
+    filters: Sequence[Mapping[str, Any]],
+    project: str,
+    screen_out: tuple[int, int] | None,
+    signed: bool,
+) -> dict[str, Any]:
+    """What Prolific is sent to make a study, with codes of its own; amounts in cents. ``minutes``: that a unit takes;
+    ``longest_s``: that a rater may take; ``places``: open at first; ``most_inside``: people at once; ``screen_out``:
+    amount and number of payments to raters who fail the practice; ``signed``: links are signed."""
+    least = 2 + 2 * minutes + 2 * math.sqrt(minutes)
+    body: dict[str, Any] = {
+        "name": words["title"],
+        "description": html.escape(str(words["description"]), quote=False),
+        "external_study_url": link(url, panel),
+        "prolific_id_option": "url_parameters",
+        "total_available_places": places,
+        "estimated_completion_time": minutes,
+        "maximum_allowed_time": math.ceil(max((longest_s + MARGIN_S) / 60, least)),
+        "reward": reward,
+        "device_compatibility": list(settings["devices"]),
+        "completion_codes": _codes(screen_out),
+        "filters": list(filters),
+        "project": project,
+        "submissions_config": {"max_submissions_per_participant": 1, "max_concurrent_submissions": most_inside},
+        "study_labels": list(settings["labels"]),
+        "content_warnings": list(settings["content_warnings"]),
+    }
+    return {**body, "is_external_study_url_secure": True} if signed else body
+
+
+def link(url: str, panel: PanelFile) -> str:
+    return f"{url.rstrip('/')}/?{panel.link}"
+
+
+def _codes(screen_out: tuple[int, int] | None) -> list[dict[str, Any]]:
+    def code(kind: str, code_type: str, action: str, actor: str = "researcher", **more: Any) -> dict[str, Any]:
+        made = f"{kind[:2].upper()}{secrets.token_hex(6).upper()}"
+        return {"code": made, "code_type": code_type, "actor": actor, "actions": [{"action": action, **more}]}
+
+    refused, nothing = "You did not agree to take part.", "There was nothing for you to do in this study."
+    made = [
+        code(COMPLETE, "COMPLETED", "MANUALLY_REVIEW"),
+        code(BY_HAND, "COMPLETED", "MANUALLY_REVIEW", "participant"),
+        code(NO_CONSENT, "NO_CONSENT", "REQUEST_RETURN", return_reason=refused),
+        code(TURNED_AWAY, "SCREENED_OUT", "REQUEST_RETURN", return_reason=nothing),
+    ]
+    if screen_out is not None:
+        pays: dict[str, Any] = {"fixed_screen_out_reward": screen_out[0], "slots": screen_out[1]}
+        made.append(code(SCREENED_OUT, "FIXED_SCREENOUT", "FIXED_SCREEN_OUT_PAYMENT", **pays))
+    return made
+
+
+def code_of(study: OurStudy, kind: str) -> str | None:
+    """The study's completion code of a kind; None: it has none."""
+    prefix = kind[:2].upper()
+    codes = (str(each["code"]) for each in study.body.get("completion_codes", ()))
+    return next((code for code in codes if code.startswith(prefix)), None)
+
+
+def screen_out_of(study: OurStudy) -> tuple[int, int] | None:
+    """Cents of a screen-out payment, and how many there are at most; None: the study pays none."""
+    actions = (action for code in study.body.get("completion_codes", ()) for action in code["actions"])
+    paying = next((action for action in actions if "slots" in action), None)
+    return None if paying is None else (int(paying["fixed_screen_out_reward"]), int(paying["slots"]))
+
+
+def with_slots(study: OurStudy, slots: int) -> list[dict[str, Any]]:
+    """The study's completion codes, with so many screen-out payments."""
+    return [
+        {**code, "actions": [{**action, "slots": slots} if "slots" in action else action for action in code["actions"]]}
+        for code in study.body["completion_codes"]
+    ]
+
+
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether a study that was published can serve for what would be sent now: places can be added, and nothing changed."""
+
+    def plain(body: Mapping[str, Any]) -> dict[str, Any]:
+        codes = [{**code, "code": None} for code in body["completion_codes"]]
+        return {**body, "completion_codes": codes, "total_available_places": None, "submissions_config": None}
+
+    return plain(one) == plain(other)
+
+
+def make_draft(client: Prolific, store: ProlificStore, study: OurStudy) -> tuple[OurStudy, list[str]]:
+    """Write the study down, and make a draft; with what its workspace lacks, in sentences. Raises CrowdError."""
+    remarks: list[str] = []
+    while True:
+        store.add(study)
+        try:
+            return _made(client, store, study), remarks
+        except Uncertain:
+            raise  # it may be there: the next launch looks for it
+        except ProlificError as error:
+            store.forget(study.mark)
+            smaller = _without_features(study, error)
+            if smaller is None:
+                raise
+            study, feature = smaller
+            store.note_lack(study.workspace, feature)
+            remarks.append(f"The workspace has no {feature} ({error.problems[0].what}).")
+
+
+def _without_features(study: OurStudy, error: ProlificError) -> tuple[OurStudy, str] | None:
+    """The same study without one of the features that not every workspace has."""
+    if error.status not in (400, 403, 422):
+        return None
+    body = dict(study.body)
+    if screen_out_of(study) is not None:
+        body["completion_codes"] = [code for code in body["completion_codes"] if "slots" not in code["actions"][0]]
+        return replace(study, body=body, mark=new_mark(study.task_name)), SCREEN_OUT_FEATURE
+    if body.pop("is_external_study_url_secure", False):
+        return replace(study, body=body, mark=new_mark(study.task_name)), SIGNED_FEATURE
+    return None
+
+
+def new_mark(task_name: str) -> str:
+    return f"{task_name} {secrets.token_hex(4)}"
+
+
+def _made(client: Prolific, store: ProlificStore, study: OurStudy) -> OurStudy:
+    sent = {**study.body, "internal_name": study.mark, "metadata": f"parlai-humaneval {study.mark}"}
+    with asking("make the study as a draft"):
+        try:
+            study_id = str(client.post("studies/", sent)["id"])
+        except Uncertain:
+            time.sleep(LISTED_LATE_S)
+            known = find_marked(client, study)
+            study_id = known or str(client.post("studies/", sent)["id"])
+    store.made(study.mark, study_id)
+    return replace(study, study_id=study_id)
+
+
+def find_marked(client: Prolific, study: OurStudy) -> str:
+    """The id of the study with this mark; empty: Prolific has none. Raises CrowdError: it has several."""
+    with asking("look for the study in its project"):
+        path = f"projects/{study.project}/studies/"
+        found = [str(one["id"]) for one in client.pages(path) if one.get("internal_name") == study.mark]
+    if len(found) > 1:
+        what = f"Prolific has {len(found)} studies named {study.mark!r}, and one was to be made"
+        advice = f"delete all but one of these drafts in the web app, and launch again: {', '.join(found)}"
+        raise CrowdError(what, try_=advice)
+    return found[0] if found else ""

@@ -1,7 +1,7 @@
 import { useEffect, useSyncExternalStore } from "react";
 import { Consent } from "./screens/Consent";
+import { Frame } from "./screens/Frame";
 import { Loading } from "./screens/Loading";
-import { OtherBrowser } from "./screens/OtherBrowser";
 import { Outside } from "./screens/Outside";
 import { Preview } from "./screens/Preview";
 import { Problem } from "./screens/Problem";
@@ -21,18 +21,16 @@ export function App({ session }: { session: Session }) {
     }
   }, [config]);
 
-  if (screen.kind === "problem") {
-    return <Problem text={screen.text} />;
-  }
-  if (screen.kind === "other_window") {
-    return <Problem text={screen.text} otherWindow />;
+  if (screen.kind === "problem" || screen.kind === "other_window") {
+    return <Problem text={screen.text} otherWindow={screen.kind === "other_window"} />;
   }
   if (screen.kind === "loading" || config === null) {
     const loading = screen.kind === "loading" ? screen : { waitingFor: "config" as const, problem: null };
     return <Loading waitingFor={loading.waitingFor} problem={loading.problem} onRetry={session.start} />;
   }
   if (screen.kind === "other_browser") {
-    return <OtherBrowser task={config.title} title={screen.title} text={screen.text} />;
+    // The task belongs to the browser that began it: this one learns nothing of it but what to do.
+    return <Frame task={config.title} title={screen.title} lead={screen.text} />;
   }
   if (screen.kind === "outside") {
     return <Outside config={config} screen={screen} onAskAgain={session.askAgain} />;
@@ -57,11 +55,7 @@ export function App({ session }: { session: Session }) {
       keptUnder={keptUnder(view.state, view.agentId)}
       state={view.state}
       view={view}
-      onAnswer={session.answer}
-      onReconnect={session.reconnect}
-      onDeliverAgain={session.deliverAgain}
-      onGiveBack={session.giveBack}
-      onGoOn={session.goOn}
+      session={session}
     />
   );
 }

@@ -1,6 +1,7 @@
 import "modern-normalize/modern-normalize.css";
 import "./ui/tokens.css";
 import "./ui/base.css";
+import "./ui/blocks.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";

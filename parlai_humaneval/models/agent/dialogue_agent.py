@@ -1,26 +1,23 @@
-"""A small base for agents that compute their reply from the dialogue alone.
-
-As with ParlAI's TorchAgent, the observation that ``observe`` returns carries all that a
-reply needs, so that ``batch_act`` of any clone can answer for all of them, and
-``self_observe`` tells a clone what it was taken to have said.
-
-It keeps a dialogue as TorchAgent does, too. Where the messages carry the right answers, as in ``parlai eval_model``, the
-dialogue goes on with those and not with its own (``--use-reply``); and after the answer to a message with
-``episode_done`` it is forgotten.
-"""
+"""A small base for agents that compute their reply from the dialogue alone, and how much of a long one a model reads."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+import re
+from argparse import ArgumentTypeError
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
 
 from parlai.core.agents import Agent
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
-from parlai_humaneval.dialogues.personas import split_persona
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval.dialogues.dialogue import split_persona
 from parlai_humaneval.display.thoughts import without_thoughts
 
 Speaker = Literal["human", "bot"]
@@ -39,26 +36,29 @@ RAW_FIELD = "reply_raw_text"
 
 
 class DialogueAgent(Agent):
-    """Keeps both sides of one dialogue; a subclass says what comes next in :meth:`reply`.
+    """Keeps both sides of one dialogue; a subclass says what comes next in :meth:`reply`. Replies depend on the
+    dialogue and the seed only: in any process, batch or order they are the same. Persona lines before the person's
+    first words are kept apart, and travel with every observation."""
 
-    Replies depend on the dialogue and the seed only, so that the same dialogue under the same seed
-    gets the same answer in any process, batch or order. :meth:`reset` gives the next dialogue a seed that follows from
-    the first: ``parlai self_chat`` would else hear the same dialogue each time.
-
-    Persona lines before the person's first words (``your persona: …``) are not taken for something said: they
-    are kept in ``persona`` and ``partner_persona`` and travel with every observation.
-    """
+    OPTIONS: ClassVar[str] = "dialogue"
+    """Its options, and those of the classes above it, stand under these names in ``data/agent_options.yaml``."""
+    KNOWN: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """What of these options the code alone knows, such as their defaults."""
+    SHARED: ClassVar[tuple[str, ...]] = ()
+    """Attributes that clones have in common."""
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        """``--use-reply``, which every agent that keeps a dialogue has."""
-        return add_use_reply(parser)
+        classes = _of_this_package(cls)
+        known = {name: what for each in classes for name, what in each.get("KNOWN", {}).items()}
+        for each in classes:
+            if "OPTIONS" in each:
+                add_options(parser, each["OPTIONS"], known)
+        return parser
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
-        if shared is not None:
-            self.opt = Opt(
-                opt
-            )  # ParlAI would copy it through and through, and note in it where, for every conversation
+        if shared is not None:  # ParlAI would copy it through and through, and note in it where, for every conversation
+            self.opt = Opt(opt)
         super().__init__(opt, shared)
         self.observation: Message | None = None
         self.id = type(self).__name__.removesuffix("Agent")
@@ -68,6 +68,10 @@ class DialogueAgent(Agent):
         self.dialogue_seed = self._first_seed = int(opt.get("seed") or 0)  # a subclass may have a set_seed of its own
         self._ended = 0
         self.use_reply: UseReply = opt.get("use_reply") or "label"
+
+    def share(self) -> dict[str, Any]:
+        names = [name for each in _of_this_package(type(self)) for name in each.get("SHARED", ())]
+        return {**super().share(), **{name: getattr(self, name) for name in names}}
 
     def set_seed(self, seed: int) -> None:
         """Give this conversation its own chance: two conversations need not get equal answers to “Hi!”."""
@@ -79,10 +83,14 @@ class DialogueAgent(Agent):
         raise NotImplementedError
 
     def observe(self, observation: Message) -> Message:
-        """Hear the partner; after a dialogue that is over, the first words of the next one."""
         if _is_over(self.observation):  # it was not answered
             self._forget()
-        text = self._without_persona(str(observation.get("text") or ""))
+        text = str(observation.get("text") or "")
+        if not any(speaker == "human" for speaker, _ in self.dialogue):  # later, such a line is the person's own
+            heard = split_persona(text)
+            self.persona += heard.own
+            self.partner_persona += heard.partner
+            text = heard.said
         if text:
             self.dialogue.append(("human", text))
         known = {
@@ -94,21 +102,17 @@ class DialogueAgent(Agent):
         self.observation = Message({**observation, **known})
         return self.observation
 
-    def _without_persona(self, text: str) -> str:
-        if any(speaker == "human" for speaker, _ in self.dialogue):
-            return text  # later, such a line is the person's own
-        heard = split_persona(text)
-        self.persona += heard.own
-        self.partner_persona += heard.partner
-        return heard.said
-
     def self_observe(self, message: Message) -> None:
-        """Hear what was said in this agent's name, and forget a dialogue that is over with it."""
         if _is_over(self.observation):
             self._forget()
             self.observation = None
             return
-        text = said_for(self.observation or {}, message.get("text"), self.use_reply, self._chance_of_label())
+        text = said_for(
+            self.observation or {},
+            message.get("text"),
+            self.use_reply,
+            random.Random(f"label|{self.dialogue_seed}|{self.dialogue}"),
+        )
         if text is not None:
             self.dialogue.append(("bot", text))
 
@@ -122,13 +126,11 @@ class DialogueAgent(Agent):
         ]
 
     def act(self) -> Message:
-        """Reply to the last observation, and take the reply as said."""
         message = self.batch_act([self.observation or Message({DIALOGUE_FIELD: (), SEED_FIELD: self.dialogue_seed})])[0]
         self.self_observe(message)
         return message
 
     def reset(self) -> None:
-        """Forget the dialogue and the personas; the next dialogue has a chance of its own."""
         super().reset()
         if self.dialogue:
             self._ended += 1
@@ -138,10 +140,6 @@ class DialogueAgent(Agent):
     def _forget(self) -> None:
         self.dialogue = []
         self.persona = self.partner_persona = ()
-
-    def _chance_of_label(self) -> random.Random:
-        """Between several right answers: of the dialogue, so that it is the same in any batch."""
-        return random.Random(f"label|{self.dialogue_seed}|{self.dialogue}")
 
     def _answers(self, observations: Sequence[Message]) -> list[Message]:
         return [self._answer(observation) for observation in observations]
@@ -162,28 +160,45 @@ def seed_of(first_seed: int, number: int) -> int:
     return random.Random(f"dialogue|{first_seed}|{number}").getrandbits(31) if number else first_seed
 
 
-def add_use_reply(parser: ParlaiParser) -> ParlaiParser:
-    """The option ``--use-reply``."""
-    group = parser.add_argument_group("Arguments of agents that keep a dialogue")
-    group.add_argument(
-        "--use-reply",
-        type=str,
-        choices=get_args(UseReply),
-        default="label",
-        help="What the dialogue goes on with: the task's right answer where it gives one, the agent's own, or neither",
-    )
+def _of_this_package(agent: type) -> list[Mapping[str, Any]]:
+    """The attributes of the classes that are ours, from the base on: a user's may have others by the same names."""
+    ours = __name__.partition(".")[0]
+    return [vars(each) for each in reversed(agent.__mro__) if each.__module__.partition(".")[0] == ours]
+
+
+@cache
+def _described() -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]:
+    content: Mapping[str, Any] = read_yaml(packaged("agent_options.yaml"))
+    return content
+
+
+def option_names(agent: str) -> frozenset[str]:
+    return frozenset(name for options in _described()[agent].values() for name in options)
+
+
+def add_options(parser: ParlaiParser, agent: str, known: Mapping[str, Mapping[str, Any]] | None = None) -> ParlaiParser:
+    """The options of an agent as ``data/agent_options.yaml`` has them, in their groups; ``known``: more of some of them."""
+    for title, options in _described()[agent].items():
+        add_group(parser, title, {name: {**option, **(known or {}).get(name, {})} for name, option in options.items()})
+    return parser
+
+
+def add_group(parser: ParlaiParser, title: str, options: Mapping[str, Mapping[str, Any]]) -> ParlaiParser:
+    """Options by their names with underscores; without a ``type`` it is that of the ``default``."""
+    group = parser.add_argument_group(title)
+    for name, given in options.items():
+        default, kind, short = given.get("default"), given.get("type"), given.get("short")
+        kind = kind or ("bool" if isinstance(default, bool) else type(default))
+        flags = [f"--{name.replace('_', '-')}", *([short] if short else [])]
+        more = {key: given.get(key) for key in ("help", "choices", "nargs")}
+        group.add_argument(*flags, type=_KINDS.get(kind, kind), default=default, **more)
     return parser
 
 
 def said_for(
     observation: Mapping[str, Any], reply: str | None, use_reply: UseReply, chance: random.Random
 ) -> str | None:
-    """What goes into the dialogue as an agent's answer to ``observation``; None: nothing does.
-
-    Args:
-        reply: what the agent itself said, if anything.
-        chance: chooses between several right answers.
-    """
+    """What goes into the dialogue as the answer to ``observation``, where the agent said ``reply``; None: nothing does."""
     if use_reply == "none":
         return None
     labels = (observation.get("labels") or observation.get("eval_labels")) if use_reply == "label" else None
@@ -195,7 +210,6 @@ def _is_over(observation: Mapping[str, Any] | None) -> bool:
 
 
 def _asks_nothing(observation: Mapping[str, Any]) -> bool:
-    """Whether ``observation`` ends a dialogue without a word: the end of input, or what fills up ParlAI's last batches."""
     return _is_over(observation) and observation.get("text") is None
 
 
@@ -207,3 +221,70 @@ def chance_of(observation: Message) -> random.Random:
 
 def _heard(observation: Message) -> Sequence[Line]:
     return observation[DIALOGUE_FIELD] or (("human", ""),)
+
+
+OPTION = "history_limit"
+LETTERS_PER_TOKEN = 4
+"""For servers, whose tokenizers are not known here: about so many bytes of UTF-8 text make a token."""
+_WRITTEN = re.compile(r"\s*(\d{1,9})\s*(turn|token)s?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class HistoryLimit:
+    """The newest turns that a model reads (what the person said, and the reply), or the tokens, system text included."""
+
+    turns: int | None = None
+    tokens: int | None = None
+
+
+def history_limit(given: Any) -> HistoryLimit:
+    """The option as it is written in a zoo file. Raises ValueError for anything but a number of turns or of tokens."""
+    if given in (None, ""):
+        return HistoryLimit()
+    written = _WRITTEN.fullmatch(str(given))
+    if written is None or int(written[1]) < 1:
+        raise ValueError(
+            f"{OPTION} must be a number of turns or of tokens, such as “20 turns” or “4000 tokens”, not “{given}”"
+        )
+    return HistoryLimit(**{f"{written[2].lower()}s": int(written[1])})
+
+
+def written_history_limit(given: str) -> str:
+    try:
+        history_limit(given)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return given
+
+
+_KINDS: Mapping[Any, Any] = {"str": str, "int": int, "float": float, "history_limit": written_history_limit}
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text.encode("utf-8", "replace")) // LETTERS_PER_TOKEN)
+
+
+def count_turns(dialogue: Sequence[Line]) -> int:
+    return len(_begins(dialogue))
+
+
+def _begins(dialogue: Sequence[Line]) -> list[int]:
+    return [
+        place
+        for place, (speaker, _) in enumerate(dialogue)
+        if place == 0 or (speaker == "human" and dialogue[place - 1][0] == "bot")
+    ]
+
+
+def newest_turns(
+    dialogue: Sequence[Line], fits: Callable[[Sequence[Line]], bool], most: int | None = None
+) -> tuple[Sequence[Line], int]:
+    """The longest end of a dialogue that ``fits``, of ``most`` turns, and how many are left out; the last line stays."""
+    begins = _begins(dialogue)
+    if not begins:
+        return dialogue, 0
+    ends = [*reversed(range(begins[-1] + 1, len(dialogue))), *reversed(begins if most is None else begins[-most:])]
+    fitting = len(ends) if fits(dialogue[ends[-1] :]) else 0
+    fitting = fitting or bisect_right(range(len(ends)), False, key=lambda place: not fits(dialogue[ends[place] :]))
+    start = ends[max(fitting, 1) - 1]
+    return dialogue[start:], sum(begin < start for begin in begins[:-1])

@@ -1,9 +1,4 @@
-"""Keep ParlAI's log from a terminal that is for people, or for JSON.
-
-A model that would end the program: that is a failure of its own, as any other.
-
-Show on the terminal that something takes its time.
-"""
+"""What a model's code and ParlAI may do to the program: end it, write on its terminal, or keep it waiting."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -23,12 +18,8 @@ from parlai_humaneval._util.terminal import PlainConsole
 
 @contextmanager
 def isolate_model_code() -> Iterator[None]:
-    """Around a model's code: the thread that everybody waits for outlives it.
-
-    Raises:
-        RuntimeError: the model ends the program (``sys.exit``), interrupts it, or raises anything else that is no error.
-            In the main thread, where Ctrl-C arrives, an interruption goes through.
-    """
+    """A model's code cannot end the program: ``sys.exit`` and the like are a RuntimeError, but for Ctrl-C in the main
+    thread."""
     try:
         yield
     except Exception:
@@ -36,50 +27,42 @@ def isolate_model_code() -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise
-        raise RuntimeError(_called(error)).with_traceback(error.__traceback__) from None
-
-
-def _called(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        code = "" if error.code is None else repr(error.code)
-        return f"it called sys.exit({code})"
-    if isinstance(error, KeyboardInterrupt):
-        return "it interrupts the program (KeyboardInterrupt)"
-    return f"it raised {type(error).__name__}" + (f": {error}" if str(error) else "")
+        if isinstance(error, SystemExit):
+            did = f"it called sys.exit({'' if error.code is None else repr(error.code)})"
+        elif isinstance(error, KeyboardInterrupt):
+            did = "it interrupts the program (KeyboardInterrupt)"
+        else:
+            did = f"it raised {type(error).__name__}" + (f": {error}" if str(error) else "")
+        raise RuntimeError(did).with_traceback(error.__traceback__) from None
 
 
 HTTP_LOGGERS = ("httpx", "httpx2")
 ASKING_LOGGER = "parlai_humaneval.models.pool"
 
 
-@contextlib.contextmanager
-def quiet_parlai(level: int = logging.ERROR) -> Iterator[None]:
-    """Only errors are logged within, or what is of another ``level``."""
-    from parlai.utils import logging as parlai_logging
-
-    before = parlai_logging.logger.level
-    parlai_logging.logger.setLevel(level)
-    try:
-        yield
-    finally:
-        parlai_logging.logger.setLevel(before)
-
-
-@contextlib.contextmanager
-def quiet_tries() -> Iterator[None]:
-    """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
-    logger = logging.getLogger(ASKING_LOGGER)
+@contextmanager
+def _logging_at(logger: logging.Logger, level: int) -> Iterator[None]:
     before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    logger.setLevel(level)
     try:
         yield
     finally:
         logger.setLevel(before)
 
 
-@contextlib.contextmanager
+def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
+    from parlai.utils import logging as parlai_logging
+
+    return _logging_at(parlai_logging.logger, level)
+
+
+def quiet_tries() -> AbstractContextManager[None]:
+    """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
+    return _logging_at(logging.getLogger(ASKING_LOGGER), logging.CRITICAL)
+
+
+@contextmanager
 def silent_parlai() -> Iterator[None]:
-    """As :func:`quiet_parlai`, and what ParlAI prints and warns of goes nowhere."""
     nowhere = io.StringIO()
     with (
         quiet_parlai(),

@@ -1,16 +1,23 @@
-"""A base for agents that do not compute here: they ask a server, a program or a person, and wait."""
+"""A base for agents that do not compute here: they ask a server, a program or a person, and wait.
+
+The contract with a program or a server that is a model is one JSON object there and one back, of which unknown keys are
+ignored: ``{"history": [{"speaker": "human", "text": "Hi!"}], "persona": ["I have two dogs."], "seed": 7}`` → ``{"text":
+"Hello!"}``. ``history`` is the whole dialogue, oldest line first, and empty when the model (``bot``) has the first
+word.
+"""
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from parlai.core.message import Message
 from parlai.core.opt import Opt
-from parlai.core.params import ParlaiParser
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Parts
@@ -32,7 +39,6 @@ LONGEST_GUESS_S = 30.0
 """For so long at most these are left alone as they ask, since they guess; a limit of requests is taken at its word."""
 TOO_MANY = 429
 INFO_FIELD = "reply_info"
-"""Where a message carries its :class:`~parlai_humaneval.schema.records.ReplyInfo`."""
 ERROR_FIELD = "reply_error"
 """Where a message of a batch carries the exception that there is in place of its reply."""
 CONCURRENCY = 16
@@ -40,10 +46,7 @@ CONCURRENCY = 16
 
 @dataclass(frozen=True)
 class Heard:
-    """All that a reply may depend on: what was said so far, who the speakers play, and the conversation's seed.
-
-    ``dialogue`` is empty when the bot is to begin.
-    """
+    """All that a reply may depend on; ``dialogue`` is empty when the bot is to begin."""
 
     dialogue: tuple[Line, ...]
     persona: tuple[str, ...]
@@ -52,7 +55,6 @@ class Heard:
 
 
 GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
-"""What one says to find out whether somebody answers."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +67,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Absence:
-    """The other side is not there now, and may come back: no fault of what it was asked.
-
-    ``sure``: False where that is the likeliest reason, and the question itself may be another (it was cut off in the
-    middle, or was not answered in time). ``retry_after_s``: how long it asks to be left alone.
-    """
+    """The other side is not there now, and may come back; not ``sure``: the question itself may be the reason."""
 
     sure: bool = True
     retry_after_s: float = 0.0
 
 
 class OutsideError(HumanevalError, RuntimeError):
-    """The other side failed. The message says all that there is to say, and a log needs no traceback.
-
-    ``final``: it is not asked again for this reply: it would fail however often (a wrong key, an unknown model), or was
-    tried often enough. ``absence``: it is not there now; a pool that waits for models (``outage_s``) holds the question
-    until it is, and lets nobody fail meanwhile. ``mend``: the change of its zoo entry after which it would not fail so.
+    """The other side failed; a log needs no traceback. ``final``: asking again is of no use. ``absence``: a pool holds
+    the question until the other side is there. ``mend``: the change of its zoo entry after which it would not fail so.
     """
 
     def __init__(
@@ -99,10 +94,7 @@ class OutsideError(HumanevalError, RuntimeError):
 
 
 def absence_of(status: int, retry_after: str | None) -> Absence | None:
-    """What an HTTP answer says of whether its server is there; None: it is, and something else is wrong.
-
-    Too many requests are no reason to wait unless the server says for how long: the limit may be one that stays.
-    """
+    """What an HTTP answer says of whether its server is there. Too many requests are one only with a time to wait."""
     seconds = _seconds_in(retry_after)
     if status in ABSENT:
         return Absence(retry_after_s=min(seconds or 0.0, LONGEST_GUESS_S))
@@ -110,7 +102,6 @@ def absence_of(status: int, retry_after: str | None) -> Absence | None:
 
 
 def _seconds_in(retry_after: str | None) -> float | None:
-    """Of a header Retry-After, which holds seconds or a date; None where it holds neither."""
     if not retry_after:
         return None
     with suppress(ValueError):
@@ -122,30 +113,15 @@ def _seconds_in(retry_after: str | None) -> float | None:
 
 
 class OutsideAgent(DialogueAgent):
-    """A subclass says in :meth:`ask` how to get a reply; it may block, and is called by several threads at once.
-
-    ``concurrency``: how many requests may be under way. Each is on its own: nothing is batched. The pool's time-out and
-    retries stand behind it, so that :meth:`ask` need only see to its own resources: it should end, with an error, when
-    the other side is gone, and must not hang for ever. One that tries several times itself says so by ``patience_s``,
-    and by a ``final`` error at the end: tries of the pool on top of its own would multiply them.
-
-    ``patience_s``: seconds that one :meth:`ask` may take, all its own tries included; the pool does not ask again before
-    that, unless the zoo file's ``running`` says otherwise. None: as the pool says.
-    """
+    """A subclass says in :meth:`ask` how to get a reply; ``concurrency`` threads call it at once. ``patience_s``: the
+    seconds of all its own tries, which end with a ``final`` error."""
 
     patience_s: float | None = None
     strips_thinking = True
     """Whether the thoughts in a reply are no part of what the agent says; the record has them in any case."""
 
-    @classmethod
-    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        super().add_cmdline_args(parser, partial_opt)
-        group = parser.add_argument_group("Arguments of agents that ask elsewhere")
-        group.add_argument(
-            "--concurrency", type=int, default=CONCURRENCY, help="Most requests under way at once, of all conversations"
-        )
-        group.add_argument("--seed", type=int, default=0, help="Of the requests, where the other side takes one")
-        return parser
+    OPTIONS = "outside"
+    KNOWN: ClassVar[Mapping[str, Mapping[str, Any]]] = {"concurrency": {"default": CONCURRENCY}}
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
@@ -153,8 +129,12 @@ class OutsideAgent(DialogueAgent):
         if self.concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, not {self.concurrency}")
 
+    def at_once(self, most: int, threads: int | None) -> tuple[int, int]:
+        """How many requests a batch of the pool holds, and how many batches are under way (``threads``: as the zoo file
+        says)."""
+        return 1, threads or self.concurrency
+
     def ask(self, heard: Heard) -> Said:
-        """The next line of the bot. What it raises is written down, and the question asked again."""
         raise NotImplementedError  # abstract: whom to ask is all that differs between these agents
 
     def shutdown(self) -> None:
@@ -172,3 +152,57 @@ class OutsideAgent(DialogueAgent):
         if self.strips_thinking:
             return spoken(self.id, said.text, **{INFO_FIELD: said.info})
         return Message({"id": self.id, "text": said.text, INFO_FIELD: said.info, "episode_done": False})
+
+
+MAX_BYTES = 1_000_000
+"""Longest answer that is read; a reply of 10,000 words has about 60,000."""
+ENDING_S = 5.0
+"""Seconds that a request which was too late has to be ended and told of, before the next try."""
+SHOWN = 120
+
+
+class BadAnswer(OutsideError):
+    """The other side gave no answer, or none that the contract allows; the message says what came instead."""
+
+
+def to_question(heard: Heard) -> bytes:
+    """The question as JSON on one line, in ASCII: no text within it can end the line."""
+    history = [{"speaker": speaker, "text": text} for speaker, text in heard.dialogue]
+    return json.dumps({"history": history, "persona": list(heard.persona), "seed": heard.seed}).encode("ascii")
+
+
+def from_answer(answer: bytes) -> str:
+    """The text of an answer; :class:`BadAnswer` for one that is too long, no JSON object, or whose ``text`` is no text."""
+    if len(answer) > MAX_BYTES:
+        raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes")
+    try:
+        content: Any = json.loads(answer.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"the answer is not JSON in UTF-8: {shown(answer)}") from error
+    if not isinstance(content, dict) or "text" not in content:
+        raise BadAnswer(f'the answer is no JSON object with a "text": {shown(answer)}')
+    if not isinstance(content["text"], str):
+        raise BadAnswer(f'"text" of the answer is not a string: {shown(answer)}')
+    return content["text"]
+
+
+def shown(answer: bytes) -> str:
+    return ascii(answer[:SHOWN].decode("utf-8", "replace")) + ("…" if len(answer) > SHOWN else "")
+
+
+class ContractAgent(OutsideAgent):
+    """A subclass says in :meth:`exchange` how a question travels; it is tried with “Hi!” when it is loaded."""
+
+    OPTIONS = "contract"
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.request_timeout_s = float(opt.get("request_timeout_s") or 60.0)
+        # One request, or line, at each of the pool's tries; each is to end by itself before the next.
+        self.patience_s = self.request_timeout_s + ENDING_S
+
+    def exchange(self, question: bytes) -> bytes:
+        raise NotImplementedError  # abstract: how the bytes travel is all that differs
+
+    def ask(self, heard: Heard) -> Said:
+        return Said(from_answer(self.exchange(to_question(heard))))

@@ -1,13 +1,4 @@
-"""A plain Python function as a model.
-
-``reply(history: list[Turn]) -> str``; :class:`~parlai_humaneval.models.agent.turns.Turn` is importable as
-``from parlai_humaneval import Turn``. In a zoo file::
-
-    my_bot:
-      options: {model: "parlai_humaneval.agents.callable:CallableAgent", function: "my_bot.py:reply"}
-
-The function is found by that name, and its signature says how it wants to be called.
-"""
+"""A plain Python function as a model: ``reply(history: list[Turn]) -> str``; its signature says how it is to be called."""
 
 from __future__ import annotations
 
@@ -27,16 +18,15 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
-from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
 from parlai_humaneval.models.agent.isolation import isolate_model_code
-from parlai_humaneval.models.agent.turns import Turn
+from parlai_humaneval.models.agent.names import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
 from parlai_humaneval.models.zoo.files import folder_of
 
@@ -61,7 +51,9 @@ class OwnFunction:
         offered = {"persona": list(heard.persona), "seed": heard.seed}
         text = self._function(history, **{name: offered[name] for name in self._wanted})
         if inspect.iscoroutine(text):
-            text = asyncio.run_coroutine_threadsafe(_awaited(text), self._running_loop()).result()
+            with self._starting:
+                loop = self._loop
+            text = asyncio.run_coroutine_threadsafe(_awaited(text), loop).result()
         if not isinstance(text, str):
             raise TypeError(f"{self.name} answered with {type(text).__name__}, not with a text (str)")
         return text
@@ -78,21 +70,21 @@ class OwnFunction:
         return OutsideError(said)
 
     def close(self) -> None:
-        """End the event loop, where there is one."""
         with self._starting:
             loop = self.__dict__.pop("_loop", None)
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            return self._loop
-
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
         """One for all calls: what a function keeps open between them (a client's connections) belongs to its loop."""
         loop = asyncio.new_event_loop()
-        threading.Thread(target=_run, args=[loop], name="own-function", daemon=True).start()
+
+        def run() -> None:
+            with contextlib.closing(loop):
+                loop.run_forever()
+
+        threading.Thread(target=run, name="own-function", daemon=True).start()
         return loop
 
 
@@ -102,29 +94,18 @@ async def _awaited(answer: Coroutine[Any, Any, Any]) -> Any:
         return await answer
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    with contextlib.closing(loop):
-        loop.run_forever()
-
-
 @register_agent("parlai_humaneval/callable")
 class CallableAgent(OutsideAgent):
-    """Answers with what the function returns. What it raises is written down, and it is called again.
+    """Answers with what the function returns, called by one thread at a time unless ``concurrency`` says more."""
 
-    It is called by one thread at a time unless ``concurrency`` says more.
-    """
-
-    @classmethod
-    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        super().add_cmdline_args(parser, partial_opt)
-        group = parser.add_argument_group("Arguments of a function as a model")
-        group.add_argument("--function", type=str, help=f"The function: {EXAMPLES} (beside the zoo file)")
-        parser.set_defaults(concurrency=1)  # few models that compute here may be called by two threads at once
-        return parser
+    OPTIONS = "callable"
+    KNOWN: ClassVar = {
+        "concurrency": {"default": 1}
+    }  # few models that compute here may be called by two threads at once
+    SHARED = ("function",)
 
     @classmethod
     def lacks(cls, options: Mapping[str, Any], folder: Path) -> list[str]:
-        """Why the function cannot be called; its module is imported."""
         where = str(options.get("function") or "")
         try:
             OwnFunction(where, find_function(where, folder))
@@ -142,12 +123,7 @@ class CallableAgent(OutsideAgent):
             shared["function"] if shared else OwnFunction(where, find_function(where, folder_of(opt)))
         )
 
-    def share(self) -> dict[str, Any]:
-        """All clones call the one function."""
-        return {**super().share(), "function": self.function}
-
     def shutdown(self) -> None:
-        """End the event loop of an asynchronous function."""
         self.function.close()
 
     def ask(self, heard: Heard) -> Said:
@@ -163,21 +139,17 @@ EXAMPLES = "my_module:reply or my_folder/my_file.py:reply"
 
 
 def find_function(where: str, folder: Path) -> Callable[..., Any]:
-    """The function that ``where`` names, as ``module:function`` or ``path/to/file.py:function``.
-
-    A relative path is looked for below ``folder``. A module that stands in ``folder`` goes before any other of its name:
-    two studies may both have a ``bot``.
-
-    Raises:
-        ValueError: when there is no such file or function, or the code ends the program at import. What else the
-            user's code raises at import goes through.
-    """
+    """The function that ``module:function`` or ``file.py:function`` names; a module in ``folder`` goes before others of
+    its name. A ValueError where there is none, or the import ends the program; what else it raises goes through."""
     place, _, name = where.rpartition(":")
     if not place or not name:
         raise ValueError(f"function: expected {EXAMPLES}, not {where!r}")
     try:
-        path = _file(place, folder)
-        module = importlib.import_module(place) if path is None else _from_file(path)
+        if place.endswith(".py") or "/" in place:
+            module = _from_file(folder / Path(place).expanduser())
+        else:
+            beside = folder / f"{place}.py"
+            module = _from_file(beside) if beside.is_file() else importlib.import_module(place)
         function = operator.attrgetter(name)(module)
     except SystemExit as error:
         raise InvalidValue(
@@ -192,13 +164,6 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
     if not callable(function):
         raise ValueError(f"function: {name} in {place} is no function, but {type(function).__name__}")
     return function  # type: ignore[no-any-return]  # attrgetter does not know
-
-
-def _file(place: str, folder: Path) -> Path | None:
-    if place.endswith(".py") or "/" in place:
-        return folder / Path(place).expanduser()
-    beside = folder / f"{place}.py"
-    return beside if beside.is_file() else None
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -225,17 +190,15 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def wanted(function: Callable[..., Any], offered: Mapping[str, object]) -> frozenset[str]:
-    """Which of the keyword arguments on offer ``function`` takes, besides the one argument that it must take.
-
-    Raises:
-        ValueError: when it cannot be called like that.
-    """
+    """Which of the keyword arguments on offer ``function`` takes, besides the one argument that it must take."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions have none
         return frozenset()
     every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
-    taken = frozenset(name for name in offered if every or _by_keyword(signature.parameters.get(name)))
+    kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
+    by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    taken = frozenset(name for name in offered if every or kinds.get(name) in by_keyword)
     try:
         signature.bind([], **{name: offered[name] for name in taken})
     except TypeError as error:
@@ -246,15 +209,8 @@ def wanted(function: Callable[..., Any], offered: Mapping[str, object]) -> froze
     return taken
 
 
-def _by_keyword(parameter: inspect.Parameter | None) -> bool:
-    return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-
-
 def own_frames(error: BaseException, caller: str) -> list[traceback.FrameSummary]:
-    """Where in the user's code an error came up, outermost first: neither ``caller`` (a file of ours) nor libraries.
-
-    All below ``caller`` where nothing else is left: the function itself is a library's.
-    """
+    """Where in the user's code an error came up: neither ``caller`` (a file of ours) nor libraries, unless that is all."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [index for index, frame in enumerate(frames) if frame.filename == caller]
     below = frames[ours[-1] + 1 :] if ours else list(frames)

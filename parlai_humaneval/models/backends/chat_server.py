@@ -1,7 +1,4 @@
-"""One connection to an OpenAI-compatible server, for any number of conversations.
-
-What goes wrong with it is told in one sentence that says what to check, and holds no key.
-"""
+"""One connection to an OpenAI-compatible server for all conversations; its answers are read with no trust in them."""
 
 from __future__ import annotations
 
@@ -9,21 +6,142 @@ import difflib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.models.agent.isolation import quiet_http_log
 from parlai_humaneval.models.backends.base import ABSENT, TOO_MANY, Absence, OutsideError, absence_of
-from parlai_humaneval.models.backends.chat_messages import ChatMessage
-from parlai_humaneval.models.backends.chat_replies import BrokenOff, ChatReply, read_stream, read_whole
+from parlai_humaneval.models.backends.prompting import ChatMessage
 from parlai_humaneval.models.backends.server_refusals import HISTORY, Mend, Sent, mend_of, of_listed, tokens_told
 from parlai_humaneval.models.zoo.secrets import refused_key, without_key
 
 if TYPE_CHECKING:
     import openai
+
+
+LONGEST = 1_000_000
+"""Characters after which a stream is given up: a server that repeats itself must not fill the memory."""
+
+
+class BrokenOff(ValueError):
+    """A stream ended before its reply did, or did not end at all."""
+
+
+class _Read(BaseModel):
+    """Servers add fields of their own; only those that are read must be right."""
+
+    model_config = ConfigDict(extra="ignore", from_attributes=True)
+
+
+class _Words(_Read):
+    """``message`` of a choice, or its ``delta``; some send ``content`` in parts, and thoughts under two names or as a
+    part."""
+
+    content: str | list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "".join(str(part.get("text") or "") for part in self.content if part.get("type") == "text")
+        return self.content or ""
+
+    def thoughts(self) -> str:
+        told = next((said for said in (self.reasoning_content, self.reasoning) if isinstance(said, str)), "")
+        parts = self.content if isinstance(self.content, list) else []
+        return told or "".join(_flat_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+
+
+def _flat_text(said: Any) -> str:
+    if isinstance(said, list):
+        return "".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
+    return said if isinstance(said, str) else ""
+
+
+class Usage(_Read):
+    """Tokens of the request and of the reply, reasoning included."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Choice(_Read):
+    index: int | None = None
+    finish_reason: str | None = None
+
+
+class _WholeChoice(_Choice):
+    message: _Words
+
+
+class _PieceChoice(_Choice):
+    delta: _Words = _Words()
+
+
+class _Answer(_Read):
+    model: str | None = None
+    usage: Usage | None = None
+
+
+class _Whole(_Answer):
+    choices: list[_WholeChoice] = Field(min_length=1)
+
+
+class _Piece(_Answer):
+    choices: list[_PieceChoice] = Field(default_factory=list)
+
+
+class ChatReply(BaseModel):
+    """A reply: the first choice's words, or its refusal; or neither. ``thoughts``: what the server tells apart."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    thoughts: str = ""
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+
+
+def read_whole(body: bytes) -> ChatReply:
+    whole = _Whole.model_validate_json(body)
+    choice = min(whole.choices, key=lambda choice: choice.index or 0)
+    return ChatReply(
+        text=choice.message.text() or choice.message.refusal or "",
+        thoughts=choice.message.thoughts(),
+        finish_reason=choice.finish_reason,
+        model=whole.model,
+        usage=whole.usage or Usage(),
+    )
+
+
+def read_stream(pieces: Iterable[Any]) -> ChatReply:
+    """A response piece by piece; a ValueError for another schema, :class:`BrokenOff` where it has no end."""
+    text = refusal = thoughts = ""
+    finish_reason, model, usage = None, None, Usage()
+    for data in pieces:
+        piece = _Piece.model_validate(data)
+        model, usage = piece.model or model, piece.usage or usage
+        for choice in piece.choices:
+            if choice.index:
+                continue
+            finish_reason = choice.finish_reason or finish_reason
+            text += choice.delta.text()
+            refusal += choice.delta.refusal or ""
+            thoughts += choice.delta.thoughts()
+        length = len(text) + len(refusal) + len(thoughts)
+        if length > LONGEST:
+            raise BrokenOff(f"its reply is longer than {LONGEST} characters and has no end")
+    if finish_reason is None:
+        raise BrokenOff(f"its stream broke off after {len(text) + len(refusal) + len(thoughts)} characters")
+    return ChatReply(text=text or refusal, thoughts=thoughts, finish_reason=finish_reason, model=model, usage=usage)
+
 
 NO_KEY = "none"
 """Sent where there is no key: the client insists on one, and servers that need none ignore it."""
@@ -32,15 +150,11 @@ LONGEST_STREAM = 10
 LONGEST_PAUSE_S = 8
 """The client's own longest wait between two requests (``MAX_RETRY_DELAY`` in openai)."""
 LISTING_S = 5.0
-"""How long a server may take to list its models, where the one that it was asked for is none of them."""
 LONGEST_NAME = 200
 
 
 class HistoryTooLong(OutsideError):
-    """The model cannot read so much. ``tokens``: the most that it can, and how many it was sent; None: it did not say.
-
-    ``requests``: how many that took.
-    """
+    """The model cannot read so much. ``tokens``: the most that it can, and how many it was sent, where it said so."""
 
     def __init__(self, what: str, mend: Mend, said: str, requests: int) -> None:
         super().__init__(what, try_=mend.sentence, final=True, mend=mend)
@@ -49,21 +163,9 @@ class HistoryTooLong(OutsideError):
 
 
 class ChatServer:
-    """Sends requests, at most ``concurrency`` at once, and reads the answers.
-
-    Time-outs, errors of the connection and answers 408, 409, 429 and 5xx are asked again up to ``retries`` times by the
-    client itself, after 0.5 s, 1 s, 2 s, … (less up to a quarter, by chance) or as long as ``Retry-After`` says. After
-    that the error is final, unless the server is absent (see :class:`~parlai_humaneval.models.backends.base.Absence`) and
-    whoever asks waits for it: they do not start over.
-
-    ``patience_s``: how long all that takes at most, but for longer waits that the server asks for.
-
-    Args:
-        server: where it is, the model, and the key.
-        timeout_s: seconds until a connection must be there, and the longest silence after that.
-        retries: see above.
-        concurrency: most requests under way at once.
-    """
+    """Sends at most ``concurrency`` requests at once. The client itself asks again up to ``retries`` times; after that
+    the error is final, unless the server is absent and whoever asks waits for it. ``timeout_s``: the longest silence;
+    ``patience_s``: how long all tries may take."""
 
     def __init__(self, server: Server, *, timeout_s: float, retries: int, concurrency: int) -> None:
         import openai  # it takes a second, which the command line need not pay
@@ -81,23 +183,18 @@ class ChatServer:
         self._counts_streams = True  # until the server says that it knows no `stream_options`
 
     def close(self) -> None:
-        """End the connections."""
         self._client.close()
 
     def ask(self, messages: list[ChatMessage], sampling: Mapping[str, Any], *, stream: bool) -> tuple[ChatReply, int]:
-        """The reply, and how many requests it took.
-
-        Args:
-            messages: system prompt and dialogue.
-            sampling: further fields of the request; ``extra_body`` holds those that the client does not know.
-            stream: gather the reply from pieces, so that a long one is no long silence.
-
-        Raises:
-            HistoryTooLong: when there are too many messages.
-            OutsideError: when there is none for another reason: it says what to check.
-        """
-        with self._turn():
+        """The reply, and how many requests it took; an OutsideError says what to check. ``stream``: so that it is no
+        long silence."""
+        # The pool starts no more threads than `concurrency`, but another for each that hangs.
+        if not self._free.acquire(timeout=self.patience_s):
+            raise OutsideError(f"{self.server} is busy with as many requests as it may get (concurrency)")
+        try:
             answer = self._attempt(messages, sampling, stream)
+        finally:
+            self._free.release()
         if isinstance(answer, OutsideError):
             # Outside of any handler: the client's own error, which it would else drag along, holds the headers.
             raise answer
@@ -106,7 +203,6 @@ class ChatServer:
     def _attempt(
         self, messages: list[ChatMessage], sampling: Mapping[str, Any], stream: bool, before: int = 0
     ) -> tuple[ChatReply, int] | OutsideError:
-        """As :meth:`ask`, ``before`` requests later; an error is returned."""
         import openai
 
         counts = stream and self._counts_streams
@@ -115,10 +211,13 @@ class ChatServer:
             **{name: value for name, value in sampling.items() if name != "extra_body"},
             **sampling.get("extra_body", {}),
         }
+        streaming: dict[str, Any] = {"stream": True} if stream else {}
+        if counts:
+            streaming["stream_options"] = {"include_usage": True}
         sent = Sent(fields, [message["role"] for message in messages], stream)
         requests = before + 1
         try:
-            raw = create(model=self.server.model, messages=messages, **sampling, **_streaming(stream, counts))
+            raw = create(model=self.server.model, messages=messages, **sampling, **streaming)
             requests = before + _requests(raw.http_response.request)
             reply = read_stream(self._timed_pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
             return reply, requests
@@ -145,23 +244,65 @@ class ChatServer:
         return self._attempt(messages, sampling, stream, requests)
 
     def _told(self, error: openai.OpenAIError, requests: int, sent: Sent) -> OutsideError:
-        exhausted = requests > self._retries
-        return told(self.server, error, requests, exhausted=exhausted, mend_of=lambda said: self._mend(said, sent))
+        """``error`` of the client, after ``requests`` requests, as one whose message says all."""
+        import openai
+
+        # The pool's tries on top of the client's would multiply the requests.
+        server, exhausted = self.server, requests > self._retries
+        asked = f" ({requests} requests)" if requests > 1 else ""
+        body = str(getattr(error, "body", None) or "")
+        if isinstance(error, openai.APIStatusError):
+            status = error.status_code
+            answered = f"{server} answered with status {status} and says {server.quote(_server_message(error))}"
+            about_key = refused_key(
+                status,
+                _server_message(error),
+                variable=server.key_variable,
+                option="api_key_env",
+                sent=bool(server.key),
+            )
+            if about_key:
+                return OutsideError(f"{answered}{about_key}{asked}", final=True)
+            mend = None if status in ABSENT else self._mend(body, sent)
+            if mend is not None and (
+                status != TOO_MANY or mend.option == HISTORY
+            ):  # one that is too large for any minute
+                return refused(f"{answered}{asked}", mend, body, requests)
+            if status in FINAL:
+                not_there = "check served_model (GET /models lists what there is) and base_url (most end in /v1)"
+                advice = (
+                    not_there if status == HTTPStatus.NOT_FOUND else "check served_model and the options of the request"
+                )
+                return OutsideError(f"{answered}{asked}", try_=advice, final=True)
+            absence = absence_of(status, error.response.headers.get("Retry-After"))
+            return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
+        if isinstance(error, openai.APITimeoutError):
+            message = f"{server} did not answer in time (request_timeout_s){asked}"
+            return OutsideError(message, final=exhausted, absence=_unreached(error))
+        if isinstance(error, openai.APIConnectionError):
+            cause = server.quote(str(error.__cause__ or error))
+            message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
+            return OutsideError(message, final=exhausted, absence=_unreached(error))
+        said = _server_message(error) or str(error)
+        return refused(
+            f"{server} broke off and says {server.quote(said)}{asked}",
+            self._mend(body or said, sent),
+            body or said,
+            requests,
+        )
 
     def _mend(self, said: str, sent: Sent) -> Mend | None:
         mend = mend_of(said, sent)
-        is_other_model = mend is not None and mend.option == "served_model" and not mend.is_settled
-        return of_listed(mend, self._models()) if mend is not None and is_other_model else mend
-
-    def _models(self) -> list[str]:
-        """What the server calls the models that it has, those most like the one asked for first; empty where it does not
-        say."""
+        if mend is None or mend.option != "served_model" or mend.is_settled:
+            return mend
         try:
             listed = self._client.with_options(timeout=LISTING_S, max_retries=0).models.list().data
             names = [on_one_line(self.server.without_key(str(model.id)), LONGEST_NAME) for model in listed or ()]
         except Exception:  # noqa: BLE001 - whatever else a server gives for a list, the refusal is what there is to tell
-            return []
-        return sorted(names, key=lambda name: -difflib.SequenceMatcher(None, name, self.server.model).ratio())
+            return mend
+        # Those that are most like the one asked for stand first.
+        names.sort(key=lambda name: -difflib.SequenceMatcher(None, name, self.server.model).ratio())
+        return of_listed(mend, names)
 
     def _timed_pieces(self, stream: openai.Stream[Any]) -> Iterator[Any]:
         deadline = time.monotonic() + LONGEST_STREAM * self._timeout_s
@@ -171,30 +312,12 @@ class ChatServer:
                     raise BrokenOff(f"its reply did not end within {LONGEST_STREAM * self._timeout_s:g} s")
                 yield piece
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        # The pool starts no more threads than `concurrency`, but another for each that hangs.
-        if not self._free.acquire(timeout=self.patience_s):
-            raise OutsideError(f"{self.server} is busy with as many requests as it may get (concurrency)")
-        try:
-            yield
-        finally:
-            self._free.release()
-
-
-def _streaming(stream: bool, counts: bool) -> dict[str, Any]:
-    """Fields of a request for a stream; ``counts``: that is to end with the numbers of tokens."""
-    if not stream:
-        return {}
-    return {"stream": True, **({"stream_options": {"include_usage": True}} if counts else {})}
-
 
 def _requests(last: Any) -> int:
     return int(last.headers.get("x-stainless-retry-count", 0)) + 1
 
 
 QUOTED = 200
-"""Characters of what a server says that are told; a proxy may answer with a whole page."""
 CUT = frozenset({"TransportError"})
 UNREACHED = frozenset({"ConnectError", "ConnectTimeout"})
 FINAL = frozenset({400, 401, 403, 404, 405, 413, 422})
@@ -217,59 +340,14 @@ class Server:
         return f"“{self.model}” at {self.base_url}"
 
     def without_key(self, text: str) -> str:
-        """``text`` with the key blotted out, wherever a server repeats it."""
         return without_key(text, self.key)
 
     def quote(self, text: str) -> str:
-        """What the server says, on one line, cut, and without tags and key."""
         line = self.without_key(_BLANKS.sub(" ", _TAGS.sub(" ", text)).strip())
         return f"“{line[:QUOTED]}{'…' if len(line) > QUOTED else ''}”" if line else "nothing"
 
 
-def told(
-    server: Server,
-    error: openai.OpenAIError,
-    requests: int,
-    *,
-    exhausted: bool,
-    mend_of: Callable[[str], Mend | None],
-) -> OutsideError:
-    """``error`` of the client, after ``requests`` requests, as one whose message says all.
-
-    ``exhausted``: the client has asked as often as it may, so that the error is final: the pool's tries on top would
-    multiply the requests. ``mend_of``: from the server's words to the option that mends what it refused.
-    """
-    import openai  # it takes a second
-
-    asked = f" ({requests} requests)" if requests > 1 else ""
-    body = str(getattr(error, "body", None) or "")
-    if isinstance(error, openai.APIStatusError):
-        status = error.status_code
-        answered = f"{server} answered with status {status} and says {server.quote(_server_message(error))}"
-        if about_key := _about_key(server, error):
-            return OutsideError(f"{answered}{about_key}{asked}", final=True)
-        mend = None if status in ABSENT else mend_of(body)
-        if mend is not None and (status != TOO_MANY or mend.option == HISTORY):  # one that is too large for any minute
-            return refused(f"{answered}{asked}", mend, body, requests)
-        if status in FINAL:
-            return OutsideError(f"{answered}{asked}", try_=_advice(status), final=True)
-        absence = absence_of(status, error.response.headers.get("Retry-After"))
-        return OutsideError(f"{answered}{asked}", final=exhausted, absence=absence)
-    if isinstance(error, openai.APITimeoutError):
-        message = f"{server} did not answer in time (request_timeout_s){asked}"
-        return OutsideError(message, final=exhausted, absence=_unreached(error))
-    if isinstance(error, openai.APIConnectionError):
-        cause = server.quote(str(error.__cause__ or error))
-        message = f"{server} cannot be reached or cut the connection, {cause}: is it running there?{asked}"
-        return OutsideError(message, final=exhausted, absence=_unreached(error))
-    said = _server_message(error) or str(error)
-    return refused(
-        f"{server} broke off and says {server.quote(said)}{asked}", mend_of(body or said), body or said, requests
-    )
-
-
 def refused(message: str, mend: Mend | None, said: str, requests: int) -> OutsideError:
-    """The error of a server that said so, with the option that mends it, where that is known."""
     if mend is None:
         return OutsideError(message)
     if mend.option == HISTORY:
@@ -292,22 +370,3 @@ def _server_message(error: openai.OpenAIError) -> str:
     if isinstance(body, dict):
         return str(body.get("message") or body.get("detail") or body)
     return str(body or "")
-
-
-def _about_key(server: Server, error: openai.APIStatusError) -> str:
-    """That the key is wrong, or none was sent; empty where something else is wrong."""
-    return refused_key(
-        error.status_code,
-        _server_message(error),
-        variable=server.key_variable,
-        option="api_key_env",
-        sent=bool(server.key),
-    )
-
-
-def _advice(status: int) -> str:
-    if status == 404:
-        return "check served_model (GET /models lists what there is) and base_url (most end in /v1)"
-    if status in FINAL:
-        return "check served_model and the options of the request"
-    return ""

@@ -1,9 +1,4 @@
-"""Replies that grow word by word together, and are joined and left between two words.
-
-One call of ``generate`` ends with the longest reply of its batch. Here each reply leaves as soon as it is over, and others
-take its place, so that a long one holds nobody up. The words are those that ``generate`` gives each prompt alone (but for
-the rounding of numbers): every row has its own positions, its own chance, and is punished for its own repetitions only.
-"""
+"""Replies that grow word by word together, and join and leave between two words; the same words as of ``generate``."""
 
 from __future__ import annotations
 
@@ -13,15 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from parlai_humaneval.models.backends.forward_pass import Layers, Reader, cache_of, layers_of
 from parlai_humaneval.models.backends.generation import drawing, padded
-from parlai_humaneval.models.backends.hugging_face import Pretrained
+from parlai_humaneval.models.backends.hugging_face import Layers, Pretrained, Reader, cache_of, layers_of
 
 if TYPE_CHECKING:
     import torch
 
 PADDING = 0
-"""Any token will do: it is masked."""
 
 
 def can_grow(pretrained: Pretrained, config: Any) -> bool:
@@ -57,16 +50,9 @@ class _Group:
         return layers
 
 
-class GrowingReplies:
-    """Replies under way of one model.
-
-    Args:
-        pretrained: the model.
-        config: of ``search_config``.
-        is_over: whether a text has gone on beyond the reply.
-        read: the prompt of what was asked, and its chance.
-        say: the answer, from a prompt and its reply's tokens.
-    """
+class ContinuousBatch:
+    """Replies under way. ``read``: the prompt of what was asked, and its chance; ``say``: the answer of a reply's
+    tokens."""
 
     def __init__(
         self,
@@ -99,27 +85,35 @@ class GrowingReplies:
         return sum(len(group.rows) for group in groups)
 
     def clear(self) -> None:
-        """Forget all replies under way."""
         self._group, self._joined = None, []
 
     def join(self, asked: Mapping[Any, Any]) -> None:
-        """Read what was asked, each under a key of its own; with the next :meth:`step` the replies begin.
-
-        When it raises, none of them has joined.
-        """
+        """Read what was asked, by its keys; the replies begin with the next :meth:`step`. When it raises, none has
+        joined."""
         import torch
 
-        rows = [self._row(key, *self._read_prompt(what)) for key, what in asked.items()]
+        prompts = [(key, *self._read_prompt(what)) for key, what in asked.items()]
+        rows = [
+            _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
+            for key, prompt, chance in prompts
+        ]
         with torch.inference_mode():
             ids, mask = padded([row.prompt for row in rows], PADDING, self._device, left=True)
-            self._joined.append(self._read(rows, ids, mask, None))
+            scores, cache = self._read_words(ids, mask, None)
+            self._joined.append(_Group(rows, mask, cache, scores))
 
     def step(self) -> dict[Any, Any]:
         """One more word for each reply; those that are over with it leave, and their answers are returned by their keys."""
         import torch
 
         with torch.inference_mode():
-            groups = [*([self._grown(self._group)] if self._group else []), *self._joined]
+            groups = [*self._joined]
+            if self._group is not None:
+                rows, mask = self._group.rows, self._group.mask
+                ids = torch.tensor([row.new[-1:] for row in rows], device=self._device)
+                mask = torch.cat([mask, torch.ones_like(ids)], dim=1)
+                scores, cache = self._read_words(ids, mask, self._group.cache)
+                groups.insert(0, _Group(rows, mask, cache, scores))
             if not groups:
                 return {}
             group = groups[0] if len(groups) == 1 else _merged_groups(groups)
@@ -130,53 +124,36 @@ class GrowingReplies:
         rows = [group.rows[place] for place in over]
         return {row.key: self._say(row.prompt, row.new[:-1] if row.new[-1] in self._ends else row.new) for row in rows}
 
-    def _row(self, key: Any, prompt: Sequence[int], chance: random.Random) -> _Row:
-        return _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
-
-    def _grown(self, group: _Group) -> _Group:
-        import torch
-
-        ids = torch.tensor([row.new[-1:] for row in group.rows], device=self._device)
-        mask = torch.cat([group.mask, torch.ones_like(ids)], dim=1)
-        return self._read(group.rows, ids, mask, group.cache)
-
-    def _read(self, rows: list[_Row], ids: torch.Tensor, mask: torch.Tensor, cache: Any) -> _Group:
-        scores, cache = self._read_words(ids, mask, cache)
-        return _Group(rows, mask, cache, scores)
-
     def _take_words(self, group: _Group) -> list[int]:
         scores = self._allowed_scores(group)
         for rule in drawing(self._config, [row.chance for row in group.rows]):
             scores = rule(None, scores)
         for row, token in zip(group.rows, scores.argmax(dim=-1).tolist(), strict=True):
             row.new.append(token)
-        return [place for place, row in enumerate(group.rows) if self._ended(row)]
-
-    def _ended(self, row: _Row) -> bool:
-        if row.new[-1] in self._ends or len(row.new) >= self._longest:
-            return True
-        return self._is_over(self._tokenizer.decode(row.new))
+        return [
+            place
+            for place, row in enumerate(group.rows)
+            if row.new[-1] in self._ends
+            or len(row.new) >= self._longest
+            or self._is_over(self._tokenizer.decode(row.new))
+        ]
 
     def _allowed_scores(self, group: _Group) -> torch.Tensor:
         import torch
 
         scores = group.scores
         if self._has_rules:
-            each = (self._ruled(row, scores[place : place + 1]) for place, row in enumerate(group.rows))
-            scores = torch.cat(list(each))
+            each = list(scores.split(1))
+            for place, row in enumerate(group.rows):
+                said = torch.tensor([[*row.prompt, *row.new]], device=self._device)
+                for rule in row.rules:
+                    each[place] = rule(said, each[place])
+            scores = torch.cat(each)
         too_short = [place for place, row in enumerate(group.rows) if len(row.new) < self._shortest]
         begins = [place for place, row in enumerate(group.rows) if not row.new]
         for places, tokens in ((too_short, self._ends), (begins, self._no_beginning)):
             if places and tokens:
                 scores[torch.tensor(places)[:, None], torch.tensor(tokens)] = float("-inf")
-        return scores
-
-    def _ruled(self, row: _Row, scores: torch.Tensor) -> torch.Tensor:
-        import torch
-
-        said = torch.tensor([[*row.prompt, *row.new]], device=self._device)
-        for rule in row.rules:
-            scores = rule(said, scores)
         return scores
 
     def _rules_of(self, prompt: Sequence[int]) -> list[Any]:
@@ -219,7 +196,6 @@ def _merged_groups(groups: Sequence[_Group]) -> _Group:
 
 
 def _without(group: _Group, over: Sequence[int]) -> _Group | None:
-    """The other rows, without the padding that none of them needs; None: there are none."""
     import torch
 
     left = sorted(set(range(len(group.rows))) - set(over))

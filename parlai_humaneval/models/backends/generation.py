@@ -1,8 +1,4 @@
-"""Replies to many prompts by one call of transformers' ``generate``, each as if it had been asked for alone.
-
-Three things would let the companions of a prompt into its reply, and are dealt with here: padding that counts as a
-repeated token, one chance for the whole batch, and beam search that counts the padding among a reply's length.
-"""
+"""Replies to many prompts by one call of transformers' ``generate``, each as if it had been asked for alone."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.display.thoughts import is_mark
-from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.backends.hugging_face import Pretrained
 
 if TYPE_CHECKING:
@@ -29,10 +25,8 @@ SEARCH_OPTIONS: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "repetition_penalty": (lambda value: value > 0, "above 0 (1: none)"),
     "no_repeat_ngram_size": (lambda value: value >= 0, "at least 0 (0: none)"),
 }
-"""Options of the search that are numbers, and what they must be."""
 DEFAULT_NEW_TOKENS = 128
 UNSET_MAX_LENGTH = 20
-"""What transformers takes for the longest text when a model says nothing."""
 UNSET: Mapping[str, Any] = {
     "do_sample": False,
     "num_beams": 1,
@@ -60,16 +54,8 @@ WARPERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 
 
 def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends: Sequence[int]) -> Any:
-    """The model's own ``GenerationConfig`` with ``options`` over it; None leaves a setting as the model has it.
-
-    Args:
-        pretrained: the model.
-        options: of :data:`SEARCH_OPTIONS`, and ``do_sample``.
-        turn_ends: tokens that end a reply, besides those that the model knows.
-
-    Raises:
-        ValueError: for a value out of range, or settings that exclude each other.
-    """
+    """The model's own ``GenerationConfig`` with ``options`` over it; a ValueError for a value out of range, or settings
+    that exclude each other. ``turn_ends``: tokens that end a reply, too."""
     for name, (is_right, wanted) in SEARCH_OPTIONS.items():
         value = options.get(name)
         if value is not None and not is_right(value):
@@ -78,7 +64,11 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
     if is_transformers_5():
         config.update(**{name: value for name, value in UNSET.items() if getattr(config, name, None) is None})
     longest = _longest(pretrained, config)
-    config.update(max_new_tokens=longest, min_new_tokens=config.min_new_tokens or _shortest(pretrained, config))
+    config.update(
+        max_new_tokens=longest,
+        min_new_tokens=config.min_new_tokens
+        or max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1),
+    )
     # The same in other words, and transformers 5 warns of both.
     config.max_length, config.min_length = (None, None) if is_transformers_5() else (UNSET_MAX_LENGTH, 0)
     config.update(**{name: value for name, value in options.items() if value is not None})
@@ -97,24 +87,17 @@ def search_config(pretrained: Pretrained, options: Mapping[str, Any], turn_ends:
 
 
 def wordless(tokenizer: Any) -> set[int]:
-    """Special tokens: none of them is a word. The unknown word is one, though nobody can read it, and a mark of thoughts
-    ends no reply."""
+    """Special tokens, the unknown word included, which nobody can read; but no mark of thoughts."""
     special = zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True)
     return {token for token, name in special if token != tokenizer.unk_token_id and not is_mark(str(name))}
 
 
 def _longest(pretrained: Pretrained, config: Any) -> int:
-    """As the model's makers say, or else a generous reply that leaves half of what it can read to the dialogue."""
     longest = config.max_new_tokens
     if longest is None and pretrained.model.config.is_encoder_decoder and config.max_length != UNSET_MAX_LENGTH:
         longest = config.max_length - 1  # that counts the token which starts every text
     room = (pretrained.context or UNSET_MAX_LENGTH * DEFAULT_NEW_TOKENS) // 2
     return int(longest or min(DEFAULT_NEW_TOKENS, max(1, room)))
-
-
-def _shortest(pretrained: Pretrained, config: Any) -> int:
-    """As the model's makers say, whose least length counts the token which starts every text; at least a word."""
-    return max(1, config.min_length - 1 if pretrained.model.config.is_encoder_decoder else 1)
 
 
 def _ends(pretrained: Pretrained, config: Any) -> list[int]:
@@ -131,29 +114,26 @@ def generate(
     chances: Sequence[random.Random],
     is_over: Callable[[str], bool] | None = None,
 ) -> list[list[int]]:
-    """The new tokens after each prompt, up to and without the first that ends a reply.
-
-    Args:
-        pretrained: the model.
-        config: of :func:`search_config`.
-        prompts: token ids, none of them empty.
-        chances: the chance of each prompt, for settings that draw.
-        is_over: whether a text has gone on beyond the reply, for models that end none by a token.
-    """
-    batches = _batches(pretrained, config, prompts)
+    """The new tokens after each prompt, up to what ends a reply, drawn by its chance. ``is_over``: for models without
+    an end."""
     replies: list[list[int]] = [[] for _ in prompts]
-    for rows in batches:
+    for rows in _batches(pretrained, config, prompts):
         new = _generate(pretrained, config, [prompts[row] for row in rows], [chances[row] for row in rows], is_over)
         for row, tokens in zip(rows, new, strict=True):
-            replies[row] = _until_end(tokens, config.eos_token_id or ())
+            replies[row] = list(
+                tokens[
+                    : next(
+                        (place for place, token in enumerate(tokens) if token in (config.eos_token_id or ())),
+                        len(tokens),
+                    )
+                ]
+            )
     return replies
 
 
 def _batches(pretrained: Pretrained, config: Any, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Which prompts share a call: all, or those of equal length where padding would change the replies.
-
-    transformers 4.35 counts the padding of causal models when beams of unequal lengths are compared.
-    """
+    """Which prompts share a call: all, or those of equal length where padding would change the replies (beams, in
+    4.35)."""
     is_causal = not pretrained.model.config.is_encoder_decoder
     if pretrained.pads_left and not (is_causal and config.num_beams > 1):
         return [list(range(len(prompts)))]
@@ -202,7 +182,6 @@ def _generate(
 def padded(
     prompts: Sequence[Sequence[int]], padding: int, device: torch.device, *, left: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and attention mask, both of the shape ``(prompts, longest)``."""
     import torch
 
     ids = torch.full((len(prompts), max(map(len, prompts))), padding, dtype=torch.long)
@@ -211,10 +190,6 @@ def padded(
         here = slice(-len(prompt), None) if left else slice(len(prompt))
         ids[row, here], mask[row, here] = torch.tensor(prompt), 1
     return ids.to(device), mask.to(device)
-
-
-def _until_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
-    return list(tokens[: next((place for place, token in enumerate(tokens) if token in ends), len(tokens))])
 
 
 def _processors(config: Any, padding: Sequence[int], chances: Sequence[random.Random]) -> list[Any]:
@@ -264,11 +239,8 @@ class _Unpadded:
 
 
 class _Drawn:
-    """Draws each row's next word by that row's own chance, and leaves no other word possible.
-
-    One number of the row's chance picks the word from the words' cumulated probabilities, so that the draw depends on
-    neither companions nor device; doubles keep the sum of a large vocabulary exact enough.
-    """
+    """Draws each row's next word by that row's own chance, from cumulated doubles: neither companions nor device
+    matter."""
 
     def __init__(self, chances: Sequence[random.Random]) -> None:
         self._chances = chances

@@ -1,23 +1,22 @@
-"""What a language model reads: the dialogue in the format that the model knows, as long as it may be.
-
-A format renders a persona and the turns as text, and knows how a reply ends. What people and models wrote is data: it
-cannot contain a control token of the model, nor begin a line with another speaker's label.
-"""
+"""What a language model reads: the dialogue in the format that the model or server knows, as long as it may be. What
+people and models wrote is data: it cannot contain a control token, nor begin a line with another speaker's label."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypedDict
 
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.dialogues.personas import PARTNERS, with_persona
-from parlai_humaneval.display.thoughts import without_thoughts
-from parlai_humaneval.models.agent.dialogue_agent import Line
-from parlai_humaneval.models.agent.history import newest_turns
+from parlai_humaneval.dialogues.dialogue import PARTNERS, with_persona
+from parlai_humaneval.display.thoughts import begins_thoughts, is_channel, is_mark, without_thoughts
+from parlai_humaneval.models.agent.dialogue_agent import Line, newest_turns
+from parlai_humaneval.models.backends.base import Heard
+from parlai_humaneval.models.zoo.entries import ZooError
 
 HUMAN, BOT = "Human", "Bot"
 OWN_LABELS = re.compile(r"^(?:bot|assistant|ai)\s*:\s*", re.IGNORECASE)
@@ -42,12 +41,7 @@ class Played:
 
 
 class PromptFormat(ABC):
-    """How a model wants its dialogue.
-
-    Args:
-        tokenizer: the model's.
-        system_prompt: what the model is told before everything else.
-    """
+    """How a model wants its dialogue. ``system_prompt``: what it is told before everything else."""
 
     with_special_tokens = True
     """Whether the tokenizer adds the tokens with which its texts begin and end."""
@@ -57,7 +51,8 @@ class PromptFormat(ABC):
     def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
         self.tokenizer = tokenizer
         self.system_prompt = system_prompt
-        self._control_tokens = _control_tokens(tokenizer)
+        added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
+        self._control_tokens = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
 
     @property
     def turn_ends(self) -> list[int]:
@@ -89,11 +84,6 @@ class PromptFormat(ABC):
         return text.strip()
 
 
-def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
-    added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
-    return tuple(sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True))
-
-
 def system_text(prompt: str, played: Played) -> str:
     """The system prompt with the personas: in the place of ``{persona}``, or after it."""
     persona = " ".join(played.own)
@@ -112,7 +102,6 @@ def finish(text: str, end: Callable[[str], int | None]) -> str:
 
 
 def next_turn(text: str) -> int | None:
-    """Where the model begins another turn by a label (“Human:”)."""
     label = NEXT_TURN.search(text, len(text) - len(OWN_LABELS.sub("", text.lstrip())))
     return label.start() if label else None
 
@@ -126,20 +115,7 @@ class Prompt(list[int]):
 def fit(
     form: PromptFormat, played: Played, dialogue: Sequence[Line], room: int | None, most_turns: int | None = None
 ) -> Prompt:
-    """The tokens of the prompt with as many of the newest turns as fit into ``room`` tokens; the personas always do.
-
-    A last line that is too long alone keeps its end.
-
-    Args:
-        form: of the prompt.
-        played: the personas.
-        dialogue: so far, oldest line first.
-        room: most tokens of a prompt.
-        most_turns: that are read, even where more would fit.
-
-    Raises:
-        ValueError: when system prompt and personas leave no room for a turn.
-    """
+    """The prompt's tokens, with as many of the newest turns as fit; a ValueError where there is no room for one."""
     dialogue = [(speaker, text) for speaker, text in dialogue if text]
 
     def tokens(lines: Sequence[Line]) -> list[int]:
@@ -149,8 +125,10 @@ def fit(
         return room is None or len(tokens(lines)) <= room
 
     kept, left_out = newest_turns(dialogue, fits, most_turns)
-    if len(kept) == 1 and room is not None:
-        kept = [_end_of_line(kept[0], room, tokens)]
+    if len(kept) == 1 and room is not None and not fits(kept):
+        speaker, text = kept[0]
+        length = bisect_right(range(1, len(text)), room, key=lambda count: len(tokens([(speaker, text[-count:])])))
+        kept = [(speaker, text[-max(length, 1) :])]
     prompt = Prompt(tokens(kept))
     prompt.turns_left_out = left_out
     if room is not None and len(prompt) > room:
@@ -159,14 +137,6 @@ def fit(
             try_="shorten them, or lower max_new_tokens, which is kept free for the reply",
         )
     return prompt
-
-
-def _end_of_line(line: Line, room: int, tokens: Callable[[Sequence[Line]], list[int]]) -> Line:
-    speaker, text = line
-    if len(tokens([line])) <= room:
-        return line
-    length = bisect_right(range(1, len(text)), room, key=lambda count: len(tokens([(speaker, text[-count:])])))
-    return speaker, text[-max(length, 1) :]
 
 
 class PlainFormat(PromptFormat):
@@ -179,17 +149,13 @@ class PlainFormat(PromptFormat):
         return "\n".join([*([heading, ""] if heading else []), *lines, f"{BOT}:"])
 
     def end(self, text: str) -> int | None:
-        """A turn is one line."""
         line = text.find("\n", len(text) - len(text.lstrip()))
         return min((place for place in (next_turn(text), line) if place is not None and place >= 0), default=None)
 
 
 class JoinedFormat(PromptFormat):
-    """Turns one after the other with ``separator`` between them, and no labels: the speakers take turns.
-
-    DialoGPT has its ending token after every turn (Zhang et al. 2020, §2; ``trailing``), BlenderBot two spaces between
-    them (Roller et al. 2021, as in ParlAI). A persona comes first, in ParlAI's convention, as in the data they learnt from.
-    """
+    """Turns with a ``separator`` between them, and no labels: ``trailing`` as DialoGPT's (Zhang et al. 2020, §2), two
+    spaces as BlenderBot's (Roller et al. 2021)."""
 
     def __init__(
         self,
@@ -211,3 +177,169 @@ class JoinedFormat(PromptFormat):
         turns[0] = with_persona(played.own, "\n".join([*partner, turns[0]]).strip())
         turns = [turn for turn in (self.system_prompt, *turns) if turn]
         return self._indent + self._separator.join([*turns, ""] if self._trailing and turns else turns)
+
+
+SystemRole = Literal["system", "developer", "user"]
+"""Who tells the model how to behave; ``user`` is for servers and templates that know no such role."""
+
+
+class ChatMessage(TypedDict):
+    """One message of a request."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a dialogue is told to a server. ``alternate``: lines of one speaker in a row are one message;
+    ``begin_prompt`` stands where the bot has the first line, ``go_on_prompt`` where it had the last."""
+
+    system_prompt: str = ""
+    system_role: SystemRole = "system"
+    alternate: bool = True
+    begin_prompt: str = BEGIN
+    go_on_prompt: str = GO_ON
+
+    def messages(self, heard: Heard) -> list[ChatMessage]:
+        """The dialogue as the server is to see it: the person is ``user``, all bots' lines are ``assistant``'s."""
+        dialogue = heard.dialogue
+        lines = [ChatMessage(role="assistant" if who == "bot" else "user", content=text) for who, text in dialogue]
+        if self.begin_prompt and (not dialogue or dialogue[0][0] == "bot"):
+            lines.insert(0, ChatMessage(role="user", content=self.begin_prompt))
+        if self.go_on_prompt and dialogue and dialogue[-1][0] == "bot":
+            lines.append(ChatMessage(role="user", content=self.go_on_prompt))
+        system = system_text(self.system_prompt, Played(heard.persona, heard.partner_persona))
+        if system and self.system_role == "user" and lines and lines[0]["role"] == "user":
+            lines[0] = ChatMessage(role="user", content=f"{system}\n\n{lines[0]['content']}")
+        elif system:
+            lines.insert(0, ChatMessage(role=self.system_role, content=system))
+        if not self.alternate:
+            return lines
+        joined: list[ChatMessage] = []
+        for message in lines:
+            if joined and joined[-1]["role"] == message["role"]:
+                content = f"{joined[-1]['content']}\n{message['content']}"
+                joined[-1] = ChatMessage(role=message["role"], content=content)
+            else:
+                joined.append(message)
+        return joined
+
+
+Chat = list[ChatMessage]
+
+MARKER = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]|<<[A-Z/]{2,10}>>|^\W{0,4}\w{2,20}:", re.MULTILINE)
+"""A word that a template has between turns: ``<|im_end|>``, ``[/INST]``, ``### User:``."""
+TEMPLATE_FILE = "chat_template.jinja"
+
+
+def own_template(tokenizer: Any) -> str | None:
+    """The template that came with the tokenizer, also where newer versions of transformers keep it; None: there is none."""
+    template = tokenizer.chat_template
+    if isinstance(template, list):  # several, by name
+        template = {item["name"]: item["template"] for item in template}
+    if isinstance(template, dict):  # as transformers 5 has them
+        template = template.get("default")
+    beside = Path(str(tokenizer.name_or_path)) / TEMPLATE_FILE
+    if template is None and beside.is_file():
+        return beside.read_text(encoding="utf-8")
+    return template if template is None else str(template)
+
+
+class ChatFormat(PromptFormat):
+    """The ``template`` of a model, with ``switches`` such as ``enable_thinking``; a ZooError for one that shows
+    nobody's words."""
+
+    with_special_tokens = False  # the template has written them
+
+    def __init__(
+        self, tokenizer: Any, system_prompt: str = "", *, template: str, switches: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(tokenizer, system_prompt)
+        self._template = template
+        self._switches = dict(switches or {})
+        if not self._shows(_chat("user")):
+            raise ZooError(f"the chat template cannot be used: {self._problem(_chat('user'))}")
+        self._takes_system = self._shows(_chat("system", "user"))
+        self._takes_bot_first = self._shows(_chat("assistant", "user"))
+        self.markers = self._markers_between_turns()
+        self._opening = self._opening_of_reply()
+        self.begun = begins_thoughts(self.render(Played(), [("human", "Hi!")]))
+
+    @property
+    def turn_ends(self) -> list[int]:
+        """Tokens that end a turn of this template: a marker between two turns that is a token of its own."""
+        ids = (self.tokenizer.convert_tokens_to_ids(marker) for marker in self.markers)
+        return [token for token in ids if token is not None and token != self.tokenizer.unk_token_id]
+
+    def render(self, played: Played, dialogue: Sequence[Line]) -> str:
+        lines = tuple((speaker, self.clean(text)) for speaker, text in dialogue)
+        wording = Wording(
+            self.system_prompt,
+            system_role="system" if self._takes_system else "user",
+            begin_prompt="" if lines and self._takes_bot_first else BEGIN,
+        )
+        messages = wording.messages(Heard(lines, played.own, played.partner, seed=0))
+        return self._render(messages, add_generation_prompt=True) + self._opening
+
+    def end(self, text: str) -> int | None:
+        start = len(text) - len(text.lstrip())
+        places = [text.find(marker, start) for marker in self.markers]
+        labelled = next_turn(text)
+        return min([place for place in (*places, -1 if labelled is None else labelled) if place >= 0], default=None)
+
+    def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
+        text: str = self.tokenizer.apply_chat_template(
+            chat,
+            chat_template=self._template,
+            tokenize=False,
+            add_generation_prompt=add_generation_prompt,
+            **self._switches,
+        )
+        return text
+
+    def _problem(self, chat: Chat) -> str | None:
+        from jinja2.exceptions import TemplateError
+
+        try:
+            text = self._render(chat, add_generation_prompt=True)
+        except (TemplateError, TypeError, AttributeError) as error:
+            return f"{type(error).__name__}: {error}"
+        absent = [message["role"] for message in chat if message["content"] not in text]
+        return f"it leaves out what the {absent[0]} says" if absent else None
+
+    def _shows(self, chat: Chat) -> bool:
+        return self._problem(chat) is None
+
+    def _markers_between_turns(self) -> tuple[str, ...]:
+        """The control words between the bot's turn and the person's next: one of them in a reply ends it."""
+        chat = _chat("user", "assistant", "user")
+        text = self._render(chat, add_generation_prompt=False)
+        between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
+        markers = dict.fromkeys(marker.strip() for marker in MARKER.findall(between))
+        if any(map(is_channel, markers)):  # thoughts end there as a reply does: the model's own settings know more
+            return ()
+        return tuple(marker for marker in markers if not is_mark(marker))
+
+    def _opening_of_reply(self) -> str:
+        """What comes before the bot's words, where a template does not write it when asked for a reply; often nothing."""
+        chat = _chat("user", "assistant")
+        heard = self._render(chat[:1], add_generation_prompt=False)
+        whole = self._render(chat, add_generation_prompt=False)
+        if heard != self._render(chat[:1], add_generation_prompt=True) or not whole.startswith(heard):
+            return ""
+        opening = whole[len(heard) :].partition(chat[1]["content"])[0]
+        return opening if opening.strip() else ""
+
+
+def _chat(*roles: str) -> Chat:
+    return [ChatMessage(role=role, content=f"mark{place}of{role}") for place, role in enumerate(roles)]
+
+
+def read_template(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ZooError(
+            f"{path} cannot be read ({error})", where="chat_template", try_="give the path of a Jinja file"
+        ) from error

@@ -1,34 +1,33 @@
-"""What OpenAI-compatible servers say when they refuse a request, and the option of the zoo entry that mends it.
-
-Servers differ in what they take, and each says so in its own words. All of these words stand in one table, :data:`REFUSALS`.
-"""
+"""What servers say when they refuse a request, the option that mends it, and how that is written into a zoo file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import yaml
 
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.files import write_private
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.models.zoo.entries import ZooError
+
 LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
-"""What servers call the longest reply, in tokens."""
 SAMPLING_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "stop")
 """Fields of a request that have their name from the option, and can be left out."""
 SHOWN_MODELS = 8
 LONGEST_READ = 10_000
-"""Letters of a refusal; a proxy may answer with a page."""
 
 
 @dataclass(frozen=True)
 class Mend:
-    """A change of a zoo entry after which its server no longer refuses.
-
-    ``value``: what the option should be; None leaves it out. ``advice``: what to do where only people can choose the
-    value; empty where ``value`` is it.
-    """
+    """A change of a zoo entry after which its server no longer refuses; ``value`` None leaves the option out."""
 
     option: str
     value: bool | int | str | None = None
@@ -36,17 +35,14 @@ class Mend:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a program can write it into the entry."""
         return not self.advice
 
     @property
     def as_yaml(self) -> str:
-        """The option as it stands in a zoo file."""
         return f"{self.option}: {written(self.value)}"
 
     @property
     def sentence(self) -> str:
-        """What to do, as the second half of a sentence."""
         if not self.is_settled:
             return self.advice
         what = f"leave {self.option} out, by" if self.value is None else "write"
@@ -54,12 +50,10 @@ class Mend:
 
 
 def written(value: bool | int | str | None) -> str:
-    """A value as YAML on one line."""
     return yaml.safe_dump(value, allow_unicode=True, width=10_000).removesuffix("\n").removesuffix("\n...")
 
 
 OUT_OF_TOKENS = Mend("max_tokens", advice="raise max_tokens in the options of its zoo entry")
-"""Of a reply that ended before it had any text."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +66,16 @@ class Sent:
 
     @property
     def system_role(self) -> str | None:
-        """Who told the model how to behave; None where nobody did but the user."""
         return self.roles[0] if self.roles and self.roles[0] in ("system", "developer") else None
 
+    @property
+    def spoken(self) -> list[str]:
+        """Whose turn each message is; an empty ``begin_prompt`` or ``go_on_prompt`` leaves the bot at an end of them."""
+        return [role for role in self.roles if role != self.system_role]
 
-@dataclass(frozen=True)
-class Refusal:
-    """Words of servers (``says``: a regular expression), and what mends it; None where that is something else.
 
-    ``examples``: the words of one server and the option that mends that, as Markdown, for the documentation.
-    """
+class Refusal(NamedTuple):
+    """Words of servers (``says``: a pattern), and what mends it; ``examples``: as Markdown, for the documentation."""
 
     examples: Mapping[str, str]
     says: str
@@ -100,30 +94,9 @@ def _roles(sent: Sent, match: re.Match[str]) -> Mend | None:
 
 
 def _alternation(sent: Sent, match: re.Match[str]) -> Mend | None:
-    spoken = [role for role in sent.roles if role != sent.system_role]
-    if any(first == second for first, second in pairwise(spoken)):
+    if any(first == second for first, second in pairwise(sent.spoken)):
         return Mend("alternate_roles", True)
     return Mend("system_role", "user") if sent.system_role else None
-
-
-def _prompt(option: str, place: int) -> Callable[[Sent, re.Match[str]], Mend | None]:
-    """Of a dialogue that has the bot at its beginning (0) or end (-1), as an empty prompt leaves it."""
-
-    def mend(sent: Sent, match: re.Match[str]) -> Mend | None:
-        spoken = [role for role in sent.roles if role != sent.system_role]
-        return Mend(option) if spoken and spoken[place] == "assistant" else None
-
-    return mend
-
-
-def _remedy_for_field(name: str) -> Mend:
-    if name == "seed":
-        return Mend("send_seed", False)
-    if name in LIMIT_FIELDS:
-        return Mend("limit_field", next(other for other in LIMIT_FIELDS if other != name))
-    if name in SAMPLING_FIELDS:
-        return Mend(name)
-    return Mend("extra_body", advice=f"leave {name} out of extra_body in the options of its zoo entry")
 
 
 def _named(sent: Sent, said: str) -> str | None:
@@ -140,7 +113,13 @@ def _named(sent: Sent, said: str) -> str | None:
 
 def _refused_field(sent: Sent, match: re.Match[str]) -> Mend | None:
     name = _named(sent, match.string)
-    return None if name is None else _remedy_for_field(name)
+    if name is None or name in SAMPLING_FIELDS:
+        return None if name is None else Mend(name)
+    if name == "seed":
+        return Mend("send_seed", False)
+    if name in LIMIT_FIELDS:
+        return Mend("limit_field", next(other for other in LIMIT_FIELDS if other != name))
+    return Mend("extra_body", advice=f"leave {name} out of extra_body in the options of its zoo entry")
 
 
 def _other_value(sent: Sent, match: re.Match[str]) -> Mend | None:
@@ -156,113 +135,31 @@ _LOG = (
     "its log says why; if that is a chat template without a system role, write `system_role: user` in the options of its "
     "zoo entry"
 )
-REFUSALS: Sequence[Refusal] = (
-    Refusal(
-        {
-            "This model's maximum context length is 4097 tokens. Reduce the length of the messages.": "`history_limit: "
-            "20 turns` or `3000 tokens`; without it, as many of the oldest turns are left out as necessary"
-        },
-        r"context_length_exceeded|exceed_context_size|maximum context length|exceeds? (?:the )?(?:max(?:imum)? )?"
-        r"(?:available )?context|(?:longer|larger|greater) than the (?:model\W+s )?(?:maximum )?context"
-        r"|context (?:length|window|size)\b.{0,40}exceed|prompt (?:is )?too long|input is too long|too large for model with"
-        r"|input token count\b.*exceeds|input length\b.*exceeds|inputs?\W? tokens \+ |inputs?\W? must have less than"
-        r"|range of input length|context the overflows|reduce the length of (?:the |your )?(?:messages|prompt|input)"
-        r"|request too large for model",
-        lambda sent, match: Mend(
-            HISTORY, advice="even the newest turn is too long for it: lower max_tokens, or shorten the system prompt"
-        ),
+MENDS: Mapping[str, Callable[[Sent, re.Match[str]], Mend | None]] = {
+    "history": lambda sent, match: Mend(
+        HISTORY, advice="even the newest turn is too long for it: lower max_tokens, or shorten the system prompt"
     ),
-    Refusal(
-        {"max_tokens is too large: 6000. This model supports at most 4096 completion tokens": "`max_tokens: 4096`"},
-        r"at most (\d+) completion tokens|max_(?:completion_|new_)?tokens[`'\"]? must be "
-        r"(?:<=|less than or equal to) [`'\"]?(\d+)|max_tokens: \d+ > (\d+)"
-        r"|max_(?:completion_)?tokens\b.*(?:expected a value <=|less than or equal to) (\d+)",
-        _limit,
+    "limit": _limit,
+    "out_of_tokens": lambda sent, match: OUT_OF_TOKENS,
+    "stream": lambda sent, match: None if sent.stream else Mend("stream", True),
+    "no_stream": lambda sent, match: Mend("stream", False) if sent.stream else None,
+    "roles": _roles,
+    "alternation": _alternation,
+    "begin_prompt": lambda sent, match: Mend("begin_prompt") if sent.spoken[:1] == ["assistant"] else None,
+    "go_on_prompt": lambda sent, match: Mend("go_on_prompt") if sent.spoken[-1:] == ["assistant"] else None,
+    "top_p": lambda sent, match: Mend("top_p") if "top_p" in sent.fields else None,
+    "refused_field": _refused_field,
+    "other_value": _other_value,
+    "pinned": lambda sent, match: Mend("served_model", match[1]),
+    "model": lambda sent, match: Mend("served_model", advice="check served_model (GET /models lists what there is)"),
+    "base_url": lambda sent, match: Mend(
+        "base_url", advice="let base_url end in /openai/v1, where Azure needs no api-version"
     ),
-    Refusal(
-        {"Could not finish the message because max_tokens or model output limit was reached": "a higher `max_tokens`"},
-        r"could not finish the message because max_tokens|(?:max_(?:completion_)?tokens|max_output_tokens)\b.*below minimum",
-        lambda sent, match: OUT_OF_TOKENS,
-    ),
-    Refusal(
-        {"This model only support stream mode, please enable the stream parameter": "`stream: true`"},
-        r"only (?:supports?|supported in|available in)?(?: the)? ?stream|only stream|stream(?:ing)? (?:is )?required"
-        r"|stream\W{0,2} must be (?:set to )?true|non-?stream(?:ing)? .*not|for non-?stream|when\W+stream=false"
-        r"|requires? stream",
-        lambda sent, match: None if sent.stream else Mend("stream", True),
-    ),
-    Refusal(
-        {"Unsupported value: 'stream' does not support true with this model": "`stream: false`"},
-        r"'stream' does not support true|stream(?:ing)?(?: mode)? is not (?:supported|allowed|available)|not support stream",
-        lambda sent, match: Mend("stream", False) if sent.stream else None,
-    ),
-    Refusal(
-        {"System role not supported": "`system_role: user`"},
-        r"system role (?:is )?not supported|system[_ ]?(?:instruction|message|prompt)s? (?:is|are) not"
-        r"|developer instruction is not enabled|only user and assistant roles"
-        r"|(?:unknown variant|input tag|invalid role:?|role:?|does not support|value:?) [`'\"](?:system|developer)[`'\"]"
-        r"|role['\"], .{0,60}input should be ['\"]user|\brole (?:system|developer) is not",
-        _roles,
-    ),
-    Refusal(
-        {"Conversation roles must alternate user/assistant/...": "`alternate_roles: true`, or `system_role: user`"},
-        r"(?:must|should) alternate",
-        _alternation,
-    ),
-    Refusal(
-        {"Conversations must start with a user message": "a `begin_prompt` that is not empty"},
-        r"(?:first message|conversations?) must (?:be|use|have|start|begin)\b.*user",
-        _prompt("begin_prompt", 0),
-    ),
-    Refusal(
-        {"Expected last role User or Tool for serving but got assistant": "a `go_on_prompt` that is not empty"},
-        r"expected last role user|must end with a user|last message (?:must|should) (?:be|have|come)\b.*user"
-        r"|assistant prefill",
-        _prompt("go_on_prompt", -1),
-    ),
-    Refusal(
-        {"`temperature` and `top_p` cannot both be specified for this model": "`top_p: null`"},
-        r"temperature\W+and\W+top_p\b.*(?:both|only one)",
-        lambda sent, match: Mend("top_p") if "top_p" in sent.fields else None,
-    ),
-    Refusal(
-        {
-            "Unrecognized request argument supplied: seed": "`send_seed: false`",
-            "'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": "`limit_field: "
-            "max_completion_tokens`",
-            "'temperature' does not support 0.7 with this model. Only the default (1) value is supported.": "`temperature: "
-            "null`; `top_p`, the penalties and `stop` likewise",
-        },
-        r"(?:not|n't|no longer) support|unsupported|unrecogni[sz]ed|unknown|extra_forbidden|not permitted|not allowed"
-        r"|unexpected|deprecated",
-        _refused_field,
-    ),
-    Refusal(
-        {"`temperature` must be strictly positive": "another `temperature`, `top_p` or penalty"},
-        r"\bmust be\b|\bshould be\b|strictly|\brange\b|less than|greater than|between",
-        _other_value,
-    ),
-    Refusal(
-        {"Server is pinned to 'my/model'; requested 'other'.": "`served_model: my/model`"},
-        r"server is pinned to ['\"]([^'\"]{1,200})['\"]",
-        lambda sent, match: Mend("served_model", match[1]),
-    ),
-    Refusal(
-        {"The model `llama` does not exist": "a `served_model` that `GET /v1/models` lists"},
-        r"\bmodels?\b.{0,80}(?:does not exist|not[ _]found|not (?:a )?valid|is invalid|unknown|not available|decommissioned)"
-        r"|model_not_found|(?:invalid|unknown|no such)[ _]model|deploymentnotfound",
-        lambda sent, match: Mend("served_model", advice="check served_model (GET /models lists what there is)"),
-    ),
-    Refusal(
-        {"Missing required query parameter: api-version (Azure)": "a `base_url` that ends in `/openai/v1`"},
-        r"api.version\b.*(?:required|not supported|missing)|missing\b.*api-version",
-        lambda sent, match: Mend("base_url", advice="let base_url end in /openai/v1, where Azure needs no api-version"),
-    ),
-    Refusal(
-        {"Internal Server Error": "perhaps `system_role: user`; the log of the server says why"},
-        r"internal server error",
-        lambda sent, match: Mend("system_role", advice=_LOG) if sent.system_role else None,
-    ),
+    "log": lambda sent, match: Mend("system_role", advice=_LOG) if sent.system_role else None,
+}
+REFUSALS = tuple(
+    Refusal(entry["examples"], "".join(entry["says"]), MENDS[entry["mend"]])
+    for entry in read_yaml(packaged("server_refusals.yaml"))
 )
 """In the order in which they are looked for: the particular ones first."""
 _MOST = (
@@ -299,10 +196,120 @@ def _number(patterns: Sequence[str], said: str) -> int | None:
 
 
 def of_listed(mend: Mend, models: Sequence[str]) -> Mend:
-    """A wrong ``served_model``, once the server has said which models there are."""
     if mend.option != "served_model" or mend.is_settled or not models:
         return mend
     if len(models) == 1:
         return replace(mend, value=models[0], advice="")
     shown = ", ".join(models[:SHOWN_MODELS]) + (", …" if len(models) > SHOWN_MODELS else "")
     return replace(mend, advice=f"check served_model: it has {shown}")
+
+
+def file_of(model: str, files: Iterable[str]) -> Path | None:
+    for file in files:
+        path = Path(file).expanduser()
+        names = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("models") or {}
+        if any(clean_label(str(name)) == model for name in names):
+            return path
+    return None
+
+
+def write_option(file: Path, model: str, mend: Mend) -> None:
+    """Write an option into the entry of a model; a ZooError, and nothing, where only people should change it."""
+    target = file.resolve()  # a link stays one
+    text = target.read_bytes().decode("utf-8")
+    changed = _changed(text, model, mend)
+    after = None
+    with suppress(yaml.YAMLError):
+        after = yaml.safe_load(changed or "")
+    if changed is None or not _differs_in(yaml.safe_load(text), after, model, mend):
+        raise ZooError(
+            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own",
+            where=file,
+            try_="write it yourself",
+        )
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+        write_private(target, changed.encode("utf-8"), mode=mode)
+        target.chmod(mode)  # whatever the umask took from it
+    except OSError as error:
+        raise ZooError(
+            f"cannot be written ({error.strerror})", where=file, try_=f"write `{mend.as_yaml}` yourself"
+        ) from error
+
+
+def _changed(text: str, model: str, mend: Mend) -> str | None:
+    models = _value(yaml.compose(text, yaml.SafeLoader), "models")
+    entry = _value(models, model)
+    if not isinstance(entry, yaml.MappingNode) or not _is_inside(entry, models):
+        return None
+    options = _value(entry, "options")
+    if options is None:
+        return _with_key(text, entry, "options", f"{{{mend.as_yaml}}}")
+    if not isinstance(options, yaml.MappingNode) or not _is_inside(options, entry):
+        return None  # it stands elsewhere, and other models have it too
+    pair = _yaml_pair(options, mend.option)
+    if pair is None:
+        return _with_key(text, options, mend.option, written(mend.value))
+    key, value = pair
+    if not _is_inside(value, options):
+        return None
+    before, after = text[: value.start_mark.index], text[_end(value, text) :]
+    if value.start_mark.line == key.end_mark.line:
+        return f"{before}{written(mend.value)}{after}"
+    # A block begins on the next line, and a comment may stand on this one.
+    colon = text.index(":", key.end_mark.index) + 1
+    line_end = text.index("\n", colon)
+    line_end -= text[line_end - 1] == "\r"
+    return f"{text[:colon]} {written(mend.value)}{text[colon:line_end]}{after}"
+
+
+def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    pair = _yaml_pair(node, key)
+    return None if pair is None else pair[1]
+
+
+def _yaml_pair(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    return next((pair for pair in node.value if clean_label(str(pair[0].value)) == key), None)
+
+
+def _is_inside(inner: yaml.Node, outer: yaml.Node | None) -> bool:
+    return outer is not None and bool(outer.start_mark.index <= inner.start_mark.index <= outer.end_mark.index)
+
+
+def _with_key(text: str, mapping: yaml.MappingNode, key: str, value: str) -> str:
+    if not mapping.value:  # {}
+        opening = text.index("{", mapping.start_mark.index) + 1
+        return f"{text[:opening]}{key}: {value}{text[opening:]}"
+    end = _end(mapping.value[-1][1], text)
+    if mapping.flow_style:
+        return f"{text[:end]}, {key}: {value}{text[end:]}"
+    line_end = text.find("\n", end)
+    line_end = len(text) if line_end < 0 else line_end + 1
+    before = text[:line_end] if text[:line_end].endswith("\n") else f"{text[:line_end]}\n"
+    newline = "\r\n" if before.endswith("\r\n") else "\n"
+    indent = " " * mapping.value[0][0].start_mark.column
+    return f"{before}{indent}{key}: {value}{newline}{text[line_end:]}"
+
+
+def _end(node: yaml.Node, text: str) -> int:
+    """Where the text of a node ends; PyYAML counts the lines behind a block to it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last: Any = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last, text)
+    return (
+        len(text[: node.end_mark.index].rstrip())
+        if node.end_mark.index > node.start_mark.index
+        else node.end_mark.index
+    )
+
+
+def _differs_in(before: Any, after: Any, model: str, mend: Mend) -> bool:
+    """Whether the option is all that is other than before, whatever the change of the text was meant to do."""
+    names: Sequence[Any] = [name for name in before["models"] if clean_label(str(name)) == model]
+    if not isinstance(after, dict) or len(names) != 1:
+        return False
+    entry = before["models"][names[0]]
+    wanted = {**entry, "options": {**(entry.get("options") or {}), mend.option: mend.value}}
+    return bool(after == {**before, "models": {**before["models"], names[0]: wanted}})

@@ -1,26 +1,17 @@
-"""The quality-control model: a random reply that ignores the person, its meaning distorted besides.
-
-T. Ji et al., “Achieving Reliable Human Assessment of Open-Domain Dialogue Systems”, ACL 2022, §3.2. Raters who do
-not rate it lower than the other models are not telling models apart.
-
-Meaning distortion: a few words of a reply are replaced by as many words of another dialogue.
-
-T. Ji et al., “Achieving Reliable Human Assessment of Open-Domain Dialogue Systems”, ACL 2022, §3.2 and
-Appendix A.1. A word is what stands between blanks, as in the paper's tokenised training set.
-"""
+"""The quality-control model: a random reply, its meaning distorted by words of another dialogue. T. Ji et al.,
+“Achieving Reliable Human Assessment of Open-Domain Dialogue Systems”, ACL 2022, §3.2 and Appendix A.1."""
 
 from __future__ import annotations
 
 import random
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
-from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
@@ -38,7 +29,6 @@ class CannotDistort(HumanevalError, ValueError):
 
 
 def span_length(words: int) -> int:
-    """How many of a reply's ``words`` are replaced; 0 for an empty reply."""
     if words < 1:
         return 0
     return next((length for most, length in LENGTHS if words <= most), words // 5)
@@ -58,11 +48,8 @@ class Distorter:
     dialogues: Sequence[Sequence[str]]
 
     def distort(self, reply: str, own: int, rng: random.Random) -> str:
-        """``reply``, a line of dialogue number ``own``, with one span replaced; the number of words stays.
-
-        Raises:
-            CannotDistort: when there is nothing to replace, or nothing to replace it with.
-        """
+        """``reply`` of dialogue number ``own`` with one span replaced; CannotDistort where there is nothing to replace
+        it with."""
         words = reply.split()
         if not words:
             raise CannotDistort("the reply has no word")
@@ -71,25 +58,20 @@ class Distorter:
         return " ".join([*words[:start], *replacement, *words[start + length :]])
 
     def _replacement(self, span: Words, own: int, rng: random.Random) -> Words:
-        """A sequence as long as ``span`` and distinct from it, out of a random other dialogue.
-
-        Within one line where any dialogue has a line that long. Only for spans longer than every line are a
-        dialogue's lines taken end to end: the paper asks for a sequence of a dialogue, not of a line.
-        """
+        """A distinct sequence as long as ``span`` of a random other dialogue: in one line if any is long enough, else
+        end to end."""
         others = [number for number in range(len(self.dialogues)) if number != own]
         rng.shuffle(others)
         for end_to_end in (False, True):
             for number in others:
                 lines = [tuple(line.split()) for line in self.dialogues[number]]
                 texts = [tuple(word for line in lines for word in line)] if end_to_end else lines
-                distinct = [found for found in _sequences(texts, len(span)) if _sense(found) != _sense(span)]
+                starts = ((text, at) for text in texts for at in range(len(text) - len(span) + 1))
+                sequences = [text[at : at + len(span)] for text, at in starts]
+                distinct = [found for found in sequences if _sense(found) != _sense(span)]
                 if distinct:
                     return rng.choice(distinct)
         raise CannotDistort(f"no other dialogue has {len(span)} words in a row that differ from “{' '.join(span)}”")
-
-
-def _sequences(texts: Iterable[Words], length: int) -> list[Words]:
-    return [text[start : start + length] for text in texts for start in range(len(text) - length + 1)]
 
 
 def _sense(words: Sequence[str]) -> list[str]:
@@ -101,11 +83,6 @@ class RandomReplies:
     """Every answer of a dialogue file, and the words to distort it with."""
 
     def __init__(self, path: Path) -> None:
-        """Read ``path``.
-
-        Raises:
-            DataError: when the file cannot be used: among others when it has fewer than two dialogues.
-        """
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
             raise DataError(
@@ -121,11 +98,6 @@ class RandomReplies:
             raise DataError(error, where=path, try_="give a file whose dialogues differ") from error
 
     def draw(self, rng: random.Random) -> str:
-        """One distorted reply; one that cannot be distorted gives way to the next.
-
-        Raises:
-            CannotDistort: when no reply of the file can be distorted.
-        """
         first = rng.randrange(len(self.replies))
         for step in range(len(self.replies)):
             dialogue, text = self.replies[(first + step) % len(self.replies)]
@@ -138,33 +110,17 @@ class RandomReplies:
 
 @register_agent("parlai_humaneval/degraded")
 class DegradedAgent(DialogueAgent):
-    """Answers at random from a dialogue file, with its meaning distorted (Ji et al. 2022, §3.2 and App. A.1).
+    """Answers at random from a dialogue file, with its meaning distorted. Same dialogue, same seed: same reply."""
 
-    Same dialogue, same seed: same reply.
-    """
-
-    @classmethod
-    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        super().add_cmdline_args(parser, partial_opt)
-        group = parser.add_argument_group("Degraded arguments")
-        group.add_argument(
-            "--dialogue-file",
-            type=str,
-            default=str(PACKAGED_CORPUS),
-            help="Dialogues to take replies and words from: JSONL, ParlAI's text, fbdialog or Conversations format",
-        )
-        group.add_argument("--seed", type=int, default=0, help="Decides which replies are drawn")
-        return parser
+    OPTIONS = "degraded"
+    KNOWN: ClassVar = {"dialogue_file": {"default": str(PACKAGED_CORPUS)}}
+    SHARED = ("replies",)
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
         self.replies: RandomReplies = (
             shared["replies"] if shared else RandomReplies(Path(opt.get("dialogue_file") or PACKAGED_CORPUS))
         )
-
-    def share(self) -> dict[str, Any]:
-        """The replies are shared by all clones."""
-        return {**super().share(), "replies": self.replies}
 
     def reply(self, dialogue: Sequence[Line], rng: random.Random) -> str:
         return self.replies.draw(rng)

@@ -1,20 +1,23 @@
-"""ELIZA, the oldest chatbot, as a ParlAI agent.
-
-J. Weizenbaum, “ELIZA — a computer program for the study of natural language communication between
-man and machine”, Communications of the ACM 9(1), 1966. The rules are NLTK's; nothing is downloaded.
-"""
+"""ELIZA, the oldest chatbot (J. Weizenbaum, Communications of the ACM 9(1), 1966). The rules are NLTK's."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from nltk.chat.eliza import pairs
-from nltk.chat.util import Chat, reflections
 from parlai.core.loader import register_agent
 
+from parlai_humaneval._util.installing import module_alone
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
+
+_eliza = module_alone("nltk.chat.eliza")
+if TYPE_CHECKING:
+    from nltk.chat.util import Chat
+else:
+    Chat = _eliza.Chat
 
 _GREETING = re.compile(r"\s*(hi|hey|hello)\b.{0,12}$", re.IGNORECASE)
 _GREETINGS = (
@@ -28,16 +31,16 @@ class _Rules(Chat):
     """NLTK's rules, with the chance and the choice left to the caller."""
 
     def replies(self, text: str) -> list[str]:
-        """Every reply of the first rule that fits ``text``."""
         for pattern, templates in self._pairs:
             match = pattern.match(text)
             if match:
-                return [_tidy_reply(self._fill(template, match)) for template in templates]
+                said = partial(self._said, match)
+                # In one pass: NLTK's own loop never ends when a person types “%1”.
+                return [_tidy_reply(re.sub(r"%(\d)", said, template)) for template in templates]
         return []
 
-    def _fill(self, template: str, match: re.Match[str]) -> str:
-        """Put what was said into a template, in one pass: NLTK's own loop never ends when a person types “%1”."""
-        return re.sub(r"%(\d)", lambda slot: str(self._substitute(match.group(int(slot[1])))), template)
+    def _said(self, match: re.Match[str], slot: re.Match[str]) -> str:
+        return str(self._substitute(match.group(int(slot[1]))))
 
 
 def _tidy_reply(reply: str) -> str:
@@ -47,7 +50,7 @@ def _tidy_reply(reply: str) -> str:
     return reply[:1].upper() + reply[1:]
 
 
-_RULES = _Rules(pairs, reflections)
+_RULES = _Rules(_eliza.pairs, _eliza.reflections)
 
 
 @register_agent("parlai_humaneval/eliza")

@@ -1,24 +1,7 @@
-"""A key–value memory network that picks one of the replies it was trained on.
-
-It is ConvAI2's baseline, the “C” of Ji et al. 2022 and the “KV” of Deriu et al. 2020, whose agent and weights ParlAI no
-longer has. It follows S. Zhang et al., “Personalizing Dialogue Agents”, ACL 2018:
-
-- section 4.1: query and candidates are bags of embedded words with one table, compared by the cosine; the first hop
-  attends over the profile sentences, and candidates are ranked by their similarity to the sum;
-- section 4.2: further hops attend over keys, the dialogues of the training set so far, and add their values, what was said
-  next there. As in the paper, training does not use these hops, as there are too many keys; the same weights serve.
-
-It is simpler, or differs, in this: the negatives are the other replies of the batch under a cross-entropy, where the paper
-has sampled ones under a margin loss; a hop over keys reads the ``nearest_keys`` only; cosines are multiplied by a learned
-sharpness before each softmax; and words begin with random embeddings unless ``--embedding-type`` names others.
-
-The key–value memory network of Zhang et al. 2018 as a torch module: bags of words that attend and are compared.
-
-S. Zhang et al., “Personalizing Dialogue Agents: I have a dog, do you have pets too?”, ACL 2018, sections 4.1 and 4.2, after
-A. Miller et al., “Key-Value Memory Networks for Directly Reading Documents”, EMNLP 2016.
-
-What a key–value memory network remembers: dialogues of its training set, and what was said next in each.
-"""
+"""A key–value memory network that picks one of the replies it was trained on: ConvAI2's baseline, the “C” of Ji et al.
+2022 and the “KV” of Deriu et al. 2020. It follows S. Zhang et al., “Personalizing Dialogue Agents”, ACL 2018, §4.1 and
+§4.2, after A. Miller et al., EMNLP 2016; but its negatives are the other replies of the batch under a cross-entropy, a
+hop reads the ``nearest_keys`` only, and cosines are multiplied by a learned sharpness before each softmax."""
 
 from __future__ import annotations
 
@@ -33,11 +16,13 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.core.torch_agent import Batch, History, Output
 from parlai.core.torch_ranker_agent import TorchRankerAgent
+from parlai.utils.torch import padded_tensor
 from torch import nn
 from torch.nn import functional
 
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.dialogues.personas import split_persona
+from parlai_humaneval.dialogues.dialogue import split_persona
+from parlai_humaneval.models.agent.dialogue_agent import add_options
 
 FIRST_SHARPNESS = 10.0
 """What a cosine is multiplied by before the first training step. A softmax over bare cosines would be all but flat."""
@@ -46,14 +31,7 @@ NO_CANDIDATE = -1e4
 
 
 class MemoryNetwork(nn.Module):
-    """Query, profile, keys, values and candidates are sums of word embeddings, compared by their cosine.
-
-    Args:
-        words: size of the dictionary.
-        width: of an embedding.
-        padding: index of the padding token, whose embedding is zero.
-        shared: one table of embeddings for all, as in the paper; else candidates and values have their own.
-    """
+    """Sums of word embeddings, compared by their cosine; ``shared``: one table for all, as in the paper."""
 
     def __init__(self, words: int, width: int, padding: int, *, shared: bool = True) -> None:
         super().__init__()
@@ -75,12 +53,7 @@ class MemoryNetwork(nn.Module):
         return functional.normalize(self.said(tokens).sum(-2), dim=-1)
 
     def read_profile(self, query: torch.Tensor, sentences: torch.Tensor) -> torch.Tensor:
-        """The first hop, q⁺ = q + Σ softmax(sim(q, pᵢ)) pᵢ.
-
-        Args:
-            query: ``(batch, width)``.
-            sentences: ``(batch, sentences, words)`` token indices; a row of padding is no sentence.
-        """
+        """The first hop, q⁺ = q + Σ softmax(sim(q, pᵢ)) pᵢ, over ``(batch, sentences, words)`` tokens."""
         profile = self.hear(sentences)
         there = sentences.ne(self.padding).any(-1)
         scores = self._sharpness() * torch.einsum("bw,bsw->bs", functional.normalize(query, dim=-1), profile)
@@ -89,13 +62,7 @@ class MemoryNetwork(nn.Module):
         return query + torch.einsum("bs,bsw->bw", weights, profile)
 
     def read_memory(self, query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, nearest: int) -> torch.Tensor:
-        """A later hop, q⁺⁺ = q⁺ + Σ softmax(sim(q⁺, kᵢ)) vᵢ, over the ``nearest`` most similar keys.
-
-        Args:
-            query: ``(batch, width)``.
-            keys, values: ``(memories, width)`` unit vectors.
-            nearest: how many memories have a part; the others' would be small, and there are very many of them.
-        """
+        """A later hop, q⁺⁺ = q⁺ + Σ softmax(sim(q⁺, kᵢ)) vᵢ, over the ``nearest`` of ``(memories, width)``."""
         scores = functional.normalize(query, dim=-1) @ keys.T
         best, rows = scores.topk(min(nearest, len(keys)), dim=-1)
         weights = (self._sharpness() * best).softmax(-1)
@@ -113,19 +80,11 @@ class MemoryNetwork(nn.Module):
 
 
 Encoder = Callable[[torch.Tensor], torch.Tensor]
-"""From ``(rows, words)`` token indices to ``(rows, width)`` vectors."""
 CHUNK = 512
-"""Rows that are encoded at once."""
 
 
 class ReplyMemory:
-    """Pairs of a key (tokens of a dialogue so far) and a value (the reply to it), each pair once.
-
-    It is filled while a model is trained and travels in the model's file. All clones of an agent share one.
-
-    Args:
-        limit: most pairs that are kept; what comes later is not remembered.
-    """
+    """Dialogues so far and the replies to them, each pair once: filled in training, and part of the model's file."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -139,7 +98,6 @@ class ReplyMemory:
         return len(self.replies)
 
     def add(self, key: Sequence[int], reply: str, reply_tokens: Sequence[int]) -> None:
-        """Remember a pair, unless it is known or the memory is full."""
         known = (tuple(key), reply)
         if len(self) >= self.limit or not key or not reply_tokens or known in self._known:
             return
@@ -150,18 +108,13 @@ class ReplyMemory:
         self.forget_vectors()
 
     def candidates(self) -> list[str]:
-        """Every reply once, in the order in which they were met.
-
-        Of replies with the same words in another order only the first: a bag of words cannot tell them apart, and the
-        rounding of the last digit, which differs from batch to batch, would choose between them.
-        """
+        """Every reply once; of those with the same words the first, as rounding would choose between them."""
         bags: dict[tuple[int, ...], str] = {}
         for reply, tokens in zip(self.replies, self.reply_tokens, strict=True):
             bags.setdefault(tuple(sorted(tokens)), reply)
         return list(bags.values())
 
     def forget_vectors(self) -> None:
-        """The weights have changed."""
         self._encoded = None
 
     def vectors(
@@ -181,7 +134,6 @@ class ReplyMemory:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], limit: int) -> ReplyMemory:
-        """The memory that :meth:`state` has described."""
         memory = cls(limit)
         memory.replies = list(state["replies"])
         memory.keys, memory.reply_tokens = _lists(*state["keys"]), _lists(*state["reply_tokens"])
@@ -189,17 +141,12 @@ class ReplyMemory:
         return memory
 
 
-def padded(rows: Sequence[Sequence[int]], padding: int) -> torch.Tensor:
-    """Token indices as a matrix, ``(rows, longest)``; at least one column wide."""
-    width = max([1, *map(len, rows)])
-    return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows], dtype=torch.long)
-
-
 def encoded(rows: Sequence[Sequence[int]], encoder: Encoder, padding: int, device: torch.device) -> torch.Tensor:
-    """Vectors of any number of token lists, some at a time."""
     starts = range(0, len(rows), CHUNK)
     with torch.no_grad():
-        return torch.cat([encoder(padded(rows[start : start + CHUNK], padding).to(device)) for start in starts])
+        return torch.cat(
+            [encoder(padded_tensor(rows[start : start + CHUNK], padding)[0].to(device)) for start in starts]
+        )
 
 
 def _flat(rows: Iterable[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -218,29 +165,14 @@ SAID_FIELD = "said_before"
 
 @register_agent("parlai_humaneval/kv_memnn")
 class KvMemnnAgent(TorchRankerAgent):
-    """Ranks candidates by profile and remembered dialogues; without other candidates, the replies it remembers.
-
-    Sentences of a persona (``your persona: …`` before the first words) are the profile. What it remembers is saved in the
-    model's file: a trained one needs no further file to answer. It does not repeat a line of the dialogue.
-    """
+    """Ranks candidates, else the replies it remembers, by profile and dialogues; it repeats no line of the dialogue."""
 
     GENERATION_OPTIONS = frozenset({"hops", "nearest_keys"})
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         super().add_cmdline_args(parser, partial_opt=partial_opt)
-        group = parser.add_argument_group("Key-value memory network arguments")
-        group.add_argument("--embeddingsize", "-esz", type=int, default=300, help="Width of the word embeddings")
-        group.add_argument(
-            "--share-embeddings", type="bool", default=True, help="One table for what is heard and what is said"
-        )
-        group.add_argument(
-            "--hops", type=int, default=1, help="Hops over remembered dialogues; 0: a profile memory network"
-        )
-        group.add_argument("--nearest-keys", type=int, default=100, help="Remembered dialogues that a hop reads")
-        group.add_argument(
-            "--memory-limit", type=int, default=200_000, help="Most training examples that are remembered"
-        )
+        add_options(parser, "kv_memnn")
         parser.set_defaults(candidates="batch", eval_candidates="batch")
         return parser
 
@@ -258,7 +190,6 @@ class KvMemnnAgent(TorchRankerAgent):
         self.nearest_keys: int = opt["nearest_keys"]
 
     def build_model(self) -> MemoryNetwork:
-        """The network, its words in the dictionary's order."""
         shared: bool = self.opt["share_embeddings"]
         model = MemoryNetwork(len(self.dict), self.opt["embeddingsize"], self.NULL_IDX, shared=shared)
         if self.opt.get("embedding_type", "random") != "random":
@@ -267,15 +198,12 @@ class KvMemnnAgent(TorchRankerAgent):
         return model
 
     def share(self) -> dict[str, Any]:
-        """Clones share the weights, what is remembered, and the candidates' tokens."""
         return {**super().share(), "memory": self.memory, "tokens": self._tokens}
 
     def state_dict(self) -> dict[str, Any]:
-        """What the model's file holds: the weights and the memory."""
         return {**super().state_dict(), "memory": self.memory.state()}
 
     def load(self, path: str) -> dict[str, Any]:
-        """Read the model's file."""
         states: dict[str, Any] = super().load(path)
         if "memory" in states:
             self.memory = ReplyMemory.from_state(states["memory"], self.opt["memory_limit"])
@@ -284,11 +212,9 @@ class KvMemnnAgent(TorchRankerAgent):
     # What is heard
 
     def vectorize(self, *args: Any, **kwargs: Any) -> Message:
-        """As ParlAI's; a bag of words has neither start nor end."""
         return super().vectorize(*args, **{**kwargs, "add_start": False, "add_end": False})
 
     def _set_text_vec(self, obs: Message, history: History, truncate: int | None) -> Message:
-        """The query is all that was said so far; sentences of a persona are apart."""
         if "text" not in obs or "text_vec" in obs:
             return super()._set_text_vec(obs, history, truncate)
         heard = split_persona("\n".join(history.history_raw_strings))
@@ -306,14 +232,13 @@ class KvMemnnAgent(TorchRankerAgent):
         profiles = [example.get(PROFILE_FIELD, []) for example in heard]
         most = max([1, *map(len, profiles)])
         rows = [sentence for profile in profiles for sentence in [*profile, *[[]] * (most - len(profile))]]
-        batch.profiles = padded(rows, self.NULL_IDX).view(len(profiles), most, -1) if profiles else None
+        batch.profiles = padded_tensor(rows, self.NULL_IDX)[0].view(len(profiles), most, -1) if profiles else None
         batch.said_before = [example.get(SAID_FIELD, set()) for example in heard]
         return batch
 
     # Training
 
     def train_step(self, batch: Batch) -> Output | None:
-        """One step on the batch, whose pairs are remembered."""
         if batch.text_vec is not None and batch.label_vec is not None:
             for query, label, reply in zip(batch.text_vec, batch.label_vec, batch.labels, strict=True):
                 self.memory.add(self._words(query), reply, self._words(label))
@@ -330,7 +255,6 @@ class KvMemnnAgent(TorchRankerAgent):
     def score_candidates(
         self, batch: Batch, cand_vecs: torch.Tensor, cand_encs: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Scores, ``(batch, candidates)``."""
         model: MemoryNetwork = self.model
         state = model.hear(batch.text_vec)
         if batch.profiles is not None:
@@ -345,7 +269,6 @@ class KvMemnnAgent(TorchRankerAgent):
         return scores
 
     def encode_candidates(self, padded_cands: torch.Tensor) -> torch.Tensor:
-        """Vectors, ``(candidates, width)``, of ``(candidates, words)`` token indices."""
         vectors: torch.Tensor = self.model.say(padded_cands)
         return vectors
 
@@ -354,7 +277,6 @@ class KvMemnnAgent(TorchRankerAgent):
         return None
 
     def set_fixed_candidates(self, shared: dict[str, Any] | None) -> None:
-        """Candidates of ``--fixed-candidates-path``, else the remembered replies."""
         if shared or self.fixed_candidates_path or "fixed" not in (self.candidates, self.eval_candidates):
             super().set_fixed_candidates(shared)
             return
@@ -367,23 +289,18 @@ class KvMemnnAgent(TorchRankerAgent):
         self.num_fixed_candidates = len(self.fixed_candidates)
         vectors = self.vectorize_fixed_candidates(self.fixed_candidates)
         device = next(self.model.parameters()).device
-        self.fixed_candidate_vecs = padded([vector.tolist() for vector in vectors], self.NULL_IDX).to(device)
+        self.fixed_candidate_vecs = padded_tensor(vectors, self.NULL_IDX)[0].to(device)
         self.fixed_candidate_encs = encoded(
             self.fixed_candidate_vecs.tolist(), self.encode_candidates, self.NULL_IDX, device
         )
 
     def eval_step(self, batch: Batch) -> Output | None:
-        """Rank the candidates for each observation of the batch."""
         self._said_before = batch.said_before
         output: Output | None = super().eval_step(batch)
         return output
 
     def block_repeats(self, cand_preds: list[list[str]]) -> list[list[str]]:
-        """Candidates that were not said yet; all, where all were.
-
-        ParlAI's looks at the history of this clone alone, and for the same characters, where a line that was shown to a
-        person has got its capitals back.
-        """
+        """Candidates that were not said yet, in whatever capitals; all, where all were."""
         return [
             [text for text in ranked if self._tokens_of(text) not in said] or ranked
             for ranked, said in zip(cand_preds, self._said_before, strict=True)

@@ -1,13 +1,4 @@
-"""Train a model of the zoo from its ``training`` block, with ParlAI's training loop, into the place where it is used.
-
-Dialogues of any format → the text files that ParlAI's ``fromfile:parlaiformat`` task trains on.
-
-The options of a training, checked before any time is spent on it.
-
-ParlAI's training loop, run in this process, with what it lacks: it tells how far it is, and an interruption is no loss.
-
-Importing this takes seconds: ParlAI and torch come with it.
-"""
+"""Train a model of the zoo from its ``training`` block, with ParlAI's loop, into the place where it is used."""
 
 from __future__ import annotations
 
@@ -16,26 +7,27 @@ import json
 import shlex
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parlai.core.loader import load_teacher_module
 from parlai.core.metrics import dict_report
 from parlai.core.opt import Opt
 from parlai.scripts.train_model import TrainLoop, set_seed
 from parlai.utils.io import PathManager
 
-from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.dialogues.dialogue import Dialogue
-from parlai_humaneval.dialogues.files import load_dialogues
-from parlai_humaneval.dialogues.personas import OWN, PARTNERS, persona_line
-from parlai_humaneval.models.agent.options import UnknownOptions, parse
+from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS, Dialogue, persona_line
+from parlai_humaneval.dialogues.files import PACKAGED_CORPUS, load_dialogues
+from parlai_humaneval.models.agent.isolation import silent_parlai
+from parlai_humaneval.models.agent.names import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable
+from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable, models_home
 
 if TYPE_CHECKING:
     from parlai.core.params import ParlaiParser
@@ -43,21 +35,12 @@ if TYPE_CHECKING:
 
 FOLDS = ("train", "valid", "test")
 HELD_OUT = 10
-"""Without a file of its own, validation gets one dialogue in this many."""
 
 Folds = Mapping[str, Sequence[Dialogue]]
-"""Fold → its dialogues."""
 
 
 def read_folds(prefix: str) -> Folds:
-    """The dialogues of ``PREFIX_train.*``, ``PREFIX_valid.*`` and ``PREFIX_test.*``, whatever their format and ending.
-
-    Only the first must be there: without the second every tenth dialogue is held out, without the third the second
-    serves again. ``prefix`` may also be one file, which is then all there is.
-
-    Raises:
-        DataError: when there is no such file, more than one for a fold, or one that cannot be read.
-    """
+    """The dialogues of ``PREFIX_train.*`` and, where they are there, ``_valid.*`` and ``_test.*``, or of one file."""
     found = {fold: _file(prefix, fold) for fold in FOLDS}
     train = found["train"] or (Path(prefix) if Path(prefix).is_file() else None)
     if train is None:
@@ -68,23 +51,24 @@ def read_folds(prefix: str) -> Folds:
         )
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
-        folds = _hold_out(folds["train"], train)
+        if len(folds["train"]) < 2:
+            raise DataError(
+                "one dialogue is not enough", where=train, try_="expected one to learn from and one to validate with"
+            )
+        numbered = list(enumerate(folds["train"]))
+        folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]
+        folds["valid"] = [dialogue for number, dialogue in numbered if number % HELD_OUT == 0]
     else:
         folds["valid"] = load_dialogues(found["valid"])
     return {**folds, "test": folds["valid"] if found["test"] is None else load_dialogues(found["test"])}
 
 
 def write_folds(prefix: Path, folds: Folds) -> dict[str, object]:
-    """Write ``PREFIX_train.txt`` and so on; the answer are ParlAI's options that train on them."""
     prefix.parent.mkdir(parents=True, exist_ok=True)
     for fold, dialogues in folds.items():
         lines = [line for dialogue in dialogues for side in (0, 1) for line in _episode(dialogue, side)]
         Path(f"{prefix}_{fold}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return {
-        "task": "fromfile:parlaiformat",
-        "fromfile_datapath": str(prefix),
-        "fromfile_datatype_extension": True,
-    }
+    return {"task": "fromfile:parlaiformat", "fromfile_datapath": str(prefix), "fromfile_datatype_extension": True}
 
 
 def _file(prefix: str, fold: str) -> Path | None:
@@ -96,36 +80,21 @@ def _file(prefix: str, fold: str) -> Path | None:
     return files[0] if files else None
 
 
-def _hold_out(dialogues: Sequence[Dialogue], source: Path) -> dict[str, list[Dialogue]]:
-    if len(dialogues) < 2:
-        raise DataError(
-            "one dialogue is not enough", where=source, try_="expected one to learn from and one to validate with"
-        )
-    kept = [index % HELD_OUT == 0 for index in range(len(dialogues))]
-    return {
-        "train": [dialogue for dialogue, out in zip(dialogues, kept, strict=True) if not out],
-        "valid": [dialogue for dialogue, out in zip(dialogues, kept, strict=True) if out],
-    }
-
-
 def _episode(dialogue: Dialogue, side: int) -> Iterator[str]:
     """The dialogue as one of its speakers lived it, an exchange a line. ``side`` 0: the one who hears the first line."""
     texts = [line.text for line in dialogue.lines[side:]]
     pairs = list(zip(texts[::2], texts[1::2], strict=False))
-    context = [_flat(line if side == 0 else _other_side(line)) for line in dialogue.context]
+    context = [_flat(line) for line in dialogue.context]
+    if side:  # of a persona, “your” and “partner's” swap; any other line is the same for both
+        known = [(line, persona_line(line)) for line in dialogue.context]
+        context = [
+            _flat(line if found is None else f"{PARTNERS if found[0] == 'own' else OWN} {found[1]}")
+            for line, found in known
+        ]
     for number, (heard, said) in enumerate(pairs, start=1):
         # ParlAI reads “\n” as the end of a line within a field.
         text = "\\n".join([*(context if number == 1 else []), _flat(heard)])
         yield f"text:{text}\tlabels:{_flat(said)}" + ("\tepisode_done:True" if number == len(pairs) else "")
-
-
-def _other_side(line: str) -> str:
-    """Of a persona, “your” and “partner's” swap; any other line is the same for both."""
-    found = persona_line(line)
-    if found is None:
-        return line
-    whose, sentence = found
-    return f"{PARTNERS if whose == 'own' else OWN} {sentence}"
 
 
 def _flat(text: str) -> str:
@@ -134,7 +103,6 @@ def _flat(text: str) -> str:
 
 
 CHECKPOINT = ".checkpoint"
-"""Ending of the file that an interrupted training goes on from."""
 
 
 class TrainingError(HumanevalError, ValueError):
@@ -142,7 +110,6 @@ class TrainingError(HumanevalError, ValueError):
 
 
 def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
-    """Raises TrainingError where the options name nothing to learn from."""
     if not options.get("task"):
         raise TrainingError(
             "nothing to learn from is named",
@@ -152,39 +119,14 @@ def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
 
 
 def parser() -> ParlaiParser:
-    """The command line of ``parlai train_model``."""
     from parlai.scripts.train_model import TrainModel  # it takes seconds
 
     return TrainModel.setup_args()
 
 
 def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
-    """The options as ParlAI's Opt, each checked by its and the agent's own command line.
-
-    Raises:
-        TrainingError: for an option that there is not, an ill-typed value, or an unknown task.
-    """
-    from parlai_humaneval.models.agent.isolation import silent_parlai
-
+    """The options as ParlAI's Opt, checked by its and the agent's command line; a TrainingError where one is wrong."""
     make_importable(spec.folder)
-    _check_tasks(spec, options)
-    try:
-        with silent_parlai():
-            return parse(parser(), options)
-    except UnknownOptions as error:
-        raise TrainingError(
-            f"neither ParlAI's training nor the agent has an option called {', '.join(error.names)}", where=spec.name
-        ) from error
-    except (ValueError, TypeError, ImportError, AttributeError) as error:
-        raise TrainingError(error, where=spec.name) from error
-
-
-def _check_tasks(spec: ModelSpec, options: Mapping[str, Any]) -> None:
-    """Each of the tasks must be one that ParlAI finds."""
-    from parlai.core.loader import load_teacher_module
-
-    from parlai_humaneval.models.agent.isolation import silent_parlai
-
     for task in filter(None, (name.strip() for name in str(options.get("task") or "").split(","))):
         try:
             with silent_parlai():
@@ -195,6 +137,15 @@ def _check_tasks(spec: ModelSpec, options: Mapping[str, Any]) -> None:
                 where=f"{spec.name}: task",
                 try_="name one of its tasks, or give dialogues of your own with --data",
             ) from error
+    try:
+        with silent_parlai():
+            return parse(parser(), options)
+    except UnknownOptions as error:
+        raise TrainingError(
+            f"neither ParlAI's training nor the agent has an option called {', '.join(error.names)}", where=spec.name
+        ) from error
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise TrainingError(error, where=spec.name) from error
 
 
 FOR_TRAINING_ONLY = (
@@ -211,11 +162,9 @@ Progress = Callable[[str], None]
 
 
 def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:
-    """Train, validate and test as ``parlai train_model`` does; the answer is the report on the validation data.
-
-    It goes on from ``MODEL_FILE.checkpoint`` where there is one. Interrupted by Ctrl-C it leaves one.
-    """
-    with _own_interrupts():
+    """Train as ``parlai train_model`` does, from a checkpoint where there is one; the validation report is returned."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
         started_from = opt.get("init_model")
         loop = TrainLoop(opt)
         # ParlAI names the checkpoint as what the model starts from, and would save that, and reload it at the end in place
@@ -224,7 +173,17 @@ def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:
         # Nor does it know after an interruption that the best model so far was saved; it would save the last over it.
         loop.saved = PathManager.exists(opt["model_file"])
         if progress:
-            loop.log = _telling(loop, progress)
+            log = loop.log
+
+            def telling() -> Any:
+                report = log()
+                figures = dict_report(report)
+                parts = [f"epoch {loop._total_epochs:.1f}, step {loop._train_steps}"]
+                parts += [f"{key} {figures[key]:.3g}" for key in ("loss", "mean_loss", "ppl") if key in figures]
+                progress(", ".join(parts))
+                return report
+
+            loop.log = telling
         if opt.get("seed") is not None:
             set_seed(opt["seed"])
         try:
@@ -236,6 +195,8 @@ def run_loop(opt: Opt, progress: Progress | None = None) -> Mapping[str, Any]:
             raise
         figures: Mapping[str, Any] = dict_report(report)
         return figures
+    finally:  # ParlAI's loop sets the process's Ctrl-C; outside the main thread neither can
+        signal.signal(signal.SIGINT, before)
 
 
 def _count_step_in_hand(loop: TrainLoop) -> None:
@@ -247,8 +208,6 @@ def _count_step_in_hand(loop: TrainLoop) -> None:
 
 def keep_for_inference(work: Path, made: Path) -> None:
     """Copy a trained model, with all files beside it, to where it is used, without what only training needs."""
-    import shutil
-
     import torch
 
     made.parent.mkdir(parents=True, exist_ok=True)
@@ -271,54 +230,17 @@ def keep_for_inference(work: Path, made: Path) -> None:
     unfinished.replace(made)
 
 
-def _telling(loop: Any, progress: Progress) -> Callable[[], Any]:
-    log = loop.log
-
-    def telling() -> Any:
-        report = log()
-        figures = dict_report(report)
-        parts = [f"epoch {loop._total_epochs:.1f}, step {loop._train_steps}"]
-        parts += [f"{key} {figures[key]:.3g}" for key in ("loss", "mean_loss", "ppl") if key in figures]
-        progress(", ".join(parts))
-        return report
-
-    return telling
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """ParlAI's loop sets the process's Ctrl-C; afterwards it is as before. Outside the main thread neither can."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-DEFAULTS: Mapping[str, Any] = {
-    "save_after_valid": True,
-    "save_every_n_secs": 300,
-    "log_every_n_secs": 10,
-    "seed": 1,
-}
+DEFAULTS: Mapping[str, Any] = {"save_after_valid": True, "save_every_n_secs": 300, "log_every_n_secs": 10, "seed": 1}
 """Options that go before ParlAI's own defaults, and behind those of a ``training`` block."""
 LIMITS = frozenset({"num_epochs", "max_train_time", "max_train_steps", "save_every_n_secs", "log_every_n_secs"})
-"""Options that may change when an interrupted training goes on."""
 SETTINGS = "settings.json"
 DIALOGUES = "dialogues"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be trained.
-
-    Args:
-        spec: the model.
-        made: where its file will be.
-        data: prefix of one's own dialogues (see :func:`parlai_humaneval.models.baselines.training.read_folds`); None: the
-            task of the ``training`` block.
-        settings: options over those of the block.
-    """
+class TrainingPlan:
+    """``spec`` is to be trained and put at ``made``. ``data``: prefix of one's own dialogues, instead of the block's
+    task."""
 
     spec: ModelSpec
     made: Path
@@ -327,11 +249,9 @@ class Plan:
 
     @property
     def work(self) -> Path:
-        """The folder of an unfinished training."""
         return self.made.with_name(f"{self.made.name}.unfinished")
 
     def options(self) -> dict[str, Any]:
-        """ParlAI's options for it, as ``parlai train_model`` takes them."""
         training = self.spec.training.options if self.spec.training else {}
         own = {"model": self.spec.options["model"]} if "model" in self.spec.options else {}
         merged = {**DEFAULTS, **device_options(self.spec.device), **own, **training, **self.settings}
@@ -360,12 +280,8 @@ class Trained:
 
 def plan_training(
     spec: ModelSpec, *, folder: Path | None = None, data: str | None = None, settings: Mapping[str, Any] | None = None
-) -> Plan:
-    """What training ``spec`` means on this machine; ``folder``: where to put the model, by default where the zoo looks.
-
-    Raises:
-        TrainingError: for a model that is not trained here, or nowhere to put it.
-    """
+) -> TrainingPlan:
+    """What training ``spec`` means here; a TrainingError for one that is not trained here, or nowhere to put it."""
     if spec.training is None:
         raise TrainingError(
             f"{spec.name} has no `training` in its zoo file, so it is not trained here",
@@ -375,7 +291,7 @@ def plan_training(
     if folder is None and (not isinstance(where, str) or where.startswith(("zoo:", "models:"))):
         raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="say with --out where to put the model")
     made = folder / "model" if folder is not None else Path(expand_home(str(where))).expanduser()
-    plan = Plan(spec, made.absolute(), data, settings or {})
+    plan = TrainingPlan(spec, made.absolute(), data, settings or {})
     if "model" not in plan.options():
         raise TrainingError(
             "neither options nor training.options name the agent (`model`) to be trained", where=spec.name
@@ -383,15 +299,7 @@ def plan_training(
     return plan
 
 
-def command_line(plan: Plan) -> str:
-    """The same as one command of ParlAI's. Dialogues of one's own are written beside the model's file for it.
-
-    Raises:
-        TrainingError: for an option that the agent does not have, or an ill-typed value.
-        DataError: when one's own dialogues cannot be read.
-        OSError: when they cannot be written.
-    """
-
+def command_line(plan: TrainingPlan) -> str:
     options = {**plan.options(), "model_file": str(plan.made)}
     named_task(plan.spec, options)
     if plan.data is not None:
@@ -405,19 +313,13 @@ def command_line(plan: Plan) -> str:
 
 
 def train(
-    plan: Plan,
+    plan: TrainingPlan,
     *,
     quiet: bool = True,
     progress: Callable[[str], None] | None = None,
     on_resume: Callable[[str], None] | None = None,
 ) -> Trained:
-    """Train a model. What is interrupted is gone on with by the same call; ``on_resume`` is told from where.
-
-    Raises:
-        TrainingError: for wrong options, data that is missing, or a model that is there already.
-        DataError: when one's own dialogues cannot be read.
-        OSError: when the folder cannot be written.
-    """
+    """Train a model, or go on with it. A TrainingError for wrong options, missing data, or a model that is there."""
     named_task(plan.spec, plan.options())
     if plan.made.exists():
         raise TrainingError(
@@ -427,7 +329,7 @@ def train(
     # Imported here: ParlAI takes seconds.
 
     folds = read_folds(plan.data) if plan.data is not None else None
-    options = {**_scheduler_begun_with(plan), **plan.options()}
+    options = {**({key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}), **plan.options()}
     _there(plan, options)
     opt = parsed(plan.spec, options)
     resumed = _prepare_folder(plan, options)
@@ -441,8 +343,7 @@ def train(
     return Trained(plan.made, resumed, report)
 
 
-def _there(plan: Plan, options: Mapping[str, Any]) -> None:
-    """Files that the training reads must be there before it starts."""
+def _there(plan: TrainingPlan, options: Mapping[str, Any]) -> None:
     assert plan.spec.training is not None
     named = {**plan.spec.training.options, **plan.settings}
     lacking = [
@@ -450,7 +351,9 @@ def _there(plan: Plan, options: Mapping[str, Any]) -> None:
         for key, value in named.items()
         if isinstance(value, str) and value.startswith(HOME_PREFIX) and key in options and not _exists(options[key])
     ]
-    lacking += [f"data {options['fromfile_datapath']}_train.txt"] if _no_file_data(plan, options) else []
+    path = options.get("fromfile_datapath")
+    if plan.data is None and isinstance(path, str) and not _exists(path):
+        lacking.append(f"data {path}_train.txt")
     if lacking:
         raise TrainingError(
             f"{plan.spec.name} cannot be trained yet: {'; '.join(lacking)} is not there.{_before(plan)}"
@@ -461,28 +364,17 @@ def _exists(path: str) -> bool:
     return Path(path).exists() or any(Path(path).parent.glob(f"{Path(path).name}*"))
 
 
-def _no_file_data(plan: Plan, options: Mapping[str, Any]) -> bool:
-    path = options.get("fromfile_datapath")
-    return plan.data is None and isinstance(path, str) and not _exists(path)
-
-
-def _before(plan: Plan) -> str:
+def _before(plan: TrainingPlan) -> str:
     before = plan.spec.training.before if plan.spec.training else []
     return f" Needed first: {'; '.join(before)}." if before else ""
 
 
 def check_options(spec: ModelSpec) -> None:
-    """Have ParlAI's command line read the options of a ``training`` block; nothing is trained, no data are looked for.
-
-    Raises:
-        TrainingError: for an option that the agent does not have, an ill-typed value, or an unknown task.
-    """
     plan = plan_training(spec, folder=Path())
     parsed(spec, plan.options())
 
 
-def checkpoint_of(plan: Plan) -> str | None:
-    """How far the checkpoint of an interrupted training is, in words; None where there is no checkpoint."""
+def checkpoint_of(plan: TrainingPlan) -> str | None:
     checkpoint = plan.work / f"model{CHECKPOINT}"
     if not checkpoint.exists():
         return None
@@ -493,8 +385,7 @@ def checkpoint_of(plan: Plan) -> str | None:
         return "its last step"
 
 
-def _interrupted(plan: Plan) -> dict[str, Any]:
-    """The settings of a training that can be gone on with; empty where there is none."""
+def _interrupted(plan: TrainingPlan) -> dict[str, Any]:
     noted = plan.work / SETTINGS
     if not ((plan.work / f"model{CHECKPOINT}").exists() and noted.exists()):
         return {}
@@ -502,12 +393,7 @@ def _interrupted(plan: Plan) -> dict[str, Any]:
     return settings
 
 
-def _scheduler_begun_with(plan: Plan) -> dict[str, Any]:
-    """An interrupted training keeps its scheduler where none is named: the default was not always ParlAI's."""
-    return {key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}
-
-
-def _prepare_folder(plan: Plan, options: Mapping[str, Any]) -> bool:
+def _prepare_folder(plan: TrainingPlan, options: Mapping[str, Any]) -> bool:
     settings = json.loads(json.dumps({key: value for key, value in options.items() if key not in LIMITS}))
     settings["data"] = plan.data
     noted = plan.work / SETTINGS
@@ -525,25 +411,37 @@ def _prepare_folder(plan: Plan, options: Mapping[str, Any]) -> bool:
     return False
 
 
-def _run(plan: Plan, opt: Any, quiet: bool, progress: Callable[[str], None] | None) -> Mapping[str, Any]:
-    from parlai_humaneval.models.agent.isolation import silent_parlai
-
+def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], None] | None) -> Mapping[str, Any]:
     try:
         with silent_parlai() if quiet else contextlib.nullcontext():
             return run_loop(opt, progress)
     except Exception as error:
         if isinstance(error, ZooError):
             raise
-        raise TrainingError(f"{plan.spec.name} could not be trained: {_why(plan, opt, error)}") from error
+        from requests import RequestException  # ParlAI downloads with it
+
+        said = str(error) or "no reason given"
+        why = f"{type(error).__name__}: {said}.{_before(plan)} With --verbose, ParlAI's log tells more."
+        if isinstance(error, RequestException) or "Connection broken" in str(error):
+            why = (
+                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). It needs "
+                f"the internet; or give dialogues of your own with --data.{_before(plan)}"
+            )
+        raise TrainingError(f"{plan.spec.name} could not be trained: {why}") from error
 
 
-def _why(plan: Plan, opt: Any, error: Exception) -> str:
-    from requests import RequestException  # ParlAI downloads with it
+def default_folder() -> Path:
+    return models_home() / "tiny_generator"
 
-    if isinstance(error, RequestException) or "Connection broken" in str(error):
-        return (
-            f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). It needs the "
-            f"internet; or give dialogues of your own with --data.{_before(plan)}"
-        )
-    said = str(error) or "no reason given"
-    return f"{type(error).__name__}: {said}.{_before(plan)} With --verbose, ParlAI's log tells more."
+
+def train_tiny(folder: Path, *, corpus: Path = PACKAGED_CORPUS, quiet: bool = True, **options: Any) -> Path:
+    """Train a tiny generator, with ``options`` over those packaged, and return its model file, ``folder/model``."""
+    dialogues = load_dialogues(corpus)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work, silent_parlai() if quiet else contextlib.nullcontext():
+        # All is training data: there is nothing to select, and the smaller corpus would be the worse parrot.
+        data = write_folds(Path(work) / "data", {"train": dialogues, "valid": dialogues[:8], "test": dialogues[:8]})
+        own = {**read_yaml(packaged("tiny_generator.yaml")), **options, "model_file": str(Path(work) / "model")}
+        run_loop(parser().parse_kwargs(**data, **own))
+        keep_for_inference(Path(work) / "model", folder / "model")
+    return folder / "model"

@@ -1,21 +1,8 @@
 """TransferTransfo: GPT-2 with a language-modelling head and a multiple-choice head.
 
-T. Wolf, V. Sanh, J. Chaumond and C. Delangue, “TransferTransfo: A Transfer Learning Approach for Neural Network Based
-Conversational Agents”, 2019 (arXiv 1901.08149); trained by Liu et al. 2023 (“Models”) to tell the true reply from four
-random ones while it learns to say it.
-
-Options, with their defaults (those of ParlAI's TorchGeneratorAgent besides: ``inference``, ``topp``, ``temperature``,
-``beam_…``, ``text_truncate``, ``label_truncate``, ``fp16``, …):
-
-* ``hf_model``: what training starts from, a folder or a name on the hub; by default GPT-2 of ``gpt2_size``
-* ``gpt2_size``: small, medium, large or xl (small)
-* ``num_negatives``: random replies beside the true one (4)
-* ``lm_coef``: weight of the language modelling loss (2.0); ``mc_coef``: of the multiple-choice loss (1.0)
-* ``max_history``: exchanges that are heard besides the last message (2); -1: all that fit
-* ``knowledge_field``: field of a message whose text stands before the dialogue, for that turn ("")
-* ``rank_candidates``: rank candidates by the multiple-choice head in evaluation (true)
-
-``inference`` is nucleus, ``topp`` 0.9 and ``temperature`` 0.7 unless said otherwise, as in their ``interact.py``.
+T. Wolf, V. Sanh, J. Chaumond and C. Delangue, 2019 (arXiv 1901.08149); trained by Liu et al. 2023 (“Models”) to tell
+the true reply from four random ones while it learns to say it. Defaults of the search are those of their
+``interact.py``. The “encoder state” is the context's token ids, padded on the left; replies are padded on the right.
 """
 
 from __future__ import annotations
@@ -33,45 +20,130 @@ from parlai.core.metrics import AverageMetric
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 from parlai.core.torch_agent import Batch
-from parlai.core.torch_generator_agent import TorchGeneratorAgent
-from parlai.utils.torch import padded_3d, padded_tensor
+from parlai.core.torch_generator_agent import TorchGeneratorAgent, TorchGeneratorModel
+from parlai.utils.torch import neginf, padded_3d, padded_tensor
 from torch import Tensor
+from torch.nn.functional import pad
 
-from parlai_humaneval.models.baselines.transfer_transfo_data import (
-    OtherReplies,
-    SpeakerHistory,
-    TransferTransfoDictionary,
-    offered,
-    pretrained_name,
-    replies_for_evaluation,
-    wrong_replies,
-)
-from parlai_humaneval.models.baselines.transfer_transfo_model import DoubleHeadsModel, load_gpt2
+from parlai_humaneval.models.agent.dialogue_agent import add_options
+from parlai_humaneval.models.backends.hugging_face import Layers, cache_name, cache_of, layers_of
+from parlai_humaneval.models.baselines import transfer_transfo_data as data
 from parlai_humaneval.models.pool.loading import GENERATION_OPTIONS as SEARCH_OPTIONS
 
+
+def load_gpt2(name: str, config_file: Path | None) -> Any:
+    """GPT-2 with random weights in the shape of ``config_file``, else called ``name``; PretrainedMissing where it is
+    not had."""
+    from transformers import GPT2Config, GPT2DoubleHeadsModel
+
+    if config_file is not None:
+        return GPT2DoubleHeadsModel(GPT2Config.from_json_file(config_file))
+    try:
+        return GPT2DoubleHeadsModel.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise data.pretrained_missing(name, error) from error
+
+
+class DoubleHeadsModel(TorchGeneratorModel):
+    """One head speaks, one tells a true reply from wrong ones. Tokens have types, too: the speaker (§3.2)."""
+
+    def __init__(self, gpt2: Any, dictionary: data.TransferTransfoDictionary) -> None:
+        pad, start, end = data.ids_of(dictionary, (data.PAD, data.SELF, data.EOS))
+        super().__init__(padding_idx=pad, start_idx=start, end_idx=end)
+        if gpt2.config.vocab_size != len(dictionary):
+            gpt2.resize_token_embeddings(len(dictionary))
+        self.gpt2 = gpt2
+        self._cache_name = cache_name(gpt2.transformer)
+        self.register_buffer(
+            "types", torch.tensor(data.ids_of(dictionary, (data.BOS, data.PARTNER, data.SELF))), persistent=False
+        )
+        self.register_buffer("unspoken", torch.tensor(dictionary.unspoken()), persistent=False)
+
+    def encoder(self, context: Tensor) -> Tensor:
+        return context
+
+    def decoder(self, replies: Tensor, context: Tensor, past: Layers | None = None) -> tuple[Tensor, Layers]:
+        """Hidden states of ``replies`` after ``context``, and the next ``past``, with which only the last token is
+        read."""
+        known = torch.cat([context, replies], 1)
+        if past is None:
+            hidden, past = self._read(known, known.size(1))
+            return hidden[:, -replies.size(1) :], past
+        return self._read(known, 1, past)
+
+    def output(self, hidden: Tensor) -> Tensor:
+        scores: Tensor = self.gpt2.lm_head(hidden)
+        return scores.index_fill(-1, self.unspoken, neginf(scores.dtype))
+
+    def forward(
+        self, context: Tensor, wrong: Tensor | None = None, *, ys: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Read the true replies ``ys`` and ``wrong`` ones ``(rows, choices, tokens)``: scores of the tokens of ``ys``,
+        the best of them, the context, and the multiple-choice scores, those of ``ys`` first."""
+        replies = ys.unsqueeze(1)
+        if wrong is not None:  # the true reply stands before the wrong ones, (rows, 1 + choices, tokens of the longest)
+            longest = max(ys.size(1), wrong.size(2))
+            missing = [(each, (0, longest - each.size(-1))) for each in (replies, wrong)]
+            replies = torch.cat([pad(each, more, value=self.NULL_IDX) for each, more in missing], 1)
+        hidden = self.read_replies(context, replies)
+        # The loss is over the whole vocabulary, as Wolf et al.'s: what cannot be said must be learnt not to be.
+        scores = self.gpt2.lm_head(hidden[:, 0, : ys.size(1)])
+        choices = None if wrong is None else self.choose(hidden, replies)
+        return scores, scores.max(dim=2).indices, context, choices
+
+    def read_replies(self, context: Tensor, replies: Tensor) -> Tensor:
+        """Hidden states ``(rows, choices, 1 + tokens, width)``; each context is read once for all of its replies."""
+        rows, choices, tokens = replies.shape
+        _, past = self._read(context, context.size(1))
+        past = tuple((key.repeat_interleave(choices, 0), value.repeat_interleave(choices, 0)) for key, value in past)
+        begun = torch.cat([self.START.expand(rows * choices, 1), replies.reshape(rows * choices, tokens)], 1)
+        known = torch.cat([context.repeat_interleave(choices, 0), begun], 1)
+        hidden, _ = self._read(known, 1 + tokens, past)
+        return hidden.view(rows, choices, 1 + tokens, -1)
+
+    def choose(self, hidden: Tensor, replies: Tensor) -> Tensor:
+        last = replies.ne(self.NULL_IDX).sum(-1)  # <eos>, in hidden states that begin with <speaker2>
+        scores: Tensor = self.gpt2.multiple_choice_head(hidden, last).squeeze(-1)
+        return scores.float()
+
+    def _read(self, known: Tensor, new: int, past: Layers | None = None) -> tuple[Tensor, Layers]:
+        """Hidden states of the last ``new`` of the ``known`` tokens; the others are in ``past``, where there is one."""
+        mask = known.ne(self.NULL_IDX)
+        positions = (mask.long().cumsum(1) - 1).clamp(min=0)
+        places = torch.arange(known.size(1), device=known.device).expand_as(known)
+        latest = torch.where(torch.isin(known, self.types), places, 0).cummax(1).values
+        read = self.gpt2.transformer(
+            input_ids=known[:, -new:],
+            token_type_ids=known.gather(1, latest)[:, -new:],
+            position_ids=positions[:, -new:],
+            attention_mask=mask,
+            use_cache=True,
+            **{self._cache_name: cache_of(past or ())},
+        )
+        layers = layers_of(read[self._cache_name])
+        assert layers is not None, "GPT-2 keeps keys and values of each layer"
+        return read.last_hidden_state, layers
+
+    def reorder_encoder_states(self, encoder_states: Tensor, indices: Sequence[int] | Tensor) -> Tensor:
+        chosen = torch.as_tensor(indices, device=encoder_states.device)
+        return encoder_states.index_select(0, chosen)
+
+    def reorder_decoder_incremental_state(self, incremental_state: Layers, inds: Tensor) -> Layers:
+        return tuple((key.index_select(0, inds), value.index_select(0, inds)) for key, value in incremental_state)
+
+
 CONFIG_SUFFIX = ".config.json"
-"""Of the file beside a trained model that holds the shape of its GPT-2."""
-SIZES = ("small", "medium", "large", "xl")
 
 
 @register_agent("parlai_humaneval/transfer_transfo")
 class TransferTransfoAgent(TorchGeneratorAgent):
     """Speaks with the language-modelling head; ranks with the multiple-choice head, in training and evaluation.
 
-    What it reads is laid out in :mod:`parlai_humaneval.models.baselines.transfer_transfo_data`.
-
     Training sets each true reply beside ``num_negatives`` wrong ones: of the example's own ``label_candidates`` where
-    the true one is among them, else true replies to other examples, of the batch and before. Examples that come before
-    there are enough replies to choose from train the language-modelling head only.
-
-    Evaluation reports, beside ParlAI's ``ppl``, ``token_acc`` and scores of the generated text, ``mc_loss``, ``hits@1``
-    and ``hits@5``. The candidates are the example's own, where the true reply is among them (in ConvAI2 20: the paper's
-    hits@1); else the true reply and ``num_negatives`` of the task's validation data, drawn for each example from the same
-    1,024, so that no score depends on the batch size. Of five, ``hits@1`` of chance is .2 and ``hits@5`` is always 1.
-
-    Raises:
-        ValueError: for options that do not fit the model or each other.
-        PretrainedMissing: when training is to start from a GPT-2 that cannot be had.
+    the true one is among them, else of other examples' replies so far. Evaluation reports ``mc_loss``, ``hits@1`` and
+    ``hits@5`` besides: among the example's own candidates (in ConvAI2 20: the paper's hits@1), else among
+    ``num_negatives`` of the validation data, drawn for each example from the same 1,024, so that no score depends on
+    the batch size.
     """
 
     GENERATION_OPTIONS = SEARCH_OPTIONS | {"label_truncate", "max_history"}
@@ -82,33 +154,8 @@ class TransferTransfoAgent(TorchGeneratorAgent):
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        """ParlAI's options of generators, with other defaults, and our own."""
         super().add_cmdline_args(parser, partial_opt=partial_opt)
-        # Declare what TransferTransfo has beside the options of ParlAI's generators.
-        group = parser.add_argument_group("TransferTransfo arguments")
-        group.add_argument(
-            "--hf-model", type=str, default=None, help="Training starts from this: a folder or a name on the hub"
-        )
-        group.add_argument("--gpt2-size", type=str, default="small", choices=SIZES, help="… or from GPT-2 of this size")
-        group.add_argument("--num-negatives", type=int, default=4, help="Wrong replies beside the true one (Liu 2023)")
-        group.add_argument(
-            "--lm-coef", type=float, default=2.0, help="Weight of the language modelling loss (Wolf et al. 2019, §4)"
-        )
-        group.add_argument(
-            "--mc-coef", type=float, default=1.0, help="Weight of the multiple-choice loss (Wolf et al. 2019, §4)"
-        )
-        group.add_argument(
-            "--max-history",
-            type=int,
-            default=2,
-            help="Exchanges that are read besides the last message (the authors' code: 2); -1: all that fit",
-        )
-        group.add_argument(
-            "--knowledge-field",
-            type=str,
-            default="",
-            help="Field of a message whose text is known for that turn, e.g. checked_sentence of wizard_of_wikipedia",
-        )
+        add_options(parser, "transfer_transfo")
         parser.set_defaults(
             inference="nucleus",
             topp=0.9,
@@ -121,20 +168,18 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         return parser
 
     @staticmethod
-    def dictionary_class() -> type[TransferTransfoDictionary]:
-        """GPT-2's tokens and five more."""
-        return TransferTransfoDictionary
+    def dictionary_class() -> type[data.TransferTransfoDictionary]:
+        return data.TransferTransfoDictionary
 
     @classmethod
-    def history_class(cls) -> type[SpeakerHistory]:
-        """Turns with their speakers."""
-        return SpeakerHistory
+    def history_class(cls) -> type[data.SpeakerHistory]:
+        return data.SpeakerHistory
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         self._seed = int(opt.get("seed") or 0)
-        self._others: OtherReplies = shared["others"] if shared else OtherReplies()
-        self._of_evaluation: Callable[[], OtherReplies] = (
-            shared["of_evaluation"] if shared else cache(partial(replies_for_evaluation, opt))
+        self._others: data.OtherReplies = shared["others"] if shared else data.OtherReplies()
+        self._of_evaluation: Callable[[], data.OtherReplies] = (
+            shared["of_evaluation"] if shared else cache(partial(data.replies_for_evaluation, opt))
         )
         self._draws = shared["draws"] if shared else random.Random(self._seed)
         if shared:  # ParlAI takes all options from the first agent; those of the search may be a clone's own
@@ -142,40 +187,34 @@ class TransferTransfoAgent(TorchGeneratorAgent):
             shared = {**shared, "opt": Opt({**shared["opt"], **own})}
         super().__init__(opt, shared)
         self.id = "TransferTransfo"
-        self._must_fit(self._bare_model().gpt2.config.n_positions)
-
-    def share(self) -> dict[str, Any]:
-        """The model, and the replies to draw wrong ones from."""
-        drawn_from = {"others": self._others, "of_evaluation": self._of_evaluation, "draws": self._draws}
-        return {**super().share(), **drawn_from}
-
-    def build_model(self) -> DoubleHeadsModel:
-        """GPT-2 in the shape that was saved beside the model, else the pretrained one; with our tokens added."""
-        trained, _ = self._get_init_model(self.opt, None)
-        config = Path(f"{trained}{CONFIG_SUFFIX}") if trained else None
-        gpt2 = load_gpt2(pretrained_name(self.opt), config if config and config.exists() else None)
-        return DoubleHeadsModel(gpt2, self.dict)
-
-    def _must_fit(self, positions: int) -> None:
+        positions = self._bare_model().gpt2.config.n_positions
         if not self.text_truncate or not self.label_truncate or self.text_truncate + self.label_truncate >= positions:
             raise ValueError(
                 f"text_truncate ({self.text_truncate}) and label_truncate ({self.label_truncate}) must be set, and "
                 f"leave a place free of the {positions} that this GPT-2 has"
             )
 
+    def share(self) -> dict[str, Any]:
+        drawn_from = {"others": self._others, "of_evaluation": self._of_evaluation, "draws": self._draws}
+        return {**super().share(), **drawn_from}
+
+    def build_model(self) -> DoubleHeadsModel:
+        trained, _ = self._get_init_model(self.opt, None)
+        config = Path(f"{trained}{CONFIG_SUFFIX}") if trained else None
+        gpt2 = load_gpt2(data.pretrained_name(self.opt), config if config and config.exists() else None)
+        return DoubleHeadsModel(gpt2, self.dict)
+
     def save(self, path: str | None = None) -> None:
-        """Save the model, and beside it the shape of its GPT-2, so that it can be loaded without the hub."""
         super().save(path)
         target = path or self.opt.get("model_file")
         if target:
             self._bare_model().gpt2.config.to_json_file(f"{target}{CONFIG_SUFFIX}", use_diff=False)
 
     def _bare_model(self) -> DoubleHeadsModel:
-        """The model without what distributed training wraps it in."""
         model: DoubleHeadsModel = getattr(self.model, "module", self.model)
         return model
 
-    def _set_text_vec(self, obs: Message, history: SpeakerHistory, truncate: int | None) -> Message:
+    def _set_text_vec(self, obs: Message, history: data.SpeakerHistory, truncate: int | None) -> Message:
         if "text" not in obs or "text_vec" in obs:
             return obs
         known = str(obs.get(self.opt.get("knowledge_field") or "") or "")
@@ -196,7 +235,6 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         return padded, lengths
 
     def batchify(self, obs_batch: Sequence[Message], sort: bool = False) -> Batch:
-        """A batch with wrong replies to learn from, or with candidates to rank."""
         batch = super().batchify(obs_batch, sort=sort)
         examples = [obs_batch[index] for index in batch.valid_indices.tolist()] if batch.batchsize else []
         if not examples or batch.labels is None:
@@ -215,7 +253,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         """Wrong replies ``(examples, num_negatives, tokens)``, and which examples have them; None where none has."""
         number = int(self.opt["num_negatives"]) if self.opt["mc_coef"] else 0
         drawn = [
-            wrong_replies(example, true, number, self._others, self._draws) if true and number else []
+            data.wrong_replies(example, true, number, self._others, self._draws) if true and number else []
             for example, true in zip(examples, labels, strict=True)
         ]
         if not any(drawn):
@@ -227,7 +265,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         """What the true reply is ranked among; the same for the same example, whatever stands beside it."""
         if true is None:
             return None
-        if own := offered(example, true):
+        if own := data.offered(example, true):
             return own
         chance = random.Random(f"{self._seed}|{true}|{example.get('full_text')}")
         wrong = self._of_evaluation().draw(
@@ -248,7 +286,6 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         return (batch.text_vec,)
 
     def compute_loss(self, batch: Batch, return_output: bool = False) -> Any:
-        """The language modelling loss; in training with that of the multiple choice, both weighted."""
         loss, output = super().compute_loss(batch, return_output=True)
         if batch.is_training:
             loss = self.opt["lm_coef"] * loss
@@ -279,7 +316,8 @@ class TransferTransfoAgent(TorchGeneratorAgent):
             replies = padded_3d([self._reply_vecs(texts)], pad_idx=self.NULL_IDX).to(batch.text_vec.device)
             context = batch.text_vec[row]
             # Without the padding, whose width is that of the batch: nearly equal scores stay in one order.
-            scores = self._bare_model().score_replies(context[context != self.NULL_IDX][None], replies)[0]
+            hidden = self._bare_model().read_replies(context[context != self.NULL_IDX][None], replies)
+            scores = self._bare_model().choose(hidden, replies)[0]
             order = scores.argsort(descending=True, stable=True).tolist()
             ranked.append([texts[place] for place in order])
             ranked_scores.append([scores[place].item() for place in order])

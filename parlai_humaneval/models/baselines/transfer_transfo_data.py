@@ -1,11 +1,5 @@
-"""The tokens of a TransferTransfo model: GPT-2's, and five of its own.
-
-Wrong replies to set beside a true one: true replies to something else.
-
-A dialogue as TransferTransfo reads it: who the speakers are, then what each said, marked by the speaker.
-
-``<bos> own persona and knowledge <speaker1> the partner's persona <speaker1> Hi! <speaker2> Hello, …``
-"""
+"""A dialogue as TransferTransfo reads it: ``<bos> persona <speaker1> Hi! <speaker2> Hello, …``; and wrong replies to
+rank."""
 
 from __future__ import annotations
 
@@ -24,25 +18,20 @@ from parlai.core.opt import Opt
 from parlai.core.torch_agent import History
 from parlai.utils import logging
 
-from parlai_humaneval.dialogues.personas import split_persona
+from parlai_humaneval.dialogues.dialogue import split_persona
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 
 KEPT = 1024
 
 
 class OtherReplies:
-    """Remembers the latest true replies of one fold; a wrong one is drawn from them, each as likely as another.
-
-    Args:
-        kept: how many are remembered.
-    """
+    """Remembers the latest true replies of one fold; a wrong one is drawn from them, each as likely as another."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
         self._texts: OrderedDict[str, None] = OrderedDict()
 
     def add(self, text: str) -> None:
-        """Remember a true reply."""
         self._texts[text] = None
         self._texts.move_to_end(text)
         if len(self._texts) > self._kept:
@@ -57,11 +46,7 @@ class OtherReplies:
 
 
 def replies_for_evaluation(opt: Opt) -> OtherReplies:
-    """The first replies of the validation data of the agent's task, in their order; none where it has no data.
-
-    Whichever examples were evaluated before or beside one, and of whichever fold, its wrong replies are drawn from the
-    same: else, scores would depend on the batch size.
-    """
+    """The first replies of the task's validation data: all examples are ranked among the same, whatever the batch size."""
     others = OtherReplies()
     task, fold = opt.get("evaltask") or opt.get("task"), str(opt.get("datatype") or "").partition(":")[0]
     if not task:
@@ -95,10 +80,7 @@ def _sample_replies(opt: Opt, task: str, fold: str) -> list[str]:
 
 
 def offered(example: Mapping[str, Any], true: str) -> list[str]:
-    """The task's own candidates for this example; none when the true reply is not among them.
-
-    (Some tasks offer candidates of another kind, as Wizard of Wikipedia does sentences of knowledge.)
-    """
+    """The task's own candidates, where the true reply is among them (some tasks offer sentences of knowledge)."""
     candidates = list(dict.fromkeys(map(str, example.get("label_candidates") or ())))
     return candidates if true in candidates else []
 
@@ -123,7 +105,6 @@ class PretrainedMissing(RuntimeError):
 
 
 def pretrained_name(opt: Opt) -> str:
-    """The folder or name on the hub of the GPT-2 that training starts from."""
     size = opt.get("gpt2_size") or "small"
     return (
         str(Path(opt["hf_model"]).expanduser()) if opt.get("hf_model") else {"small": "gpt2"}.get(size, f"gpt2-{size}")
@@ -131,7 +112,6 @@ def pretrained_name(opt: Opt) -> str:
 
 
 def pretrained_missing(name: str, error: Exception) -> PretrainedMissing:
-    """The error for a GPT-2 called ``name`` that cannot be had."""
     return PretrainedMissing(
         f"GPT-2 “{name}” is neither a folder with a model nor on this machine, and could not be downloaded ({error}). "
         "Give hf_model a folder, or load it once where the internet is at hand."
@@ -139,14 +119,8 @@ def pretrained_missing(name: str, error: Exception) -> PretrainedMissing:
 
 
 class TransferTransfoDictionary(DictionaryAgent):
-    """Byte-level BPE of a GPT-2 tokenizer; ids are those of GPT-2, then :data:`OWN_TOKENS`.
-
-    Text is data: whoever writes ``<speaker2>`` or ``<|endoftext|>`` gets the tokens of these characters, never the
-    token of that name. The dictionary's file is a ``tokenizer.json``, so that a trained model needs nothing else.
-
-    Raises:
-        PretrainedMissing: when there is no such file yet, and no tokenizer to start from.
-    """
+    """Byte-level BPE of a GPT-2 tokenizer, and :data:`OWN_TOKENS`, which nobody can write. Its file is a
+    ``tokenizer.json``."""
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         # ParlAI's constructor would build a dictionary of words; what TorchAgent reads of it is set here.
@@ -171,7 +145,6 @@ class TransferTransfoDictionary(DictionaryAgent):
         self._words = words
 
     def is_prebuilt(self) -> bool:
-        """There is nothing to count in the data."""
         return True
 
     def unspoken(self) -> list[int]:
@@ -180,15 +153,12 @@ class TransferTransfoDictionary(DictionaryAgent):
         return [*self._unspoken, *own]
 
     def txt2vec(self, text: str, vec_type: Any = list) -> Any:
-        """Token ids of ``text``; none of them is one of :data:`OWN_TOKENS`."""
         return vec_type(self._bpe.encode(text, add_special_tokens=False).ids)
 
     def vec2txt(self, vector: Iterable[Any], delimiter: str = " ") -> str:
-        """The text of token ids; tokens that are no text are left out."""
         return str(self._bpe.decode([int(index) for index in vector if int(index) < self._words])).strip()
 
     def save(self, filename: str | None = None, append: bool = False, sort: bool = True) -> None:
-        """Write the tokenizer to ``filename``, by default the ``dict_file``."""
         path = Path(filename or self.opt["dict_file"])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self._json, encoding="utf-8")
@@ -209,20 +179,11 @@ def _tokenizer_json(opt: Opt) -> str:
 
 
 def ids_of(dictionary: DictionaryAgent, tokens: Sequence[str] = OWN_TOKENS) -> list[int]:
-    """Ids of tokens by their names."""
     return [int(dictionary[token]) for token in tokens]
 
 
 class SpeakerHistory(History):
-    """Keeps the turns of a dialogue apart by their speakers, and personas apart from what was said.
-
-    Persona lines count as such until the partner has said something; later they are the partner's own words.
-    Speaker tokens stand in place of ParlAI's delimiter and person tokens, whose options change nothing.
-
-    Options:
-        max_history: exchanges besides the last message that are read (authors' code: 2); below 0: all.
-        history_size: ParlAI's: turns that are read; below 1: no limit.
-    """
+    """Turns apart by their speakers, and personas apart from what was said; ``max_history``: exchanges that are read."""
 
     def __init__(self, opt: Opt, **arguments: Any) -> None:
         super().__init__(opt, **arguments)
@@ -232,7 +193,6 @@ class SpeakerHistory(History):
         self.reset()
 
     def reset(self) -> None:
-        """Forget the dialogue and the personas."""
         super().reset()
         self.own: list[str] = []
         self.partners: list[str] = []
@@ -240,7 +200,6 @@ class SpeakerHistory(History):
         self._heard_partner = False
 
     def update_history(self, obs: Message, temp_history: str | None = None) -> None:
-        """Hear the partner."""
         text = str(obs.get(self.field) or "")
         if not self._heard_partner:
             heard = split_persona(text)
@@ -252,7 +211,6 @@ class SpeakerHistory(History):
             self._add(self._partner, text)
 
     def add_reply(self, text: str) -> None:
-        """Hear what was said in the model's name."""
         self._add(self._self, text)
 
     def _add(self, speaker: int, text: str) -> None:
@@ -260,32 +218,23 @@ class SpeakerHistory(History):
         self.turns.append([speaker, *self.parse(text)])
 
     def get_history_str(self) -> str:
-        """All that is known, as lines of text."""
         return "\n".join([*self.own, *self.partners, *self.history_strings])
 
     def get_history_vec(self) -> list[int]:
-        """All token ids; see :meth:`context`."""
         return self.context()
 
     def context(self, knowledge: str = "", most: int | None = None) -> list[int]:
-        """Token ids of who the speakers are, of ``knowledge`` and of the latest turns.
-
-        Args:
-            knowledge: what the model knows for this turn; it stands behind its persona.
-            most: the longest list returned. Of older turns the beginning is cut; the start loses its end only when
-                it alone would take more than half of ``most`` and the turns need the place.
-        """
+        """Token ids of who the speakers are, of ``knowledge`` and of the latest turns, ``most`` of them: of older turns
+        the beginning is cut; the start loses its end only when it would take more than half and the turns need the
+        place."""
         turns = self.turns[-self._kept :]
-        start = self._start(knowledge)
+        start = [self._bos, *self.parse(" ".join([*self.own, *([knowledge] if knowledge else [])]))]
+        if self.partners:
+            start += [self._partner, *self.parse(" ".join(self.partners))]
         if most is not None:
             start = start[: max(most // 2, most - sum(map(len, turns)))]
             turns = _latest_turns(turns, most - len(start))
         return [*start, *(token for turn in turns for token in turn)]
-
-    def _start(self, knowledge: str) -> list[int]:
-        own = " ".join([*self.own, *([knowledge] if knowledge else [])])
-        start = [self._bos, *self.parse(own)]
-        return [*start, self._partner, *self.parse(" ".join(self.partners))] if self.partners else start
 
 
 def _latest_turns(turns: Sequence[list[int]], most: int) -> list[list[int]]:

@@ -1,18 +1,12 @@
-"""The Bot Speaker: one partner to the person, several models behind it.
-
-The models share one history (Ma et al. 2023, §2.2): whatever continues the dialogue, each model hears it as its own
-words. With independent histories (their ablation, and side-by-side comparison) each hears its own replies only.
-
-Who has heard what in one conversation.
-
-Shared: whatever continues the dialogue, every model hears it as its own words (Ma et al. 2023, §2.2). Independent (their
-ablation of §4.5, and side-by-side comparison): a model hears the person and its own replies.
-"""
+"""The Bot Speaker: one partner to the person, several models behind it. They share one history (Ma et al. 2023, §2.2),
+or each hears the person and its own replies only (their ablation of §4.5, and side-by-side comparison)."""
 
 from __future__ import annotations
 
 import itertools
 import random
+import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -21,71 +15,114 @@ from parlai.core.loader import register_agent
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
+from parlai.utils.strings import colorize
+from pydantic import ValidationError
 
-from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
-from parlai_humaneval.display.presenter import AS_SAID, Presenter
+from parlai_humaneval.dialogues.files import LOCAL_HUMANS
+from parlai_humaneval.display.filtering import FilterError
+from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.models.agent.dialogue_agent import Line, UseReply, said_for, seed_of
+from parlai_humaneval.display.vocabulary import VocabularyError
+from parlai_humaneval.models.agent.dialogue_agent import Line, UseReply, add_options, said_for, seed_of
 from parlai_humaneval.models.backends.server_refusals import OUT_OF_TOKENS
-from parlai_humaneval.models.bot_speaker.cards import (
-    UnknownCandidate,
-    card_of,
-    lay_out,
-    shown_cards,
-    standing_for,
-    to_candidate,
-)
-from parlai_humaneval.models.bot_speaker.options import add_speaker_args, pool_of, presenter_from
-from parlai_humaneval.models.bot_speaker.terminal import at_terminal, choose
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
-from parlai_humaneval.models.pool.child import WITHHELD, Child, Utterance
-from parlai_humaneval.models.pool.loaded import LoadedModels
-from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.models.pool.breaker import OUTAGE_S
+from parlai_humaneval.models.pool.loading import WITHHELD, LoadedModels, Utterance
+from parlai_humaneval.models.workers.placement import ModelPlacement
+from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.schema.records import Candidate
 
 
-class Histories:
-    """The dialogue as the person sees it, and beside it what each model has heard and said.
+class UnknownCandidate(KeyError):
+    """An id that is not among the candidates of this turn, or that of one that was not shown."""
 
-    Args:
-        children: the models' sides; they hear each line when it is said.
-        independent: whether each model has a history of its own.
+    def __str__(self) -> str:
+        return str(self.args[0])
 
-    ``dialogue`` is the visible one; ``of_models`` holds one for each child, all of them ``dialogue`` itself when shared.
-    """
 
-    def __init__(self, children: Sequence[Child], *, independent: bool) -> None:
-        self.independent = independent
-        self.dialogue: list[Utterance] = []
-        self.of_models: list[list[Utterance]] = [[] if independent else self.dialogue for _ in children]
-        self._children = children
+def to_candidate(model: str, answer: Answer, names: Sequence[str], presenter: Presenter = AS_SAID) -> Candidate:
+    """An answer as it may be shown, under an id that cannot be guessed. ``names``: zoo names to mask."""
+    shown = Presented("") if answer.failed else presenter.present(answer.text, names)
+    return Candidate(
+        candidate_id=secrets.token_hex(8),
+        model=model,
+        text=shown.text,
+        position=0,
+        latency_s=round(answer.latency_s, 4),
+        raw_text=answer.text if answer.text != shown.text else None,
+        masks=shown.masks,
+        changes=shown.changes,
+        failed=answer.failed,
+        blocked=answer.blocked,
+        asked_again=list(answer.withdrawn),
+        info=answer.info,
+    )
 
-    def say(self, utterance: Utterance) -> None:
-        """A line that the person and every model hear; the Bot Speaker's are everybody's own words."""
-        self.dialogue.append(utterance)
-        if self.independent:
-            for heard in self.of_models:
-                heard.append(utterance)
-        self._let_hear()
 
-    def go_on(self, replies: Sequence[str], visible: str | None) -> None:
-        """Every model goes on with its own reply, where histories are independent.
+def lay_out(candidates: Sequence[Candidate], order: Sequence[int], *, merge: bool) -> list[Candidate]:
+    """Give each candidate its place, in the ``order`` of showing. With ``merge``, one whose text equals an earlier
+    card's is the ``same_as`` it. Failed ones come last, with position 0."""
+    in_order = [candidates[index] for index in order]
+    placed: list[Candidate] = []
+    cards: dict[str, Candidate] = {}
+    for candidate in (c for c in in_order if not c.failed):
+        key = " ".join(candidate.text.split()) if merge else candidate.candidate_id
+        card = cards.get(key)
+        if card is None:
+            cards[key] = candidate.model_copy(update={"position": len(cards) + 1})
+            placed.append(cards[key])
+        else:
+            placed.append(candidate.model_copy(update={"position": card.position, "same_as": card.candidate_id}))
+    return placed + [candidate.model_copy(update={"position": 0}) for candidate in in_order if candidate.failed]
 
-        Args:
-            replies: one of each model; a blank one is left out of that model's history.
-            visible: the reply that the person sees as the Bot Speaker's; None: none of them is.
-        """
-        if visible is not None:
-            self.dialogue.append(Utterance("bot", visible))
-        for heard, reply in zip(self.of_models, replies, strict=True):
-            if reply:
-                heard.append(Utterance("bot", reply))
-        self._let_hear()
 
-    def _let_hear(self) -> None:
-        for child, heard in zip(self._children, self.of_models, strict=True):
-            child.hear(heard)
+def shown_cards(candidates: Sequence[Candidate]) -> list[Candidate]:
+    cards = (candidate for candidate in candidates if not candidate.failed and candidate.same_as is None)
+    return sorted(cards, key=lambda candidate: candidate.position)
+
+
+def card_of(candidates: Sequence[Candidate], candidate_id: str) -> Candidate:
+    by_id = {candidate.candidate_id: candidate for candidate in candidates}
+    candidate = by_id.get(candidate_id)
+    if candidate is None:
+        raise UnknownCandidate(f"no candidate of this turn has the id “{candidate_id}”")
+    if candidate.failed:
+        raise UnknownCandidate(f"the candidate “{candidate_id}” gave only blank replies and was not shown")
+    return by_id[candidate.same_as] if candidate.same_as is not None else candidate
+
+
+def standing_for(candidates: Sequence[Candidate], candidate_id: str) -> list[str]:
+    """Ids of all candidates that a card stands for, its own first: all of them are credited when the card is chosen."""
+    card = card_of(candidates, candidate_id).candidate_id
+    return [candidate.candidate_id for candidate in candidates if card in (candidate.candidate_id, candidate.same_as)]
+
+
+QUESTION = "Which reply goes on? A number from 1 to {most}; Enter takes the first:"
+AGAIN = "Please type a number from 1 to {most}, or press Enter for the first reply."
+
+
+def at_terminal(message: Mapping[str, Any] | None) -> bool:
+    """Whether somebody sits here who said this: ParlAI's agent for people asked them, and nothing is piped in."""
+    return (message or {}).get("id") in LOCAL_HUMANS and sys.stdin is not None and sys.stdin.isatty()
+
+
+def choose(cards: Sequence[Candidate], *, names: bool) -> Candidate:
+    """Show the replies, numbered, and have one chosen; ``names``: with the models'. The end of input takes the first."""
+    for number, card in enumerate(cards, start=1):
+        lead = f"[{number}] {card.model}: " if names else f"[{number}] "
+        print(colorize(lead, "id") + card.text.replace("\n", "\n" + " " * len(lead)))
+    while True:
+        try:
+            typed = input(colorize(QUESTION.format(most=len(cards)), "text") + " ").strip()
+        except EOFError:
+            typed = ""
+        if not typed:
+            return cards[0]
+        if typed.isdecimal() and 1 <= int(typed) <= len(cards):
+            return cards[int(typed) - 1]
+        print(AGAIN.format(most=len(cards)))
 
 
 __all__ = ["BotSpeakerAgent", "NothingToAnswer", "UnknownCandidate", "standing_for"]
@@ -97,28 +134,26 @@ class NothingToAnswer(RuntimeError):
 
 @register_agent("parlai_humaneval/bot_speaker")
 class BotSpeakerAgent(Agent):
-    """One partner to the person and several models behind it.
+    """One partner to the person and several models behind it: ``observe(message)`` → ``act()`` → ``accept(…)``, again
+    and again.
 
-    ``observe(message)`` → ``act()`` → ``accept(…)``, again and again. An ``observe()`` without ``accept()``
-    accepts the first reply shown, so that ParlAI's own worlds can use the agent unchanged; or the one that the person at
-    the terminal of ``parlai interactive`` chose. Where the message had the right answer, as in ``parlai eval_model``, it
-    accepts that instead, as TorchAgent does (``--use-reply``).
-
-    The first dialogue has the seed that was given, each later one a seed of its own that follows from it and from the
-    number of the dialogue. Clones number their dialogues together, by their beginnings: those of a batch all differ,
-    and with one seed a task's dialogues are the same in batches of any size.
-
-    Every model has one candidate in each turn. Those whose shown texts are equal share a card: the first shown has
-    it, the others are the ``same_as`` it and have its ``position``. (Side by side each has a card.)
-    A model that gave only blank replies is ``failed``: it has no card, and position 0. Cards count 1, 2, … without holes.
-
-    Clones share the models' weights and nothing else. Not for use by two threads at once.
+    An ``observe()`` without ``accept()`` accepts the first reply shown, the one chosen at a terminal, or the right
+    answer that the message had (``--use-reply``), so that ParlAI's own worlds can use the agent. Each later dialogue
+    has a seed that follows from the first and its number; clones number their dialogues together. Every model has one
+    candidate in each turn. Those of equal texts share a card (``same_as``); one with blank replies only is ``failed``:
+    no card, position 0. Not for two threads at once.
     """
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
-        """``--models`` is needed; the models' own options come from the zoo files."""
-        return add_speaker_args(parser)
+        # ParlAI has many options; ours of replies say so, so that a model's own “filter” cannot be meant.
+        known = {f"reply_{name}": {"help": field.description} for name, field in ReplyDisplay.model_fields.items()}
+        known["reply_max_chars"] = {
+            "help": f"{ReplyDisplay.model_fields['max_chars'].description} Here 0 is any length."
+        }
+        del known["reply_hide_ai_talk"]
+        add_options(parser, "bot_speaker", {**known, "model_outage": {"default": OUTAGE_S}})
+        return add_options(parser, "dialogue")
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         if shared is not None:
@@ -127,7 +162,7 @@ class BotSpeakerAgent(Agent):
         self.id = "BotSpeaker"
         self._owner = shared is None
         self._seed = int(opt.get("seed") or 0)
-        self._history: History = _one_of(History, "history", opt.get("history") or "shared")
+        self._independent = _one_of(History, "history", opt.get("history") or "shared") == "independent"
         self._order_kind: Order = _one_of(Order, "order", opt.get("order") or "balanced")
         self._use_reply: UseReply = _one_of(UseReply, "use_reply", opt.get("use_reply") or "label")
         self._choose, self._with_names = bool(opt.get("choose", True)), bool(opt.get("show_models"))
@@ -142,55 +177,22 @@ class BotSpeakerAgent(Agent):
         self._numbers: Iterator[int] = (shared or {}).get("numbers") or itertools.count()
         self.reset()
 
-    @classmethod
-    def in_pool(
-        cls,
-        pool: LoadedModels,
-        models: Sequence[str],
-        *,
-        seed: int,
-        history: History = "shared",
-        order: Order = "balanced",
-        personas: Mapping[str, Sequence[str]] | None = None,
-        presenter: Presenter = AS_SAID,
-    ) -> BotSpeakerAgent:
-        """A Bot Speaker for one conversation with ``models`` of a loaded pool; see ``ModelPool.speaker``."""
-        if not models:
-            raise ZooError("a Bot Speaker needs at least one model")
-        options = {
-            "model": "parlai_humaneval/bot_speaker",
-            "models": ",".join(models),
-            "seed": seed,
-            "history": history,
-            "order": order,
-        }
-        shared = {"models": list(models), "pool": pool, "personas": dict(personas or {}), "presenter": presenter}
-        return cls(Opt(options), shared)
-
     def share(self) -> dict[str, Any]:
-        """The pool, the personas, the presenter and the count of dialogues; a clone's histories are its own."""
         mine = {"models": self._models, "pool": self._pool, "personas": self._personas, "presenter": self._presenter}
         return {**super().share(), **mine, "numbers": self._numbers}
 
     @property
     def dialogue(self) -> list[Line]:
         """What was said, as ``(speaker, text)``, speaker ``"human"`` or ``"bot"``; of replies, those that were accepted."""
-        return _lines(self._histories.dialogue)
+        return _lines(self._dialogue)
 
     def dialogue_of(self, model: str) -> list[Line]:
-        """What this model has heard and said; with a shared history that is :attr:`dialogue`.
-
-        Of a model that stands against itself, it is that of the first of the two.
-
-        Raises:
-            ZooError: when ``model`` does not speak here.
-        """
+        """What this model (against itself: the first of the two) has heard and said."""
         if model not in self._models:
             raise ZooError(f"“{model}” does not speak in this conversation, {', '.join(self._models)} do")
-        return _lines(self._histories.of_models[self._models.index(model)])
+        return _lines(self._heard[self._models.index(model)])
 
     def reset(self) -> None:
-        """Begin a new dialogue: nothing has been said."""
         super().reset()
         self._pending: Message | None = None
         self._candidates: list[Candidate] = []  # of the pending turn, as shown
@@ -204,8 +206,9 @@ class BotSpeakerAgent(Agent):
         self._begun = False
         self._order = shown_order(self._order_kind, len(self._models), seed)
         self._children = self._pool.children(self._models, seed, self._personas)
-        self._histories = Histories(self._children, independent=self._history == "independent")
-        self._side_by_side = self._histories.independent and self._order_kind == "fixed"
+        self._dialogue: list[Utterance] = []  # as the person sees it
+        # What each model has heard and said: each line is heard when it is said.
+        self._heard = [[] if self._independent else self._dialogue for _ in self._children]
 
     def _begin(self) -> None:
         if self._begun:
@@ -220,11 +223,9 @@ class BotSpeakerAgent(Agent):
             child.leave()
 
     def absent(self) -> bool:
-        """Whether the next line waits for somebody who is not there (people write it, and none is). From any thread."""
         return any(child.absent() for child in self._children)
 
     def interrupted(self) -> bool:
-        """Whether the next line waits for a server that is out. From any thread."""
         return any(child.interrupted() for child in self._children)
 
     def hold(self, away: bool) -> None:
@@ -233,11 +234,8 @@ class BotSpeakerAgent(Agent):
             child.hold(away)
 
     def observe(self, observation: Mapping[str, Any]) -> Message:
-        """Hear the person's message; all models hear it.
-
-        A reply that is still pending is accepted first. ``episode_done`` ends the dialogue
-        once it has been answered; without a text it ends it at once.
-        """
+        """All models hear the person's message. ``episode_done`` ends the dialogue after the answer, or at once without
+        a text."""
         self._accept_default()
         message = Message(observation)
         text = message.get("text")
@@ -247,26 +245,22 @@ class BotSpeakerAgent(Agent):
         if text:
             self._begin()
             extra = {key: value for key, value in message.items() if key not in WITHHELD and value is not None}
-            self._histories.say(Utterance("human", str(text), extra))
+            self._say(Utterance("human", str(text), extra))
         self.observation = message
         return message
 
     def act(self, on_delay: Callable[[str], None] | None = None) -> Message:
-        """Ask all models at once for the next line.
+        """Ask all models at once for the next line; called again before ``accept`` or ``observe``, it gives the same
+        message.
 
-        Returns:
-            A message with ``text`` (the reply that continues by default: the one that was chosen, or the first shown),
-            ``text_candidates`` (the texts shown, in order, equal ones once) and ``candidates`` (dicts of
-            ``protocol.records.Candidate``, one a model, in shown order, failed ones last). It holds plain values
-            only. Called again before ``accept`` or ``observe``, it gives the same message.
-
-        Args:
-            on_delay: gets a sentence for the person whenever a model is late, failed or blank and is asked again, and
-                when its server is out.
+        The message holds plain values only: ``text`` (the reply that continues by default), ``text_candidates`` (those
+        shown, equal ones once) and ``candidates`` (dicts of :class:`Candidate`, one a model, in shown order, failed
+        ones last). ``on_delay`` gets a sentence for the person whenever a model is late, failed or blank and is asked
+        again, and when its server is out.
 
         Raises:
-            ModelFailed: when a model was silent or broke after all retries, or when blank replies leave fewer than
-                two to compare (of several). What was said is kept, and ``act`` may be called again.
+            ModelFailed: a model gave nothing after all retries, or fewer than two of several are left. ``act`` may be
+            called again.
             NothingToAnswer: when nothing has been said yet.
         """
         if self._pending is not None:
@@ -275,18 +269,26 @@ class BotSpeakerAgent(Agent):
             self.reset()
             return Message({"id": self.id, "episode_done": True})
         chooses = self._choose and at_terminal(self.observation)
-        if not self._histories.dialogue:
+        if not self._dialogue:
             raise NothingToAnswer("nothing has been said yet: give the Bot Speaker a message with observe() first")
+        names, presenter = list(self._pool.specs), self._presenter
         answers = ask_all(
             self._children,
-            self._histories.of_models,
+            self._heard,
             timeout_s=self._pool.timeout_s,
             retries=self._pool.retries,
             on_delay=print if chooses and on_delay is None else on_delay,
-            objections=self._objections(),
+            objections=Objections(presenter.refuse, lambda text: presenter.doubt(text, names), presenter.ask_again),
         )
         self._must_suffice(answers)
-        self._pending = self._message(answers)
+        each = [
+            to_candidate(model, answer, names, presenter) for model, answer in zip(self._models, answers, strict=True)
+        ]
+        self._replies = [candidate.text for candidate in each]
+        cards = lay_out(
+            each, self._order.of_turn(self._turn), merge=not (self._independent and self._order_kind == "fixed")
+        )
+        self._pending = self._message_of(cards)
         if chooses and len(cards := shown_cards(self._candidates)) > 1:
             card = choose(cards, names=self._with_names)
             self._chosen = card.candidate_id
@@ -295,14 +297,7 @@ class BotSpeakerAgent(Agent):
         return self._pending
 
     def recall(self, candidates: Sequence[Candidate]) -> None:
-        """What :meth:`act` had given for the next line, where it is known already: no model is asked.
-
-        Args:
-            candidates: of every model, in shown order, as they were recorded.
-
-        Raises:
-            ValueError: they are not those of the models that speak here.
-        """
+        """What :meth:`act` had given, where it is recorded already; a ValueError for other models' ``candidates``."""
         if sorted(candidate.model for candidate in candidates) != sorted(self._models):
             raise ValueError(
                 f"recorded are replies of {', '.join(candidate.model for candidate in candidates)}, but "
@@ -314,15 +309,9 @@ class BotSpeakerAgent(Agent):
         self._turn += 1
 
     def accept(self, candidate_id: str | None = None, *, text: str | None = None) -> str:
-        """Say what continues the dialogue, a candidate or a written text.
-
-        With a shared history every model hears it as its own words. With independent ones that is so of a written
-        text only: after a candidate, which is then the visible reply, every model goes on with its own.
-
-        A written text needs no preceding ``act``: it is then an opening that the Bot Speaker is given.
-
-        Returns:
-            The line that was added to the dialogue, as it was shown.
+        """Say what continues the dialogue, a candidate or a written text, and return the line as it was shown. With
+        independent histories every model goes on with its own reply after a candidate. A written text needs no
+        preceding ``act``.
 
         Raises:
             UnknownCandidate: when ``candidate_id`` is none of this turn's, or failed.
@@ -335,23 +324,19 @@ class BotSpeakerAgent(Agent):
             raise ValueError("a text that continues the dialogue cannot be blank")
         self._begin()
         replies = self._taken_replies()
-        if candidate_id is not None and self._histories.independent:
-            self._histories.go_on(replies, visible=line)
+        if candidate_id is not None and self._independent:
+            self._go_on(Utterance("bot", line), replies)
         else:
-            self._histories.say(Utterance("bot", line))
+            self._say(Utterance("bot", line))
         return line
 
     def accept_all(self) -> None:
-        """Every model goes on with its own reply, and none is chosen: ``dialogue`` gets no line.
-
-        Raises:
-            ValueError: with a shared history, or when no reply is pending.
-        """
-        if not self._histories.independent:
+        """Every model goes on with its own reply, and none is chosen; a ValueError with a shared history."""
+        if not self._independent:
             raise ValueError("accept_all() needs independent histories; with a shared one, accept() a candidate")
         if self._pending is None:
             raise ValueError("accept_all() needs replies: call act() first")
-        self._histories.go_on(self._taken_replies(), visible=None)
+        self._go_on(None, self._taken_replies())
 
     def self_observe(self, message: Mapping[str, Any]) -> None:
         """ParlAI's way to say what continues: its worlds call it for openers and after a batch."""
@@ -362,13 +347,11 @@ class BotSpeakerAgent(Agent):
             self.accept(text=str(text))
 
     def shutdown(self) -> None:
-        """End the model threads, if this agent started them."""
         super().shutdown()
         if self._owner:
             self._pool.close()
 
     def _accept_default(self) -> None:
-        """What continues the dialogue where nobody chose: the right answer if it is known, else the first reply shown."""
         if self._pending is None:
             return
         shown = str(self._pending["text"])
@@ -381,13 +364,25 @@ class BotSpeakerAgent(Agent):
         else:
             self.accept(text=line)
 
-    def _taken_replies(self) -> list[str]:
-        replies, self._replies = self._replies, []
-        self._pending, self._candidates, self._chosen = None, [], ""
+    def _say(self, utterance: Utterance) -> None:
+        """A line that the person and every model hear; the Bot Speaker's are everybody's own words."""
+        self._go_on(utterance, [utterance] * len(self._children))
+
+    def _go_on(self, visible: Utterance | None, said: Sequence[Utterance | None]) -> None:
+        """The dialogue goes on with ``visible``, and each model with its own of what is ``said``, if anything."""
+        if visible is not None:
+            self._dialogue.append(visible)
+        for child, heard, line in zip(self._children, self._heard, said, strict=True):
+            if line is not None and self._independent:
+                heard.append(line)
+            child.hear(heard)
+
+    def _taken_replies(self) -> list[Utterance | None]:
+        replies = [Utterance("bot", reply) if reply else None for reply in self._replies]
+        self._pending, self._candidates, self._replies, self._chosen = None, [], [], ""
         return replies
 
     def _must_suffice(self, answers: Sequence[Answer]) -> None:
-        """Blank replies may be left out as long as there is something to compare."""
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]
         if len(answers) - len(silent) < min(2, len(answers)):
             blank = [answer.info for answer in answers if answer.failed]
@@ -396,17 +391,6 @@ class BotSpeakerAgent(Agent):
                 raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
             why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
             raise ModelFailed(silent, f"no reply that may be shown: {why}" if why else "no text in any of its replies")
-
-    def _objections(self) -> Objections:
-        names, presenter = list(self._pool.specs), self._presenter
-        return Objections(presenter.refuse, lambda text: presenter.doubt(text, names), presenter.ask_again)
-
-    def _message(self, answers: Sequence[Answer]) -> Message:
-        names = list(self._pool.specs)
-        pairs = zip(self._models, answers, strict=True)
-        each = [to_candidate(model, answer, names, self._presenter) for model, answer in pairs]
-        self._replies = [candidate.text for candidate in each]
-        return self._message_of(lay_out(each, self._order.of_turn(self._turn), merge=not self._side_by_side))
 
     def _message_of(self, candidates: Sequence[Candidate]) -> Message:
         self._candidates = list(candidates)
@@ -427,7 +411,41 @@ def _lines(utterances: Sequence[Utterance]) -> list[Line]:
 
 
 def _one_of(kind: Any, name: str, value: str) -> Any:
-    """``value``, which must be one of the literals of ``kind``."""
     if value not in get_args(kind):
         raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not “{value}”")
     return value
+
+
+def presenter_from(opt: Opt, pool: LoadedModels) -> Presenter:
+    given = {name: opt.get("reply_" + name) for name in ReplyDisplay.model_fields}
+    looks = {name: value for name, value in given.items() if value is not None}
+    looks["max_chars"] = given["max_chars"] or None
+    try:
+        settings = ReplyDisplay.model_validate(looks)
+        options = (spec.options for spec in pool.specs.values())
+        again = int(opt.get("reply_ask_again") or 0)
+        return presenter_of(settings, options, compared=False, ask_again=again, names=pool.specs)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ": ".join(f"--reply-{part}".replace("_", "-") for part in problem["loc"])
+        raise ZooError(value_problem(problem), where=place) from error
+    except (FilterError, VocabularyError) as error:
+        raise ZooError(error) from error
+
+
+def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
+    names = [name.strip() for name in (opt.get("models") or "").split(",") if name.strip()]
+    zoo = load_zoo(more=[part.strip() for part in (opt.get("zoo") or "").split(",") if part.strip()])
+    if not names:
+        raise ZooError(
+            "no model is named",
+            try_=f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
+        )
+    pool = ModelPlacement(
+        resolve(list(dict.fromkeys(names)), zoo),
+        timeout_s=float(opt.get("model_timeout") or 60.0),
+        retries=int(opt.get("model_retries", 2)),
+        outage_s=float(opt.get("model_outage", OUTAGE_S)),
+        seed=int(opt.get("seed") or 0),
+    )
+    return names, pool.load()

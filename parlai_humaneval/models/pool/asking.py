@@ -14,37 +14,27 @@ from parlai_humaneval._util.errors import HumanevalError, Problem
 from parlai_humaneval.display.thoughts import only_thoughts
 from parlai_humaneval.models.backends.base import OutsideError
 from parlai_humaneval.models.backends.server_refusals import Mend
-from parlai_humaneval.models.pool.breaker import ModelOut
-from parlai_humaneval.models.pool.child import Child, Utterance
-from parlai_humaneval.models.pool.worker import NoReply, Reply, Request
+from parlai_humaneval.models.pool.breaker import ModelOut, Reply, Request
+from parlai_humaneval.models.pool.loading import Child, Utterance
+from parlai_humaneval.models.pool.worker import NoReply
 from parlai_humaneval.schema.records import ReplyInfo, Withdrawn, in_all
 
 logger = logging.getLogger(__name__)
 
 DELAY_SENTENCE = "Your partner's reply is taking longer than usual. Please wait; nothing you wrote is lost."
-"""What the person is told; it names no model, so that nobody learns which one is slow."""
 OUTAGE_SENTENCE = (
     "One moment, please: the connection to your partner was interrupted. You go on as soon as it is back; nothing you wrote "
     "is lost."
 )
-"""What the person is told at once when a model's server is out; it names no model, either."""
 TOGETHER_S = 0.001
-"""Seconds between two replies within which they are taken together."""
 
 
 class ModelFailed(HumanevalError, RuntimeError):
-    """After all retries, ``models`` gave no reply, for the ``reason`` given. What was said so far is kept.
-
-    ``out_since``: when their servers went (seconds since the epoch), where it is only that they did not come back.
-    ``mends``: changes of their zoo entries after which their servers would not refuse.
-    """
+    """After all retries, ``models`` gave no reply. ``out_since``: when their servers went, where that is all;
+    ``mends``: changes of their zoo entries."""
 
     def __init__(
-        self,
-        models: Sequence[str],
-        reason: str | Problem,
-        out_since: float | None = None,
-        mends: Sequence[Mend] = (),
+        self, models: Sequence[str], reason: str | Problem, out_since: float | None = None, mends: Sequence[Mend] = ()
     ) -> None:
         self.reason = reason if isinstance(reason, Problem) else Problem(reason)
         super().__init__([self.reason], where=f"no reply from {', '.join(models)}")
@@ -59,14 +49,8 @@ class Refused(RuntimeError):
 
 @dataclass(frozen=True)
 class Objections:
-    """What is said against a reply, before anybody sees it.
-
-    Args:
-        refuse: why nobody may see it; None: they may. Its model is asked again as after a failure.
-        doubt: why it had better be said in other words (it gives the model away); None: it need not. The last one is
-            then taken all the same: what is shown of it is for the presenter to say.
-        again: how often a model is asked again for a doubt. These tries do not count among the retries.
-    """
+    """``refuse``: why nobody may see a reply. ``doubt``: why it had better be said otherwise: the model is asked
+    ``again`` so often, beside the retries, and the last one is taken."""
 
     refuse: Callable[[str], str | None]
     doubt: Callable[[str], str | None]
@@ -74,17 +58,12 @@ class Objections:
 
 
 NONE = Objections(refuse=only_thoughts, doubt=lambda _: None)
-"""Everything is taken that is a reply."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's reply and the seconds it took, retries included.
-
-    ``failed``: all its tries were blank, or refused for the reason in ``blocked``; ``text`` is the last of those.
-    ``info``: what a server said of the reply, with what all tries for it took. ``withdrawn``: what the model said before
-    it in this turn, and why it was asked again.
-    """
+    """A model's reply and the seconds of all tries. ``failed``: all were blank, or ``blocked``. ``withdrawn``: what it
+    said before in this turn, and why it was asked again."""
 
     text: str
     latency_s: float
@@ -103,17 +82,10 @@ def ask_all(
     on_delay: Callable[[str], None] | None = None,
     objections: Objections = NONE,
 ) -> list[Answer]:
-    """The next line by each of ``children`` of its own of ``dialogues``, in their order; all are asked at once.
-
-    A model that fails, or is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times, and
-    ``on_delay`` is called with a sentence for the person. One whose last reply was blank, or such that ``objections`` refuse
-    it, is then given up with a failed answer. A model's own time-out and retries go before these; one that
-    may take longer than ``timeout_s`` is worth a word to the person at that time all the same. The time for which a
-    model's server is out (see :mod:`~parlai_humaneval.models.pool.breaker`) is no try, and worth a word at once.
-
-    Raises:
-        ModelFailed: when a model was silent or broke after all that. The histories stay usable.
-    """
+    """The next line by each of ``children`` of its own of ``dialogues``; all are asked at once. A model that fails, or
+    is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times (its own settings go before these), and
+    ``on_delay`` gets a sentence for the person. The time for which a server is out is no try. ModelFailed when nothing
+    came."""
     pairs = zip(children, dialogues, strict=True)
     questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
     while waiting := [question for question in questions if question.answer is None]:
@@ -124,12 +96,7 @@ def ask_all(
 
 
 class Asking:
-    """Questions under way, each answered as soon as its own reply is there; others may be asked meanwhile.
-
-    Args:
-        timeout_s: as for :func:`ask_all`.
-        retries: likewise.
-    """
+    """Questions under way, each answered as soon as its own reply is there; arguments as of :func:`ask_all`."""
 
     def __init__(self, *, timeout_s: float, retries: int) -> None:
         self._timeout_s = timeout_s
@@ -137,21 +104,15 @@ class Asking:
         self._questions: list[_Question] = []
 
     def ask(self, child: Child, dialogue: Sequence[Utterance]) -> None:
-        """Ask for the next line of ``dialogue`` by ``child``, of whom nothing else is asked meanwhile."""
         self._questions.append(_Question(child, dialogue, self._timeout_s, self._retries, NONE))
 
     def forget(self, children: Collection[Child]) -> None:
-        """Wait no longer for the replies of ``children``, whose dialogues are over."""
         for child in children:
             child.leave()
         self._questions = [question for question in self._questions if question.child not in children]
 
     def answered(self) -> list[tuple[Child, Answer | ModelFailed]]:
-        """Wait until somebody's reply is there, or will not come, and take all of those; empty when nothing is asked.
-
-        Replies that come together, as those of one batch do, are taken together: the last of them is at most
-        :data:`TOGETHER_S` behind the one before it.
-        """
+        """Take the replies that are there, waiting for the first; those that come together are taken together."""
         taken: list[tuple[Child, Answer | ModelFailed]] = []
         while self._questions:
             before = len(taken)
@@ -167,10 +128,7 @@ class Asking:
 
 
 def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | None) -> list[_Question]:
-    """Take the answers that are there, and ask again what failed or is late; return those that are given up.
-
-    Where some are given up, the others are not asked again yet.
-    """
+    """Take answers, and ask again what failed or is late, unless some are given up, which are returned."""
     news = [question.news() for question in waiting if question.answer is None]
     for sentence in dict.fromkeys(filter(None, news)):
         if on_delay:
@@ -178,7 +136,8 @@ def _advance(waiting: Sequence[_Question], on_delay: Callable[[str], None] | Non
     troubled = [question for question in waiting if question.answer is None and question.look()]
     beyond = [question for question in troubled if question.tries > question.retries]
     for question in beyond:
-        question.give_up_if_unfit()
+        if not question.requests and question.unfit is not None:  # nothing else is under way
+            question.take(question.unfit)
     broken = [question for question in beyond if question.answer is None]
     if broken:
         for question in broken:
@@ -216,12 +175,7 @@ def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -
 
 class _Question:
     def __init__(
-        self,
-        child: Child,
-        dialogue: Sequence[Utterance],
-        timeout_s: float,
-        retries: int,
-        objections: Objections,
+        self, child: Child, dialogue: Sequence[Utterance], timeout_s: float, retries: int, objections: Objections
     ) -> None:
         worker = child.worker
         self.child = child
@@ -234,7 +188,7 @@ class _Question:
         self._told_of_outage = False
         self._traced = ""  # the trouble that was last written down with its traceback
         self.tries = 0
-        self._unfit: Answer | None = None
+        self.unfit: Answer | None = None
         self._doubtful: Answer | None = None
         self._doubts = 0
         self.is_doubt = False  # whether this try ended with words that had better be said otherwise
@@ -274,7 +228,7 @@ class _Question:
 
     def ask_again(self) -> None:
         """Start the next try: a request that is queued or was just taken up is waited for; else a fresh clone is asked."""
-        self.child.worker.figures.asked_again()
+        self.child.worker.figures.count_retry()
         worker, after_s = self.child.worker, self._timeout_s / 2
         stuck = [worker.relieve(request, after_s=after_s, max_stuck=self.retries) for request in self.requests]
         if stuck and not all(stuck):
@@ -305,15 +259,10 @@ class _Question:
         if self.trouble and not self.is_doubt and self._doubtful is not None:
             # Nobody waits for better words where there are some.
             others = tuple(said for said in self._withdrawn if said.text != self._doubtful.text)
-            self._take(replace(self._doubtful, info=self._info, withdrawn=others))
+            self.take(replace(self._doubtful, info=self._info, withdrawn=others))
         return self.answer is None and bool(self.trouble)
 
-    def give_up_if_unfit(self) -> None:
-        """Take a blank or refused reply for the answer, where the last try gave one and nothing else is under way."""
-        if not self.requests and self._unfit is not None:
-            self._take(self._unfit)
-
-    def _take(self, answer: Answer) -> None:
+    def take(self, answer: Answer) -> None:
         self.answer = answer
         self.child.worker.figures.answered(answer.latency_s, fit=not answer.failed)
 
@@ -324,7 +273,11 @@ class _Question:
             unfit = replace(answer, failed=True, blocked=blocked)
             self._withdraw(reply.text, blocked)
             self._note(Refused(blocked), unfit)
-        elif doubt := self._doubt(reply.text):
+            return
+        # Asking again is of no use where the model says the same whatever its chance, or was asked enough.
+        repeats = any(reply.text == earlier.text for earlier in self._withdrawn)
+        asks_again = self._doubts < self._objections.again and not repeats
+        if asks_again and (doubt := self._objections.doubt(reply.text)):
             self._withdraw(reply.text, doubt)
             self._doubtful, self.is_doubt = answer, True
             self._doubts += 1
@@ -332,12 +285,7 @@ class _Question:
             self.trouble = f"{self.child.model} {doubt}"
             logger.info("%s is asked again: %s", self.child.model, doubt)
         else:
-            self._take(answer)
-
-    def _doubt(self, text: str) -> str | None:
-        """None also where asking again is of no use: the model says the same whatever its chance, or was asked enough."""
-        repeats = any(text == earlier.text for earlier in self._withdrawn)
-        return None if self._doubts >= self._objections.again or repeats else self._objections.doubt(text)
+            self.take(answer)
 
     def _withdraw(self, text: str, reason: str) -> None:
         self._withdrawn += (Withdrawn(text=text, reason=reason),)
@@ -350,7 +298,7 @@ class _Question:
             cut = str(error) if self._info is not None and self._info.thoughts else None
             unfit = Answer("", time.monotonic() - self._started, True, cut, self._info, self._withdrawn)
             self._attempt = self.tries
-        self._unfit = unfit
+        self.unfit = unfit
         fact, self.advice = (error.what, error.try_) if isinstance(error, OutsideError) else (str(error), ())
         trouble = f"{self.child.model} failed: {_one_line(error, fact)}"
         # One traceback is enough, however often it is tried; what stands outside has none to show.
@@ -375,5 +323,4 @@ class _Question:
 
 
 def _one_line(error: BaseException, text: str) -> str:
-    """The text of an error; of all but an :class:`OutsideError` with its class."""
     return " ".join((text if isinstance(error, OutsideError) else f"{type(error).__name__}: {text}").split())

@@ -1,10 +1,9 @@
 """A circuit breaker: requests to a model whose server is out are held, and go on when it is back.
 
-Closed, it lets everything pass. The first error that says that the server is not there opens it: from then on nothing is
-sent but one held request at a time, after longer and longer pauses, to see whether the server is back. Any answer closes
-it, and all that was held is sent as it was: no conversation notices more than the time. Where that takes longer than
-``outage_s``, those who wait get :class:`ModelOut`, and so does at once whoever comes later; meanwhile greetings look
-whether the server is back, each in a thread of its own: one that hangs keeps no later one from finding the server there.
+The first error that says that the server is not there opens it: from then on one held request at a time looks, after
+longer and longer pauses, whether it is back. Any answer closes it, and all that was held is sent. After ``outage_s``
+those who wait, and whoever comes later, get :class:`ModelOut`; meanwhile greetings look, each in a thread of its own,
+as one may hang.
 """
 
 from __future__ import annotations
@@ -18,10 +17,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any
+
+from parlai.core.agents import Agent
 
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError
+from parlai_humaneval.schema.records import ReplyInfo
 
 logger = logging.getLogger(__name__)
 logger.setLevel(
@@ -34,12 +36,9 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 """Before the next look whether the server is back; each pause is twice the one before."""
 JITTER = 0.25
-"""The part by which a pause varies, so that several processes do not look at the same moment."""
 DOUBTS = 3
-"""So often one request may be cut off, go unanswered in time, or find the server gone again that others found there, before
-it is itself held to be the reason."""
+"""So often one request may be cut off, late, or find the server gone again, before it is itself the reason."""
 LOOK_S = 60.0
-"""The thread of an outage looks at least so often what has become of it."""
 
 
 class ModelOut(OutsideError):
@@ -52,12 +51,8 @@ class ModelOut(OutsideError):
 
 @dataclass(eq=False)
 class Wait:
-    """One request's wait for its server.
-
-    ``began`` is done as soon as it was held once. ``since``: when it was held last, None where it is not held now;
-    ``over_at``: when it was let go last (``time.monotonic`` seconds both). ``seconds``: all in all. ``doubts``: how often it
-    failed in a way of which it may be the reason itself.
-    """
+    """One request's wait for its server. ``since``: when it was held last, if it is; ``over_at``: when it was let go;
+    ``doubts``: how often it may have been the reason itself."""
 
     began: Future[None] = field(default_factory=Future)
     since: float | None = None
@@ -71,27 +66,44 @@ class Wait:
         return self.over_at if self.since is None else time.monotonic()
 
     def begin(self) -> None:
-        """It is held from now on, if it was not before."""
         self.since = self.since or time.monotonic()
         if not self.began.done():
             self.began.set_result(None)
 
     def end(self) -> None:
-        """It is held no more."""
         if self.since is not None:
             self.over_at = time.monotonic()
             self.seconds += self.over_at - self.since
             self.since = None
 
 
-class Waits(Protocol):
-    """A request that can be held; ``taken_at``: when it was sent last (``time.monotonic`` seconds)."""
+@dataclass(frozen=True)
+class Reply:
+    """A model's text and when it was ready (``time.monotonic`` seconds); ``info``: what a server said of it."""
 
-    wait: Wait
-    taken_at: float
+    text: str
+    ready_at: float
+    info: ReplyInfo | None = None
 
 
-R = TypeVar("R", bound=Waits)
+@dataclass(eq=False)
+class WorkerThread:
+    """A thread of a worker. ``replaced``: it hangs, another does its work; it ends if it comes back."""
+
+    replaced: bool = False
+
+
+@dataclass(eq=False)
+class Request:
+    """One conversation asks for one reply; ``future`` gets it."""
+
+    agent: Agent
+    observation: Any
+    asked_at: float = field(default_factory=time.monotonic)
+    future: Future[Reply] = field(default_factory=Future)
+    taken_by: WorkerThread | None = None
+    taken_at: float = 0.0
+    wait: Wait = field(default_factory=Wait)
 
 
 @dataclass(eq=False)
@@ -107,25 +119,17 @@ class _Outage:
     waited: int = 0
 
 
-class Breaker(Generic[R]):
-    """Stands before one model; thread-safe.
-
-    Args:
-        model: its name.
-        outage_s: how long a request is held at most; 0: none is, and every error goes to whoever asked.
-        send: has a held request answered after all.
-        fail: gives a held request up.
-        greet: asks the server something, and raises what it raises; for when nobody's request is there to be sent. None:
-            the next request is sent then, as if the server were back.
-    """
+class Breaker:
+    """Stands before one model; thread-safe. ``outage_s``: how long a request is held; 0: none is. ``send`` has one
+    answered after all, ``fail`` gives it up, ``greet`` asks the server something."""
 
     def __init__(
         self,
         model: str,
         *,
         outage_s: float,
-        send: Callable[[R], None],
-        fail: Callable[[R, Exception], None],
+        send: Callable[[Request], None],
+        fail: Callable[[Request, Exception], None],
         greet: Callable[[], object] | None = None,
     ) -> None:
         self._model = model
@@ -134,8 +138,8 @@ class Breaker(Generic[R]):
         self._fail = fail
         self._greet = greet
         self._chance = random.Random(f"pauses|{model}|{os.getpid()}")  # no record depends on it
-        self._held: dict[R, None] = {}
-        self._probe: R | None = None
+        self._held: dict[Request, None] = {}
+        self._probe: Request | None = None
         self._outage: _Outage | None = None
         self._back_at = 0.0
         self._closed = False
@@ -143,23 +147,19 @@ class Breaker(Generic[R]):
 
     @property
     def is_out(self) -> bool:
-        """Whether the server is out, as far as is known."""
         return self._outage is not None
 
     @property
     def out_since(self) -> float | None:
-        """When the server went, in seconds since the epoch; None: it is there."""
         outage = self._outage
         return None if outage is None else outage.since
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it has been for too long, so that nobody is to begin anything with it."""
         outage = self._outage
         return outage is not None and outage.given_up
 
-    def keeps(self, request: R) -> bool:
-        """Whether a new ``request`` is not to be sent now: it is held, or was failed."""
+    def keeps(self, request: Request) -> bool:
         if self._outage is None:  # the rule, and not worth a lock
             return False
         with self._changed:
@@ -168,8 +168,7 @@ class Breaker(Generic[R]):
             self._keep(request, self._outage)
             return True
 
-    def answered(self, request: R) -> None:
-        """The server has answered ``request``, be it with an error: it is there."""
+    def answered(self, request: Request) -> None:
         if self._outage is None and request.wait.since is None:
             return
         with self._changed:
@@ -180,7 +179,7 @@ class Breaker(Generic[R]):
             if outage is not None and (probe or request.taken_at >= outage.began):
                 self._end(outage)
 
-    def holds(self, request: R, error: Exception) -> bool:
+    def holds(self, request: Request, error: Exception) -> bool:
         """Whether ``request``, which failed, waits for its server or was given up here; else ``error`` is its answer."""
         absence = error.absence if isinstance(error, OutsideError) else None
         if absence is None or not self._outage_s:
@@ -197,7 +196,8 @@ class Breaker(Generic[R]):
             outage = self._outage or self._begin(str(error))
             if self._probe is request:
                 self._probe = None
-                self._postpone(outage, absence, str(error))
+                outage.why = str(error)
+                self._lengthen(outage, self._requested_pause(absence))
             elif absence.retry_after_s:
                 outage.next_look = max(outage.next_look, time.monotonic() + self._requested_pause(absence))
             if request.wait.doubts > DOUBTS:
@@ -206,7 +206,7 @@ class Breaker(Generic[R]):
             self._keep(request, outage)
             return True
 
-    def withdraw(self, request: R) -> None:
+    def withdraw(self, request: Request) -> None:
         """Nobody waits for ``request`` any more; one that is under way is left to itself."""
         with self._changed:
             if request not in self._held:
@@ -216,7 +216,6 @@ class Breaker(Generic[R]):
         self._fail(request, ModelOut("no reply is needed any more"))
 
     def close(self) -> None:
-        """Nothing is held any more: what still waits fails."""
         with self._changed:
             self._closed, self._outage = True, None
             left = self._let_go()
@@ -237,7 +236,7 @@ class Breaker(Generic[R]):
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self._model}", daemon=True).start()
         return outage
 
-    def _keep(self, request: R, outage: _Outage) -> None:
+    def _keep(self, request: Request, outage: _Outage) -> None:
         if outage.given_up or request.wait.seconds > self._outage_s:
             request.wait.end()
             self._fail(request, self._too_long(outage))
@@ -246,10 +245,6 @@ class Breaker(Generic[R]):
         request.wait.begin()
         self._held[request] = None
         self._changed.notify_all()
-
-    def _postpone(self, outage: _Outage, absence: Absence, why: str) -> None:
-        outage.why = why
-        self._lengthen(outage, self._requested_pause(absence))
 
     def _lengthen(self, outage: _Outage, at_least: float = 0.0) -> None:
         outage.pause_s = min(2 * outage.pause_s, LONGEST_PAUSE_S)
@@ -276,20 +271,7 @@ class Breaker(Generic[R]):
         for request in back:
             self._send(request)
 
-    def _give_up(self, outage: _Outage) -> None:
-        outage.given_up = True
-        probe = [] if self._probe is None else [self._probe]
-        self._probe = None  # one that hangs keeps nobody from looking again
-        left = [*probe, *self._let_go()]
-        logger.error(
-            "%s has not come back within %g s (%s). Conversations that waited and end now: %d. It goes on being tried.",
-            self._model, self._outage_s, outage.why, len(left),
-        )  # fmt: skip
-        for request in left:
-            request.wait.end()
-            self._fail(request, self._too_long(outage))
-
-    def _let_go(self) -> list[R]:
+    def _let_go(self) -> list[Request]:
         held, self._held = list(self._held), {}
         for request in held:
             request.wait.end()
@@ -322,7 +304,18 @@ class Breaker(Generic[R]):
                 given_up_in = math.inf if outage.given_up else outage.began + self._outage_s - now
                 look_in = math.inf if self._probe is not None else outage.next_look - now
                 if given_up_in <= 0:
-                    self._give_up(outage)
+                    outage.given_up = True
+                    probe = [] if self._probe is None else [self._probe]
+                    self._probe = None  # one that hangs keeps nobody from looking again
+                    left = [*probe, *self._let_go()]
+                    logger.error(
+                        "%s has not come back within %g s (%s). Conversations that waited and end now: %d. It goes on "
+                        "being tried.",
+                        self._model, self._outage_s, outage.why, len(left),
+                    )  # fmt: skip
+                    for request in left:
+                        request.wait.end()
+                        self._fail(request, self._too_long(outage))
                 elif look_in <= 0:
                     return True
                 else:

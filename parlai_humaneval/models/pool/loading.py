@@ -1,32 +1,46 @@
-"""From a spec to a loaded ParlAI agent.
-
-One copy of the weights for several names.
-
-Two models of the zoo that differ only in how they search for a reply (BlenderBot 3B, and the same without a minimum
-length) are two agents over one network: what differs between them is no part of it.
-"""
+"""From a spec to a loaded ParlAI agent, its side of a conversation, and the pool of the loaded ones."""
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
+import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from parlai.core.agents import Agent, create_agent, create_agent_from_shared
+from parlai.core.message import Message
 from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
+from typing_extensions import Self
 
 from parlai_humaneval._util.installing import check_release, lacking
+from parlai_humaneval.dialogues.dialogue import with_persona
+from parlai_humaneval.models.agent.dialogue_agent import Speaker
 from parlai_humaneval.models.agent.isolation import isolate_model_code
-from parlai_humaneval.models.agent.options import UnknownOptions, parse, refusal
-from parlai_humaneval.models.agent.packages import needs_local_packages
+from parlai_humaneval.models.agent.names import UnknownOptions, needs_local_packages, parse, refusal
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
-from parlai_humaneval.models.backends.memory import check_memory, default_gpu_kept, is_out_of_memory, out_of_memory
+from parlai_humaneval.models.pool.breaker import OUTAGE_S, Request
+from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import FOLDER_OPTION, PATH_OPTIONS, expand_home, make_importable, missing
+from parlai_humaneval.models.zoo.files import (
+    FOLDER_OPTION,
+    PATH_OPTIONS,
+    check_memory,
+    default_gpu_kept,
+    expand_home,
+    is_out_of_memory,
+    make_importable,
+    missing,
+    out_of_memory,
+)
 from parlai_humaneval.models.zoo.secrets import key_trouble
+from parlai_humaneval.schema.records import ModelHealth
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +63,13 @@ def options_of(spec: ModelSpec) -> dict[str, Any]:
 
 
 def device_options(device: str | None) -> dict[str, Any]:
-    """A zoo file's ``device`` as ParlAI's options."""
     if device is None:
         return {}
     return {"no_cuda": True} if device == "cpu" else {"no_cuda": False, "gpu": int(device.partition(":")[2])}
 
 
 def parlai_opt(spec: ModelSpec) -> Opt:
-    """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line.
-
-    Raises:
-        ZooError: for an option that the agent does not have, an ill-typed value, those with which it would not speak,
-            or a key.
-    """
+    """The spec as a ParlAI ``Opt``, every option checked by the agent's own command line; a ZooError where one is wrong."""
     if key := key_trouble(spec.options, "options."):
         raise ZooError(key, where=spec.name)
     options = options_of(spec)
@@ -94,7 +102,6 @@ def parlai_opt(spec: ModelSpec) -> Opt:
 
 
 def _saved(opt: Opt) -> Opt:
-    """The options that were saved with a trained model, which go before ParlAI's defaults; empty where there are none."""
     file = Path(f"{opt.get('model_file')}.opt")
     saved = Opt.load(str(file)) if file.is_file() else Opt()
     if "beam_size" in saved and "inference" not in saved:  # before there were others, several beams meant beam search
@@ -103,12 +110,7 @@ def _saved(opt: Opt) -> Opt:
 
 
 def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
-    """The options as the agent's command line reads them, without the device where it takes none and needs none.
-
-    Raises:
-        ZooError: for a GPU that it does not take.
-        UnknownOptions: for another option that it does not have; and whatever else ParlAI raises.
-    """
+    """The options as the agent's command line reads them, without the device where it takes none and needs none."""
     placed = device_options(spec.device).keys() - spec.options.keys()
     try:
         return parse(ParlaiParser(True, True), options)
@@ -121,12 +123,7 @@ def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
 
 
 def load_agent(spec: ModelSpec) -> Agent:
-    """Load the model, weights and all. ``zoo:`` files that are not here are downloaded by ParlAI.
-
-    Raises:
-        ZooError: when something is missing, memory does not suffice, or the agent cannot be built from its options.
-        UntestedRelease: ParlAI is not of the line that this package works with.
-    """
+    """Load the model, weights and all; a ZooError when something is missing, or the agent cannot be built."""
     check_release("parlai")
     if absent := missing(spec):
         raise ZooError(f"{spec.name} cannot be loaded: {' '.join(absent)}")
@@ -135,7 +132,12 @@ def load_agent(spec: ModelSpec) -> Agent:
     _let_through(opt, spec)
     try:
         with default_gpu_kept(spec), isolate_model_code():
-            return _with_own_chances(create_agent(opt, requireModelExists=True))
+            agent: Agent = create_agent(opt, requireModelExists=True)
+        if _is_generator(agent):  # each conversation draws its words by its own seed
+            from parlai_humaneval.models.pool.seeded_sampling import seeded
+
+            return seeded(agent)
+        return agent
     except Exception as error:  # an agent's constructor may raise anything
         if is_out_of_memory(error):
             raise out_of_memory(spec) from error
@@ -158,20 +160,14 @@ def _let_through(opt: Opt, spec: ModelSpec) -> None:
         logger.warning(
             "%s: running.threads is %s and options.concurrency %s: the lower of them is how many requests it gets at once. "
             "running.threads alone is enough",
-            spec.name,
-            threads,
-            spec.options["concurrency"],
-        )
+            spec.name, threads, spec.options["concurrency"],
+        )  # fmt: skip
 
 
-def _with_own_chances(agent: Agent) -> Agent:
-    """The agent; each conversation of one of ParlAI's generators draws its words by its own seed."""
+def _is_generator(agent: Agent) -> bool:
     generators = sys.modules.get("parlai.core.torch_generator_agent")
-    if generators is None or not isinstance(agent, generators.TorchGeneratorAgent):
-        return agent  # without the module, torch, which takes seconds, is not there either
-    from parlai_humaneval.models.pool.seeded_sampling import seeded
-
-    return seeded(agent)
+    # Without the module, torch, which takes seconds, is not there either.
+    return generators is not None and isinstance(agent, generators.TorchGeneratorAgent)
 
 
 GENERATION_OPTIONS = frozenset(
@@ -185,54 +181,258 @@ GENERATION_OPTIONS = frozenset(
 
 
 def generation_options(agent: Agent) -> frozenset[str]:
-    """The options of ``agent`` that its weights do not depend on: its own ``GENERATION_OPTIONS``, and ParlAI's."""
     own: frozenset[str] = getattr(agent, "GENERATION_OPTIONS", frozenset())
-    generators = sys.modules.get(
-        "parlai.core.torch_generator_agent"
-    )  # not there: torch, which takes seconds, is not either
-    return own | GENERATION_OPTIONS if generators and isinstance(agent, generators.TorchGeneratorAgent) else own
+    return own | GENERATION_OPTIONS if _is_generator(agent) else own
 
 
 def twin_of(spec: ModelSpec, loaded: Mapping[str, tuple[ModelSpec, Agent]]) -> Agent | None:
-    """An agent for ``spec`` over the weights of one of ``loaded``; None where none of them has its weights.
-
-    Agents that ask elsewhere have no weights, and each keeps its own connections.
-
-    Args:
-        spec: the model that is wanted.
-        loaded: name → spec and agent of the models that are there.
-    """
+    """An agent for ``spec`` over the weights of one of ``loaded`` (name → spec and agent); None where none has them."""
     for other, agent in loaded.values():
-        if not isinstance(agent, OutsideAgent) and _same_weights(spec, other, agent):
-            return _twin(spec, agent)
+        free = generation_options(agent)
+        mine, theirs = ({k: v for k, v in options_of(one).items() if k not in free} for one in (spec, other))
+        if not isinstance(agent, OutsideAgent) and mine == theirs:
+            # Of the search what the zoo file says, else what was saved with the model, else the default, as ParlAI does it.
+            asked = parlai_opt(spec)
+            file = Path(f"{asked.get('model_file') or ''}.opt")
+            saved = Opt.load(str(file)) if file.is_file() else {}
+            opt = Opt(agent.opt)
+            for key in generation_options(agent):
+                for source in (asked["override"], saved, asked):
+                    if key in source:
+                        opt[key] = source[key]
+                        break
+            opt["override"] = asked["override"]
+            # A TorchAgent reads its options from `shared`, not from what it is given beside it.
+            return create_agent_from_shared({**agent.share(), "opt": opt})
     return None
 
 
-def _same_weights(spec: ModelSpec, other: ModelSpec, agent: Agent) -> bool:
-    free = generation_options(agent)
-    mine, theirs = ({k: v for k, v in options_of(one).items() if k not in free} for one in (spec, other))
-    return mine == theirs
+WITHHELD = frozenset(
+    {"labels", "eval_labels", "episode_done", "reward", "metrics", "text_candidates", "candidates", "text"}
+)
+"""Fields that no child sees: a label would enter its history, and an end of episode have it wait for a reset."""
 
 
-def _twin(spec: ModelSpec, agent: Agent) -> Agent:
-    shared = agent.share()
-    # A TorchAgent reads its options from `shared`, not from what it is given beside it.
-    return create_agent_from_shared({**shared, "opt": _opt_of_twin(spec, agent)})
+@dataclass(frozen=True)
+class Utterance:
+    """A line of the dialogue, with the other fields of its message (an image, candidates to rank, …)."""
+
+    speaker: Speaker
+    text: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _opt_of_twin(spec: ModelSpec, agent: Agent) -> Opt:
-    """The loaded agent's options, with those of the search as ParlAI would have merged them for ``spec``.
+class Child:
+    """Keeps one clone of a model level with one dialogue; a failed one is replaced. ``persona``: sentences of one line
+    each, else a ValueError, which are heard once, at the start."""
 
-    That is: what the zoo file says, else what was saved with the model, else the default.
+    def __init__(self, worker: ModelWorker, seed: int, persona: Sequence[str] = ()) -> None:
+        self.worker = worker
+        self._seed = seed
+        if isinstance(persona, str):
+            raise ValueError(f"a persona is a list of sentences, not one text: “{persona}”")
+        # A line break within a sentence would make its rest words of the person.
+        if wrong := [sentence for sentence in persona if len(sentence.splitlines()) != 1 or not sentence.strip()]:
+            raise ValueError(f"a sentence of a persona must be one line that is not empty, not {wrong[0]!r}")
+        self._persona = tuple(persona)
+        self.renew()
+
+    @property
+    def model(self) -> str:
+        return self.worker.name
+
+    def renew(self, attempt: int = 0, line: int = 0) -> None:
+        """Start again with a fresh clone; each ``attempt`` over 0 at each ``line`` has a chance of its own."""
+        self.agent: Agent = self.worker.clone()
+        if hasattr(self.agent, "set_seed"):
+            chance = random.Random(f"attempt|{self._seed}|{line}|{attempt}")
+            self.agent.set_seed(chance.getrandbits(31) if attempt else self._seed)
+        if hasattr(
+            self.agent, "set_conversation"
+        ):  # for those who know conversations by their seeds, whatever the chance
+            self.agent.set_conversation(self._seed)
+        self._heard = 0
+        self._knows_persona = not self._persona
+        self._observation: Any = None
+        self._request: Request | None = None
+
+    def hear(self, dialogue: Sequence[Utterance]) -> None:
+        try:
+            self._catch_up(dialogue)
+        except Exception:
+            logger.exception("%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model)
+            self.renew()
+
+    def ask(self, dialogue: Sequence[Utterance]) -> Request:
+        """Queue a request for the next line of ``dialogue``; what the agent raises at hearing it goes through."""
+        self._catch_up(dialogue)
+        if self._observation is None:  # the Bot Speaker spoke last and is to go on
+            with self.worker.observing:
+                self._observe(None, {})
+        self._request = self.worker.submit(self.agent, self._observation)
+        return self._request
+
+    def interrupted(self) -> bool:
+        return self._request is not None and self._request.wait.since is not None
+
+    def absent(self) -> bool:
+        answered = self._request is not None and self._request.future.done()
+        return not answered and hasattr(self.agent, "partner_absent") and bool(self.agent.partner_absent())
+
+    def hold(self, away: bool) -> None:
+        if hasattr(self.agent, "person_away"):
+            self.agent.person_away(away)
+
+    def leave(self) -> None:
+        if hasattr(self.agent, "leave"):
+            self.agent.leave()
+        if self._request is not None:
+            self.worker.breaker.withdraw(self._request)
+
+    def _catch_up(self, dialogue: Sequence[Utterance]) -> None:
+        with self.worker.observing:
+            for utterance in dialogue[self._heard :]:
+                self._hear(utterance)
+                self._heard += 1
+
+    def _hear(self, utterance: Utterance) -> None:
+        self._request = None
+        if utterance.speaker == "human":
+            self._observe(utterance.text, utterance.extra)
+            return
+        if hasattr(self.agent, "self_observe"):
+            if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
+                self._observe(None, {})
+            with isolate_model_code():
+                self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
+        self._observation = None
+
+    def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:
+        if not self._knows_persona:
+            text, self._knows_persona = with_persona(self._persona, text or ""), True
+        # A text of None leaves the history as it is, yet has TorchAgent vectorise it.
+        message = Message({**extra, "text": text, "episode_done": False})
+        with isolate_model_code():
+            self._observation = self.agent.observe(message)
+
+
+class LoadedModels:
+    """Loads each model once and lets any number of conversations ask it; requests to one model are answered in batches.
+
+    ``timeout_s``: seconds that a conversation waits before it asks again, up to ``retries`` times. ``outage_s``: how
+    long it waits for a server that is not there. ``threads``: of a model, for all or by name; 1 for one that computes
+    here. ``torch_threads``: for one operation; by default the processors of this process (``OMP_NUM_THREADS``) are
+    shared out among the models and their copies.
     """
-    asked = parlai_opt(spec)
-    file = Path(f"{asked.get('model_file') or ''}.opt")
-    saved = Opt.load(str(file)) if file.is_file() else {}
-    opt = Opt(agent.opt)
-    for key in generation_options(agent):
-        for source in (asked["override"], saved, asked):
-            if key in source:
-                opt[key] = source[key]
-                break
-    opt["override"] = asked["override"]
-    return opt
+
+    def __init__(
+        self,
+        specs: Sequence[ModelSpec],
+        *,
+        timeout_s: float = 60.0,
+        retries: int = 2,
+        outage_s: float = OUTAGE_S,
+        max_batch: int = 32,
+        seed: int = 0,
+        threads: int | Mapping[str, int] = 1,
+        torch_threads: int | None = None,
+    ) -> None:
+        names = [spec.name for spec in specs]
+        if len(set(names)) < len(names):
+            raise ZooError(f"the pool was given a model twice: {', '.join(names)}")
+        self.specs = {spec.name: spec for spec in specs}
+        self.timeout_s = timeout_s
+        self.retries = retries
+        self.outage_s = outage_s
+        self.max_batch = max_batch
+        self.seed = seed
+        self._threads = threads
+        self.torch_threads = torch_threads or max(
+            1, processors() // max(1, sum(spec.running.copies for spec in specs if spec.running.engine != "ray"))
+        )
+        self._workers: dict[str, ModelWorker] = {}
+
+    def load(self, progress: Callable[[str], None] | None = None) -> Self:
+        """Load the models that are not loaded yet; ``progress`` gets each name. A ZooError when one cannot be."""
+        # A thread inside torch while the interpreter ends would abort the process.
+        atexit.register(self.close)
+        for name, spec in self.specs.items():
+            if name in self._workers:
+                continue
+            if progress:
+                progress(name)
+            self._workers[name] = self._worker(spec, self._start(spec))
+        return self
+
+    def _start(self, spec: ModelSpec) -> Agent:
+        there = {name: (self.specs[name], worker.agent) for name, worker in self._workers.items()}
+        return twin_of(spec, there) or load_agent(spec)
+
+    def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
+        """What the zoo file says goes before what the agent wants, and that before the pool's own settings."""
+        own, patience, batch = spec.running, None, self.max_batch
+        threads = own.threads or (self._threads if isinstance(self._threads, int) else self._threads.get(spec.name, 1))
+        if isinstance(agent, OutsideAgent):
+            patience = agent.patience_s
+            batch, threads = agent.at_once(self.max_batch, own.threads)
+        return ModelWorker(
+            spec.name,
+            agent,
+            max_batch=own.max_batch or batch,
+            threads=threads,
+            torch_threads=self.torch_threads,
+            timeout_s=own.timeout_s or (max(patience, self.timeout_s) if patience else None),
+            retries=own.retries,
+            outage_s=self.outage_s if own.outage_s is None else own.outage_s,
+        )
+
+    def close(self) -> None:
+        """End the worker threads, and what agents keep open; conversations that still wait get ModelFailed."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers = {}
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.load()
+        except BaseException:  # nobody closes what was not entered: the models before the one that failed
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def worker(self, name: str) -> ModelWorker:
+        """The loaded model called ``name``; a ZooError for another, a RuntimeError before it is loaded."""
+        if name not in self.specs:
+            raise ZooError(f"the pool holds no model called “{name}”, but {', '.join(self.specs)}")
+        if name not in self._workers:
+            raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
+        return self._workers[name]
+
+    def out(self, *, for_good: bool = False) -> frozenset[str]:
+        """Models whose servers are out; ``for_good``: those only that were waited for in vain."""
+        breakers = {name: worker.breaker for name, worker in self._workers.items()}
+        return frozenset(name for name, one in breakers.items() if (one.is_given_up if for_good else one.is_out))
+
+    def figures(self) -> list[ModelHealth]:
+        return [worker.figures.now(name, worker.breaker.out_since) for name, worker in self._workers.items()]
+
+    def children(
+        self, models: Sequence[str], seed: int, personas: Mapping[str, Sequence[str]] | None = None
+    ) -> list[Child]:
+        given = personas or {}
+        strangers = [name for name in given if name not in models]
+        if strangers:
+            raise ZooError(f"a persona is given for {', '.join(strangers)}, but only {', '.join(models)} speak")
+        return [Child(self.worker(name), seed, given.get(name, ())) for name in models]
+
+
+def processors() -> int:
+    """How many processors this process may compute on: those it is bound to, or fewer if ``OMP_NUM_THREADS`` says so."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # further numbers are of nested loops
+    return min(bound, int(wanted)) if wanted.isdecimal() and int(wanted) else bound

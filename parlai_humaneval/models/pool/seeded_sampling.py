@@ -1,10 +1,4 @@
-"""ParlAI's generators, each of whose conversations draws its words by a chance of its own.
-
-ParlAI samples (top-k, nucleus and what builds on them) by torch's one generator for the whole process, so that a reply
-hangs on whatever was drawn before it. Here it hangs on the conversation's seed and the turn: not on companions in the
-batch, on threads or on the process. Greedy and beam search draw nothing and stay as they are, as does all that ParlAI's
-own commands run.
-"""
+"""ParlAI's generators, each of whose conversations draws its words by its own seed, not by torch's one generator."""
 
 from __future__ import annotations
 
@@ -19,19 +13,16 @@ from parlai.core.torch_generator_agent import BeamSearch, GreedySearch, TorchGen
 from torch.overrides import TorchFunctionMode
 
 CHANCE_FIELD = "chance_of_reply"
-"""Of a message that an agent has observed: what decides on the draws of its reply."""
 
 
 def seeded(agent: TorchGeneratorAgent) -> TorchGeneratorAgent:
     """The same agent, which from now on takes ``set_seed``, as do its clones; one that has a seed already stays as it is."""
     if not hasattr(agent, "set_seed"):
-        agent.__class__ = _seeded_class(type(agent))
+        kind: Any = type(agent)
+        # Under its own name, which ParlAI gives to what the agent says.
+        about = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        agent.__class__ = type(kind.__name__, (_Seeded, kind), about)
     return agent
-
-
-def _seeded_class(kind: Any) -> Any:
-    # Under its own name, which ParlAI gives to what the agent says.
-    return type(kind.__name__, (_Seeded, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
 class _Seeded(TorchGeneratorAgent):
@@ -43,7 +34,6 @@ class _Seeded(TorchGeneratorAgent):
     _searches = 0
 
     def set_seed(self, seed: int) -> None:
-        """Give this conversation its own chance."""
         self._dialogue_seed = seed
 
     def reset(self) -> None:
@@ -94,11 +84,8 @@ def _drawing(select_paths: Callable[..., Any], chance: random.Random) -> Callabl
 
 
 class _DrawnBy(TorchFunctionMode):
-    """Within it, this thread's ``torch.multinomial`` draws by ``chance``; all else is torch's own.
-
-    One number picks a word from the words' cumulated probabilities, so that the draw does not depend on the device;
-    doubles keep the sum of a large vocabulary exact enough.
-    """
+    """Within it, this thread's ``torch.multinomial`` draws by ``chance``, from cumulated doubles; all else is torch's
+    own."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__()

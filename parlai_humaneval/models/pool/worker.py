@@ -1,13 +1,4 @@
-"""One loaded model, its threads, and the queue where the conversations' requests meet.
-
-What waits when a thread becomes free is answered by one ``batch_act``; while that runs, the next
-batch forms. Nothing waits for a batch to fill, except that a thread that was idle gives
-companions :data:`GATHER_S` to arrive, where conversations have met of late.
-
-An agent with a :class:`Stream` does not keep them waiting for a batch to end: they join it between two words.
-
-How a model has answered so far, counted where its replies are waited for.
-"""
+"""One loaded model, its threads, and the queue of requests: what waits when a thread is free is one ``batch_act``."""
 
 from __future__ import annotations
 
@@ -19,7 +10,6 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
@@ -33,11 +23,10 @@ from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
-from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Wait
+from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Reply, Request, WorkerThread
 from parlai_humaneval.schema.records import ModelHealth, ReplyInfo
 
 KEPT = 1000
-"""Replies over which times are taken: the last ones."""
 
 
 class Figures:
@@ -49,37 +38,25 @@ class Figures:
         self._replies = self._retries = self._errors = 0
 
     def answered(self, seconds: float, *, fit: bool) -> None:
-        """A reply came; one that is not ``fit`` to be shown is an error."""
         with self._lock:
             self._replies += fit
             self._errors += not fit
             self._seconds.append(seconds)
 
-    def asked_again(self) -> None:
+    def count_retry(self) -> None:
         with self._lock:
             self._retries += 1
 
     def gave_up(self) -> None:
-        """No reply will come."""
         with self._lock:
             self._errors += 1
 
     def now(self, model: str, outage_since: float | None) -> ModelHealth:
-        """The counts; ``outage_since``: when the model's server went, if it is out."""
         with self._lock:
             seconds = list(self._seconds)
-            counts = self._replies, self._retries, self._errors
+            counts = {"replies": self._replies, "retries": self._retries, "errors": self._errors}
         median, p95 = (float(value) for value in np.percentile(seconds, [50, 95])) if seconds else (None, None)
-        replies, retries, errors = counts
-        return ModelHealth(
-            model=model,
-            replies=replies,
-            median_s=median,
-            p95_s=p95,
-            retries=retries,
-            errors=errors,
-            outage_since=outage_since,
-        )
+        return ModelHealth(model=model, median_s=median, p95_s=p95, outage_since=outage_since, **counts)
 
 
 logger = logging.getLogger(__name__)
@@ -87,12 +64,9 @@ logger = logging.getLogger(__name__)
 GATHER_S = 0.001
 """Seconds that a batch waits for one more companion; it closes when none came in that time."""
 GATHER_LIMIT_S = 0.005
-"""Seconds after which a batch closes in any case."""
 JOIN_STEPS = 4
-"""Words between which requests may join those under way: a prompt is read while all others wait, and several at once
-cost little more than one."""
+"""Words between which requests may join those under way, as a prompt is read while all others wait."""
 CLOSE_S = 2.0
-"""Seconds that closing waits for batches under way."""
 CLOSED = "the model pool was closed"
 
 K = TypeVar("K")
@@ -106,65 +80,22 @@ class NoReply(RuntimeError):
         self.info = info
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A model's text and when it was ready (``time.monotonic`` seconds); ``info``: what a server said of it."""
-
-    text: str
-    ready_at: float
-    info: ReplyInfo | None = None
-
-
 class Stream(Protocol):
     """Replies under way, as ``agent.continuous()`` gives them where an agent can do so. One thread uses it."""
 
-    def __len__(self) -> int:
-        """Replies under way."""
-
+    def __len__(self) -> int: ...
     def join(self, asked: Mapping[Any, Any]) -> None:
         """Begin the replies to these observations, by their keys; when it raises, none has begun."""
 
     def step(self) -> Mapping[Any, Mapping[str, Any]]:
         """Go on with all of them by a word; messages, by their keys, of those that are over with it."""
 
-    def clear(self) -> None:
-        """Forget all of them."""
-
-
-@dataclass(eq=False)
-class _Thread:
-    """A thread of a worker. ``replaced``: it hangs, another does its work; it ends if it comes back."""
-
-    replaced: bool = False
-
-
-@dataclass(eq=False)
-class Request:
-    """One conversation asks for one reply; ``future`` gets it."""
-
-    agent: Agent
-    observation: Any
-    asked_at: float = field(default_factory=time.monotonic)
-    future: Future[Reply] = field(default_factory=Future)
-    taken_by: _Thread | None = None
-    taken_at: float = 0.0
-    wait: Wait = field(default_factory=Wait)
+    def clear(self) -> None: ...
 
 
 class ModelWorker:
-    """Answers the requests of all conversations with one loaded model.
-
-    Args:
-        name: the model's name in the zoo.
-        agent: the loaded agent. Conversations use clones of it, which share its weights.
-        max_batch: most requests in one ``batch_act``.
-        threads: how many batches may run at once. One is right for a model that computes here; more help an
-            agent that waits for another machine.
-        torch_threads: processor threads that torch may use for one operation; None leaves torch alone.
-        timeout_s: seconds until this model is late; None: as whoever asks says.
-        retries: how often it is asked again; None likewise.
-        outage_s: how long requests wait for a server that is not there; 0: they fail at once.
-    """
+    """Answers the requests of all conversations with clones of one agent, in ``threads`` batches at once; one for a
+    model that computes here."""
 
     def __init__(
         self,
@@ -200,12 +131,11 @@ class ModelWorker:
         self._threads: list[threading.Thread] = []
         self._stuck = 0  # threads that hang and were replaced
         greet = partial(agent.ask, GREETING) if isinstance(agent, OutsideAgent) else None
-        self.breaker: Breaker[Request] = Breaker(name, outage_s=outage_s, send=self._send, fail=_fail, greet=greet)
+        self.breaker = Breaker(name, outage_s=outage_s, send=self._send, fail=_fail, greet=greet)
         for _ in range(threads):
             self._start_thread()
 
     def clone(self) -> Agent:
-        """An agent with the same weights and an empty history."""
         # ParlAI notes there where each copy was made, for ever, and copies all these notes into each.
         if isinstance(notes := getattr(getattr(self.agent, "opt", None), "deepcopies", None), list):
             notes.clear()
@@ -213,7 +143,6 @@ class ModelWorker:
             return self.agent.clone()
 
     def submit(self, agent: Agent, observation: Any) -> Request:
-        """Queue a request for the reply to what ``agent`` (a clone) observed last."""
         request = Request(agent, observation)
         if not self.breaker.keeps(request) and not self._enqueue(request):
             raise RuntimeError(CLOSED)
@@ -230,7 +159,6 @@ class ModelWorker:
             _fail(request, RuntimeError(CLOSED))
 
     def _enqueue(self, request: Request) -> bool:
-        """Put a request where the threads look for it; False when there are none any more."""
         with self._changed:
             if not self._closed:
                 request.taken_by = None
@@ -241,12 +169,8 @@ class ModelWorker:
             return not self._closed
 
     def relieve(self, request: Request, *, after_s: float, max_stuck: int) -> bool:
-        """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over its work.
-
-        False for a request that is still queued or was taken up a moment ago: it only needs patience.
-        A thread cannot be ended from outside, so at most ``max_stuck`` hang at once. One that comes back
-        after all still delivers its batch, and ends.
-        """
+        """Whether a thread has had ``request`` for ``after_s`` seconds; if so, a fresh one takes over. At most
+        ``max_stuck`` hang at once; one that comes back delivers its batch, and ends."""
         with self._changed:
             thread = request.taken_by
             if thread is None or time.monotonic() - request.taken_at < after_s:
@@ -258,10 +182,8 @@ class ModelWorker:
             return True
 
     def close(self) -> None:
-        """End the threads, waiting :data:`CLOSE_S` for the batches under way; whoever still waits then gets an error.
-
-        An agent that asks elsewhere is shut down: what it waits for is ended, and its connections are closed.
-        """
+        """End the threads, waiting :data:`CLOSE_S`; whoever still waits gets an error. An agent that asks elsewhere is
+        shut down."""
         with self._changed:
             self._closed = True
             queued, asked = list(self._queue), list(self._asked)
@@ -285,11 +207,11 @@ class ModelWorker:
 
     def _start_thread(self) -> None:
         # Daemons, lest a hanging model keep the process alive.
-        thread = threading.Thread(target=self._run, args=[_Thread()], name=f"model-{self.name}", daemon=True)
+        thread = threading.Thread(target=self._run, args=[WorkerThread()], name=f"model-{self.name}", daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _run(self, thread: _Thread) -> None:
+    def _run(self, thread: WorkerThread) -> None:
         self._prepare_torch()
         speaker = self._speaker(thread)
         if speaker is None:
@@ -298,12 +220,15 @@ class ModelWorker:
             self._answer_continuously(thread, speaker, stream)
         else:
             while not thread.replaced and (batch := self._take_requests(thread, self.max_batch)):
-                self._answer(speaker, batch)
+                # One bad observation must not fail the conversations that happened to share its batch.
+                if not (self._batches and self._settle(batch, speaker)):
+                    for request in batch:
+                        self._settle([request], speaker)
         with self._changed:
             if thread.replaced:
                 self._stuck -= 1
 
-    def _speaker(self, thread: _Thread) -> Agent | None:
+    def _speaker(self, thread: WorkerThread) -> Agent | None:
         """A clone for the thread; for as long as the model fails at it, so does all that it is asked. None: it is over."""
         while True:
             try:
@@ -335,15 +260,18 @@ class ModelWorker:
         if getattr(self.agent, "use_cuda", False) and gpu >= 0:
             torch.cuda.set_device(gpu)
 
-    def _take_requests(self, thread: _Thread, most: int) -> list[Request]:
+    def _take_requests(self, thread: WorkerThread, most: int) -> list[Request]:
         with self._changed:
             while not self._queue and not self._closed:
                 self._changed.wait()
             if self._batches and self._meet:
-                self._gather()
+                until, seen = time.monotonic() + GATHER_LIMIT_S, -1
+                while seen < len(self._queue) < self.max_batch and time.monotonic() < until and not self._closed:
+                    seen = len(self._queue)
+                    self._changed.wait(GATHER_S)
             return self._take_up(thread, most)
 
-    def _take_up(self, thread: _Thread, most: int, beside: int = 0) -> list[Request]:
+    def _take_up(self, thread: WorkerThread, most: int, beside: int = 0) -> list[Request]:
         batch = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
         for request in batch:
             request.taken_by, request.taken_at = thread, time.monotonic()
@@ -353,48 +281,30 @@ class ModelWorker:
             self._asked_last = [request.future for request in batch]
         return batch
 
-    def _gather(self) -> None:
-        until = time.monotonic() + GATHER_LIMIT_S
-        seen = -1
-        while seen < len(self._queue) < self.max_batch and time.monotonic() < until and not self._closed:
-            seen = len(self._queue)
-            self._changed.wait(GATHER_S)
-
-    def _answer(self, speaker: Agent, batch: Sequence[Request]) -> None:
-        if self._batches and self._settle(batch, speaker):
-            return
-        # One bad observation must not fail the conversations that happened to share its batch.
-        for request in batch:
-            self._settle([request], speaker)
-
-    def _answer_continuously(self, thread: _Thread, speaker: Agent, stream: Stream) -> None:
-        """Until the pool closes, or another thread has taken over, and the replies under way are over."""
+    def _answer_continuously(self, thread: WorkerThread, speaker: Agent, stream: Stream) -> None:
         under_way: dict[Request, None] = {}
         words = 0
         while True:
             if under_way:
-                joining = self._companions(thread, len(under_way)) if words % JOIN_STEPS == 0 else []
+                joining = []
+                if words % JOIN_STEPS == 0:
+                    with self._changed:
+                        if not (thread.replaced or self._closed):
+                            joining = self._take_up(thread, self.max_batch - len(under_way), len(under_way))
             else:
                 words, joining = 0, [] if thread.replaced else self._take_requests(thread, self.max_batch)
             if not under_way and not joining:
                 return
-            under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
+            if joining:
+                under_way |= dict.fromkeys(self._joined(stream, joining, speaker))
             words += 1
-            for request in self._advance(stream, under_way, speaker):
+            for request in self._advance(stream, under_way, speaker) if under_way else ():
                 del under_way[request]
             if self._cut_off:
                 return
 
-    def _companions(self, thread: _Thread, beside: int) -> list[Request]:
-        with self._changed:
-            if thread.replaced or self._closed:
-                return []
-            return self._take_up(thread, self.max_batch - beside, beside)
-
     def _joined(self, stream: Stream, joining: Sequence[Request], speaker: Agent) -> Sequence[Request]:
         """Those of the requests that the stream has taken; what cannot join others is asked for alone."""
-        if not joining:
-            return []
         try:
             with isolate_model_code():
                 stream.join({request: request.observation for request in joining})
@@ -407,8 +317,6 @@ class ModelWorker:
 
     def _advance(self, stream: Stream, under_way: Collection[Request], speaker: Agent) -> Collection[Request]:
         """One word further; the requests that were answered. When it fails, all are, one by one and each by itself."""
-        if not under_way:
-            return []
         try:
             with isolate_model_code():
                 messages = _checked(stream.step())
@@ -442,17 +350,23 @@ class ModelWorker:
         return True
 
     def _refuse(self, request: Request, error: Exception) -> None:
-        """The error is the answer, unless the request is to wait until the model is there."""
         if not self.breaker.holds(request, error):
             _fail(request, error)
 
     def _hand_over(self, request: Request, message: Mapping[str, Any], ready_at: float) -> None:
-        text, info = self._text(message), _reply_info(message, request.wait)
+        text = str(message.get(RAW_FIELD) or message.get("text") or "").strip()
+        text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
+        if text and self._lowercase:  # as people write: a model of lower-case tokens gets its capitals and spacing back
+            text = str(normalize_reply(text))
+        info: ReplyInfo | None = message.get(INFO_FIELD)
+        if request.wait.seconds:
+            info = (info or ReplyInfo()).model_copy(update={"outage_s": round(request.wait.seconds, 3)})
         if is_blank(text):
             thoughts = info is not None and info.thoughts
             _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
         else:
-            _succeed(request, Reply(text, ready_at, info))
+            with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
+                request.future.set_result(Reply(text, ready_at, info))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         with isolate_model_code():
@@ -477,12 +391,6 @@ class ModelWorker:
         light: AbstractContextManager[object] = torch.inference_mode()
         return light
 
-    def _text(self, message: Mapping[str, Any]) -> str:
-        """The reply as people write: a model of lower-case tokens gets its capitals and spacing back."""
-        text = str(message.get(RAW_FIELD) or message.get("text") or "").strip()
-        text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair could be neither stored nor sent
-        return str(normalize_reply(text)) if text and self._lowercase else text
-
 
 def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
     """What agents of one's own gave for messages, if they are any: what is none must not end the thread later."""
@@ -490,18 +398,6 @@ def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
         if not isinstance(message, Mapping):
             raise TypeError(f"the model gave no message but {message!r:.80}")
     return messages
-
-
-def _reply_info(message: Mapping[str, Any], wait: Wait) -> ReplyInfo | None:
-    info: ReplyInfo | None = message.get(INFO_FIELD)
-    if not wait.seconds:
-        return info
-    return (info or ReplyInfo()).model_copy(update={"outage_s": round(wait.seconds, 3)})
-
-
-def _succeed(request: Request, reply: Reply) -> None:
-    with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
-        request.future.set_result(reply)
 
 
 def _fail(request: Request, error: Exception) -> None:

@@ -1,7 +1,4 @@
-"""The processes that hold copies of one model: which of them are free, and what happens when one ends.
-
-What stands in for a model that is loaded in other processes.
-"""
+"""The processes that hold copies of one model: which are free, what happens when one ends, and what stands in for them."""
 
 from __future__ import annotations
 
@@ -17,18 +14,10 @@ from typing import Any, Protocol
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.backends.base import (
-    ERROR_FIELD,
-    INFO_FIELD,
-    Absence,
-    Heard,
-    OutsideAgent,
-    OutsideError,
-    Said,
-)
-from parlai_humaneval.models.pool.child import Utterance
+from parlai_humaneval.models.backends import base
+from parlai_humaneval.models.pool.loading import Utterance
 from parlai_humaneval.models.pool.worker import CLOSED
-from parlai_humaneval.models.workers.host import Answered, HostGone, Question
+from parlai_humaneval.models.workers.process import HostGone, Question
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 logger = logging.getLogger(__name__)
@@ -39,18 +28,13 @@ RESTARTS = 5
 """How often a process is started anew, one that answered something in between not counted."""
 LONGEST_PAUSE_S = 30.0
 END_S = 10.0
-"""Seconds that closing waits for a process that is being started, to end it."""
 
 
 class Replica(Protocol):
-    """A running :class:`~parlai_humaneval.models.workers.host.Host`, asked by one thread at a time."""
+    """A running :class:`~parlai_humaneval.models.workers.process.Host`, asked by one thread at a time."""
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What the host's method returns, or raises.
-
-        Raises:
-            HostGone: when the process has ended.
-        """
+        """What the host's method returns, or raises; :class:`HostGone` when the process has ended."""
 
     def end(self) -> None:
         """End the process, if it still runs; whoever waits for it gets :class:`HostGone`."""
@@ -66,16 +50,8 @@ class _Place:
 
 
 class Hosts:
-    """Copies of a model, and of others that share its weights, in processes of their own.
-
-    Questions go to whichever process is free. One that ends is replaced, and what it was asked is asked of another: no
-    reply is lost, and as replies hang on nothing but the question, none differs.
-
-    Args:
-        spec: the model, as it is loaded there.
-        start: starts the process of a place, counted from 0. It may raise ZooError or HostGone.
-        number: of processes.
-    """
+    """Copies of a model in processes of their own. One that ends is replaced, and what it was asked is asked of
+    another: no reply is lost, and none differs."""
 
     def __init__(self, spec: ModelSpec, start: Callable[[int], Replica], number: int) -> None:
         self.number = number
@@ -94,19 +70,12 @@ class Hosts:
 
     @property
     def running(self) -> Sequence[Replica]:
-        """Those that are not known to have ended."""
         with self._changed:
             return list(self._running)
 
     def load(self) -> Mapping[str, Any]:
-        """Start the processes and load the model in each; what the host tells of it is returned.
-
-        The first one goes ahead: what it downloads need not be downloaded by the others at the same time, and a model
-        that cannot be loaded fails once. A process that ends at it is replaced, :data:`DEADLY` of a place at most.
-
-        Raises:
-            ZooError: when it cannot be loaded.
-        """
+        """Start the processes and load the model in each. The first goes ahead: a download is made, and a ZooError
+        raised, once."""
         try:
             told = self._settle(0)
             with ThreadPoolExecutor(self.number) as others:
@@ -134,23 +103,23 @@ class Hosts:
         self._specs.append(spec)
         return dict(told[0])
 
-    def ask(self, model: str, questions: Sequence[Question]) -> list[Answered]:
-        """An answer to each question, in their order; it waits for a free process.
-
-        Raises:
-            OutsideError: when process after process ended at it, or none is left; with an absence, when all of them are
-                just being started anew.
-            RuntimeError: when the pool is closed.
-        """
+    def ask(self, model: str, questions: Sequence[Question]) -> list[base.Said | base.OutsideError]:
+        """An answer to each question; an OutsideError when process after process ended at it, or none is left."""
         trouble = ""
         for _ in range(DEADLY):
             place = self._take()
             try:
-                answers: list[Answered] = place.replica.call("answer", model, questions)
+                answers: list[base.Said | base.OutsideError] = place.replica.call("answer", model, questions)
             except HostGone as error:
                 trouble = str(error)
                 self._replace(place, trouble)
-                self._blame(questions, trouble)
+                if len(questions) == 1:  # asked by itself when process after process ended, it is asked no more
+                    key = questions[0].conversation
+                    self._blamed[key] = self._blamed.get(key, 0) + 1
+                    if self._blamed[key] >= DEADLY:
+                        del self._blamed[key]
+                        died = f"so did {DEADLY} processes at this question"
+                        raise base.OutsideError(died, final=True, where=trouble) from error
                 continue
             except BaseException:
                 self._give_back(place)
@@ -160,20 +129,9 @@ class Hosts:
             for question in questions:
                 self._blamed.pop(question.conversation, None)
             return answers
-        raise OutsideError(trouble)
-
-    def _blame(self, questions: Sequence[Question], trouble: str) -> None:
-        """A question that was asked by itself when process after process ended is asked no more."""
-        if len(questions) > 1:
-            return
-        key = questions[0].conversation
-        self._blamed[key] = self._blamed.get(key, 0) + 1
-        if self._blamed[key] >= DEADLY:
-            del self._blamed[key]
-            raise OutsideError(f"so did {DEADLY} processes at this question", final=True, where=trouble)
+        raise base.OutsideError(trouble)
 
     def close(self) -> None:
-        """End the processes; may be called twice."""
         self._closed.set()
         with self._changed:
             running = list(self._running)
@@ -185,19 +143,16 @@ class Hosts:
             thread.join(END_S)
 
     def _settle(self, index: int) -> Mapping[str, Any]:
-        replica, told = self._begun(index)
-        self._open(_Place(index, replica))
-        return told
-
-    def _begun(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
-        for _ in range(1, DEADLY):
+        for left in reversed(range(DEADLY)):
             try:
-                return self._begin(index)
+                replica, told = self._begin(index)
+                break
             except HostGone as error:
-                if self._closed.is_set():
+                if self._closed.is_set() or not left:
                     raise
                 logger.error("%s: %s while it was loaded; another is started in its place", self._specs[0].name, error)
-        return self._begin(index)
+        self._open(_Place(index, replica))
+        return told
 
     def _begin(self, index: int) -> tuple[Replica, Mapping[str, Any]]:
         replica = self._start(index)
@@ -223,9 +178,11 @@ class Hosts:
                 if self._closed.is_set():
                     raise RuntimeError(CLOSED)
                 if not self._places:
-                    raise OutsideError(f"all its processes have ended: {self._trouble}", final=True)
+                    raise base.OutsideError(f"all its processes have ended: {self._trouble}", final=True)
                 if not self._serving:
-                    raise OutsideError(f"its process is being started anew: {self._trouble}", absence=Absence())
+                    raise base.OutsideError(
+                        f"its process is being started anew: {self._trouble}", absence=base.Absence()
+                    )
                 self._changed.wait()
             return self._free.popleft()
 
@@ -277,13 +234,10 @@ class Hosts:
 QUESTION_FIELD = "question"
 
 
-class RemoteAgent(OutsideAgent):
-    """Writes down what it hears, for a copy of the model elsewhere to hear, and hands on what that says.
+class RemoteAgent(base.OutsideAgent):
+    """Writes down what it hears, for a copy of the model elsewhere (``shared``: the hosts, and its name there) to hear."""
 
-    Args:
-        opt: what the launch has to know of the model's options.
-        shared: the hosts, and the model's name there.
-    """
+    SHARED = ("hosts", "model")
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
@@ -293,12 +247,11 @@ class RemoteAgent(OutsideAgent):
         self._key = uuid.uuid4().hex
         self._heard: list[Utterance] = []
 
-    def share(self) -> dict[str, Any]:
-        """The hosts; each clone is a conversation of its own."""
-        return {**super().share(), "hosts": self.hosts, "model": self.model}
+    def at_once(self, most: int, threads: int | None) -> tuple[int, int]:
+        """A function is called as often at once as it allows: what waits there is nothing for a process that is free."""
+        return int(self.opt.get("concurrency") or most), self.hosts.number
 
     def observe(self, observation: Message) -> Message:
-        """Hear the partner; a text of None leaves the dialogue as it is."""
         text = observation.get("text")
         if text is not None:
             extra = {name: value for name, value in observation.items() if name not in ("text", "episode_done")}
@@ -308,40 +261,33 @@ class RemoteAgent(OutsideAgent):
         return self.observation
 
     def self_observe(self, message: Message) -> None:
-        """Hear what was said in this agent's name."""
         self._heard.append(Utterance("bot", str(message["text"])))
 
     def reset(self) -> None:
-        """Forget the dialogue; what comes is another one to the hosts."""
         super().reset()
         self._key, self._heard = uuid.uuid4().hex, []
 
     def batch_act(self, observations: Sequence[Message]) -> list[Message]:
-        """One reply for each observation, of whichever clones, from one of the hosts."""
         answers = self.hosts.ask(self.model, [observation[QUESTION_FIELD] for observation in observations])
-        return [self._message(answer) for answer in answers]
+        said = {"id": self.id, "text": "", "episode_done": False}
+        return [
+            Message({**said, base.ERROR_FIELD: answer})
+            if isinstance(answer, base.OutsideError)
+            else Message({**said, "text": answer.text, base.INFO_FIELD: answer.info})
+            for answer in answers
+        ]
 
-    def ask(self, heard: Heard) -> Said:
+    def ask(self, heard: base.Heard) -> base.Said:
         """The reply to a dialogue that is told at once: whether somebody answers."""
         lines = tuple(Utterance(speaker, text) for speaker, text in heard.dialogue)
         answer = self.hosts.ask(self.model, [Question(uuid.uuid4().hex, heard.seed, lines)])[0]
-        if error := _error(answer):
-            raise error
-        return Said(answer.text, answer.info)
+        if isinstance(answer, base.OutsideError):
+            raise answer
+        return answer
 
     def shutdown(self) -> None:
-        """End the hosts."""
         self.hosts.close()
-
-    def _message(self, answer: Answered) -> Message:
-        said = {"id": self.id, "text": answer.text, INFO_FIELD: answer.info, "episode_done": False}
-        return Message({**said, ERROR_FIELD: _error(answer)})
-
-
-def _error(answer: Answered) -> OutsideError | None:
-    return None if answer.error is None else OutsideError(answer.error, final=answer.final, absence=answer.absence)
 
 
 def remote_agent(model: str, hosts: Hosts, options: Mapping[str, Any]) -> RemoteAgent:
-    """The agent for a model that ``hosts`` have loaded; ``options``: what they told of it."""
     return RemoteAgent(Opt(options), {"hosts": hosts, "model": model})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
 
 from parlai.core.agents import Agent
 from parlai.core.loader import load_agent_module
@@ -15,8 +14,7 @@ from parlai_humaneval._util.errors import value_problem
 from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.backends.callable import CallableAgent
 from parlai_humaneval.models.backends.human import is_person
-from parlai_humaneval.models.pool.loaded import LoadedModels
-from parlai_humaneval.models.pool.worker import ModelWorker
+from parlai_humaneval.models.pool.loading import LoadedModels
 from parlai_humaneval.models.workers.hosts import Hosts, RemoteAgent, Replica, remote_agent
 from parlai_humaneval.models.workers.process import HostProcess, device_environment
 from parlai_humaneval.models.workers.ray_actor import RayActor, Room, connect
@@ -24,46 +22,23 @@ from parlai_humaneval.models.zoo.entries import ENGINE_KEYS, Engine, ModelSpec, 
 from parlai_humaneval.models.zoo.files import make_importable
 
 
-class _Placed(NamedTuple):
-    spec: ModelSpec
-    hosts: Hosts
-
-
-class PlacedModels(LoadedModels):
-    """As :class:`~parlai_humaneval.models.pool.loaded.LoadedModels`, and models may be loaded in other processes.
-
-    The pool is the same: conversations ask it here, and it hands each batch to a process that is free.
-    """
+class ModelPlacement(LoadedModels):
+    """Models may be in other processes, or on a cluster: each batch goes to one that is free."""
 
     def _start(self, spec: ModelSpec) -> Agent:
         return self._start_elsewhere(spec) if spec.running.elsewhere else super()._start(spec)
 
-    def _worker(self, spec: ModelSpec, agent: Agent) -> ModelWorker:
-        if not isinstance(agent, RemoteAgent):
-            return super()._worker(spec, agent)
-        return ModelWorker(
-            spec.name,
-            agent,
-            # A function is called as often at once as it allows: what waits there is nothing for a process that is free.
-            max_batch=spec.running.max_batch or agent.opt.get("concurrency") or self.max_batch,
-            threads=agent.hosts.number,
-            timeout_s=spec.running.timeout_s,
-            retries=spec.running.retries,
-            outage_s=self.outage_s if spec.running.outage_s is None else spec.running.outage_s,
-        )
-
     def close(self) -> None:
-        """As of the pool of one process; the processes of models are ended, and the cluster is left."""
         super().close()
-        for placed in self._placed:
-            placed.hosts.close()
+        for _, hosts in self._placed:
+            hosts.close()
         self._placed.clear()
         for leave in self._leaving.values():
             leave()
         self._leaving.clear()
 
     @cached_property
-    def _placed(self) -> list[_Placed]:
+    def _placed(self) -> list[tuple[ModelSpec, Hosts]]:
         return []
 
     @cached_property
@@ -79,15 +54,15 @@ class PlacedModels(LoadedModels):
             raise ZooError(
                 "a person answers at the launch's own page, not elsewhere", where=f"{spec.name}: running.engine"
             )
-        for placed in self._placed:
-            if _place_of(placed.spec) == _place_of(spec) and (told := placed.hosts.take(spec)) is not None:
-                return remote_agent(spec.name, placed.hosts, told)
+        for other, hosts in self._placed:
+            if _place_of(other) == _place_of(spec) and (told := hosts.take(spec)) is not None:
+                return remote_agent(spec.name, hosts, told)
         starts = {"processes": self._processes, "ray": self._actors}
-        alone = spec.model_copy(update={"running": spec.running.model_copy(update={"engine": "here", "outage_s": 0})})
+        alone = spec.run_with(engine="here", outage_s=0)
         hosts = starts[spec.running.engine or ""](spec, alone)
-        told = hosts.load()
-        self._placed.append(_Placed(spec, hosts))
-        return remote_agent(spec.name, hosts, told)
+        loaded = hosts.load()
+        self._placed.append((spec, hosts))
+        return remote_agent(spec.name, hosts, loaded)
 
     def _processes(self, spec: ModelSpec, alone: ModelSpec) -> Hosts:
         devices = _devices(spec)
@@ -134,14 +109,7 @@ def _devices(spec: ModelSpec) -> list[str]:
 def with_engine(
     specs: Sequence[ModelSpec], engine: Engine | None, *, replicas: int | None = None, address: str | None = None
 ) -> list[ModelSpec]:
-    """The models on another engine than their entries say; None leaves all as they are.
-
-    Those that ask elsewhere (a server, a program, a person) compute nothing here: they stay as they are. A function of
-    the user's may compute, and goes along.
-
-    Raises:
-        ZooError: for what does not go with the engine, and where it would change nothing.
-    """
+    """The models on another engine, but for those that compute nothing here; a ZooError where that changes nothing."""
     if engine is None:
         if replicas is not None or address is not None:
             raise ZooError("replicas and the address of a Ray cluster go with an engine: processes or ray")
@@ -152,7 +120,8 @@ def with_engine(
         Running.model_validate(given)
     except ValidationError as error:
         raise ZooError(value_problem(error.errors()[0])) from error
-    there = [spec if _asks_elsewhere(spec) else _on_engine(spec, engine, given) for spec in specs]
+    strange = {name: None for keys in ENGINE_KEYS.values() for name in keys - ENGINE_KEYS[engine]}
+    there = [spec if _asks_elsewhere(spec) else spec.run_with(**{**strange, **given}) for spec in specs]
     if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):
         raise ZooError(
             f"engine {engine}: none of the models computes ({', '.join(spec.name for spec in specs)}): "
@@ -160,11 +129,6 @@ def with_engine(
             try_="leave the engine out",
         )
     return there
-
-
-def _on_engine(spec: ModelSpec, engine: Engine, given: Mapping[str, object]) -> ModelSpec:
-    strange = {name: None for keys in ENGINE_KEYS.values() for name in keys - ENGINE_KEYS[engine]}
-    return spec.model_copy(update={"running": spec.running.model_copy(update={**strange, **given})})
 
 
 def _asks_elsewhere(spec: ModelSpec) -> bool:

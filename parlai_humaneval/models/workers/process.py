@@ -1,10 +1,5 @@
-"""Hosts in processes of this machine.
-
-A process ends with the one that started it, however that ended: it reads a pipe that nobody writes to, and the pipe ends
-with its writer. What goes between the two is pickled by :mod:`multiprocessing.connection`. The process is not forked, for
-torch and its threads do not survive that, nor is it one of :mod:`multiprocessing`, which would run the user's own script
-anew in each.
-"""
+"""A process that holds a model and answers for it, and ends with the one that started it: neither forked (torch's
+threads) nor one of :mod:`multiprocessing`, which would run the user's script anew."""
 
 from __future__ import annotations
 
@@ -16,22 +11,120 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import IO, Any
+from typing import Any
 
-from parlai_humaneval.models.workers.host import Host, HostGone
-from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.models.agent.isolation import isolate_model_code
+from parlai_humaneval.models.backends.base import OutsideError, Said
+from parlai_humaneval.models.backends.program import Subprocess
+from parlai_humaneval.models.pool.breaker import Request
+from parlai_humaneval.models.pool.loading import Child, LoadedModels, Utterance, twin_of
+from parlai_humaneval.models.pool.worker import ModelWorker, NoReply
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+
+
+@dataclass(frozen=True)
+class Question:
+    """One conversation wants its next line; all that the reply may depend on travels with it."""
+
+    conversation: str
+    seed: int
+    dialogue: tuple[Utterance, ...]
+
+
+class HostGone(RuntimeError):
+    """The process that was asked is no more. The message says why, as far as that is known."""
+
 
 logger = logging.getLogger(__name__)
 
-END_S = 2.0
-"""Seconds that a process has to end by itself."""
-LAST_LINES = 2
+MOST_CONVERSATIONS = 1000
+"""Histories that are kept; the conversation that was silent for longest is forgotten, and heard anew if it goes on."""
+TOLD_OPTIONS = ("add_special_tokens", "batchsize", "concurrency")
+
+
+class Host:
+    """Loads a model, and others over its weights, and answers any conversation; it waits for no server that is out."""
+
+    def __init__(self, max_batch: int, torch_threads: int) -> None:
+        self._models = LoadedModels([], max_batch=max_batch, torch_threads=torch_threads, outage_s=0)
+        self._children: OrderedDict[tuple[str, str], Child] = OrderedDict()
+
+    def call(self, method: str, arguments: Sequence[Any]) -> tuple[bool, Any]:
+        """Whether a method went well, and what it returned or else raised, for those who can only send and receive."""
+        try:
+            with isolate_model_code():
+                return True, getattr(self, method)(*arguments)
+        except ZooError as error:
+            return False, ZooError(error)
+        except Exception as error:  # whoever asks is told, and no exception may be such that it cannot travel
+            logger.exception("%s failed", method)
+            return False, RuntimeError(f"{type(error).__name__}: {error}")
+
+    def load(self, spec: ModelSpec) -> Mapping[str, Any]:
+        self._models.specs[spec.name] = spec
+        try:
+            self._models.load()
+        except ZooError:
+            del self._models.specs[spec.name]
+            raise
+        opt = self._models.worker(spec.name).agent.opt
+        return {name: opt[name] for name in TOLD_OPTIONS if name in opt}
+
+    def take(self, spec: ModelSpec) -> Mapping[str, Any] | None:
+        """As :meth:`load`, if the model shares the weights of one that is here; None, and nothing done, if it does not."""
+        here = {name: (other, self._models.worker(name).agent) for name, other in self._models.specs.items()}
+        return None if twin_of(spec, here) is None else self.load(spec)
+
+    def answer(self, model: str, questions: Sequence[Question]) -> list[Said | OutsideError]:
+        worker = self._models.worker(model)
+        children = [self._child(worker, question) for question in questions]
+        # Hearing is most of the work of asking. Done first, the requests come together, and so do their replies.
+        for child, question in zip(children, questions, strict=True):
+            child.hear(question.dialogue)
+        with worker.together():
+            asked = [_ask(child, question) for child, question in zip(children, questions, strict=True)]
+        answers = list(map(_answered, asked))
+        for question, answer in zip(questions, answers, strict=True):
+            if isinstance(answer, OutsideError):  # it may have heard half of a line
+                self._children.pop((model, question.conversation), None)
+        return answers
+
+    def _child(self, worker: ModelWorker, question: Question) -> Child:
+        key = (worker.name, question.conversation)
+        child = self._children.get(key) or Child(worker, question.seed)
+        self._children[key] = child
+        self._children.move_to_end(key)
+        while len(self._children) > MOST_CONVERSATIONS:
+            self._children.popitem(last=False)
+        return child
+
+
+def _ask(child: Child, question: Question) -> Request | Exception:
+    try:
+        return child.ask(question.dialogue)
+    except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
+        return error
+
+
+def _answered(asked: Request | Exception) -> Said | OutsideError:
+    error = asked.future.exception() if isinstance(asked, Request) else asked
+    if isinstance(asked, Request) and error is None:
+        reply = asked.future.result()
+        return Said(reply.text, reply.info)
+    if isinstance(error, NoReply):
+        return Said("", error.info)
+    if isinstance(error, OutsideError):  # not as it is: its class may be of a module that the launch does not have
+        return OutsideError(error, final=error.final, absence=error.absence, mend=error.mend)
+    logger.error("a reply failed", exc_info=error)  # the launch gets a line of it
+    return OutsideError(f"{type(error).__name__}: {error}")
+
+
+EXIT_S = 2.0
 SHOWN = 300
-"""Characters of its last lines that an error shows."""
 # The path is set before anything is imported, lest a file in the current folder take a library's place.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -39,48 +132,26 @@ _PROGRAM = (
 )
 
 
-class HostProcess:
-    """A host in a process of its own.
-
-    Args:
-        max_batch: as of :class:`~parlai_humaneval.models.workers.host.Host`.
-        torch_threads: likewise.
-        environment: variables for it beside those of this process.
-
-    Raises:
-        HostGone: when it cannot be started.
-    """
+class HostProcess(Subprocess):
+    """A host in a process of its own, with these variables beside ours; :class:`HostGone` where it cannot be started."""
 
     def __init__(self, max_batch: int, torch_threads: int, environment: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
-        numbers = (theirs.fileno(), max_batch, torch_threads)
+        numbers = map(str, (theirs.fileno(), max_batch, torch_threads))
         try:
             with theirs:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *map(str, numbers)],
-                    env={**os.environ, "OMP_NUM_THREADS": str(torch_threads), "PYTHONUNBUFFERED": "1", **environment},
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
+                super().__init__(
+                    [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *numbers],
+                    {"OMP_NUM_THREADS": str(torch_threads), **environment},
                     stderr=subprocess.STDOUT,
                     pass_fds=[theirs.fileno()],
-                    start_new_session=True,  # Ctrl-C is for us, who end it
                 )
         except OSError as error:
             ours.close()
             raise HostGone(f"a process for it cannot be started: {error}") from error
-        self.pid = self._process.pid
         self._connection = Connection(ours.detach())
-        self._ending = threading.Lock()
-        self._last: deque[str] = deque(maxlen=LAST_LINES)
-        self._listener = threading.Thread(target=self._listen, name=f"output-of-{self.pid}", daemon=True)
-        self._listener.start()
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What the host's method returns, or raises.
-
-        Raises:
-            HostGone: when the process has ended.
-        """
         try:
             self._connection.send((method, arguments))
             went_well, result = self._connection.recv()
@@ -90,52 +161,21 @@ class HostProcess:
             return result
         raise result
 
-    def end(self) -> None:
-        """Let it end by itself, and kill it where that takes long; whoever waits for it gets :class:`HostGone`."""
-        with self._ending:
-            with suppress(OSError):
-                _stream(self._process.stdin).close()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(END_S)
-            self._process.kill()
-            self._process.wait()
-            self._listener.join(END_S)
-
     def _exit_reason(self) -> str:
         try:
-            status = self._process.wait(END_S)
+            status = self.process.wait(EXIT_S)
         except subprocess.TimeoutExpired:
-            return f"process {self.pid} no longer answers"
-        self._listener.join(END_S)
-        last = " / ".join(self._last)[-SHOWN:]
-        return f"process {self.pid} {_ended(status)}" + (f"; it last wrote: {last}" if last else "")
-
-    def _listen(self) -> None:
-        with _stream(self._process.stdout) as lines:
-            for line in lines:
-                text = line.decode("utf-8", "replace").rstrip()
-                if text:
-                    self._last.append(text)
-                    logger.info("process %d: %s", self.pid, text)
-
-
-def _ended(status: int) -> str:
-    if status == -signal.SIGKILL:
-        return "was killed (signal 9; so ends who takes more memory than there is)"
-    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-
-
-def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
+            return f"{self.name} no longer answers"
+        self.hear_out()
+        ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        if status == -signal.SIGKILL:
+            ended = "was killed (signal 9; so ends who takes more memory than there is)"
+        last = " / ".join(self.last_words)[-SHOWN:]
+        return f"{self.name} {ended}" + (f"; it last wrote: {last}" if last else "")
 
 
 def device_environment(device: str) -> dict[str, str]:
-    """The variable by which a process sees one GPU alone (of those that this one sees), or none for ``cpu``.
-
-    Raises:
-        ZooError: for a GPU that this process may not see.
-    """
+    """The variable by which a process sees one GPU alone (of those that this one sees), or none for ``cpu``."""
     if device == "cpu":
         return {"CUDA_VISIBLE_DEVICES": ""}
     number = int(device.partition(":")[2])
@@ -149,7 +189,6 @@ def device_environment(device: str) -> dict[str, str]:
 
 
 def serve(descriptor: int, max_batch: int, torch_threads: int) -> None:
-    """Be a host, until the process at the other end of the socket is gone."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     host = Host(max_batch, torch_threads)
     with Connection(descriptor) as connection:
@@ -162,6 +201,5 @@ def serve(descriptor: int, max_batch: int, torch_threads: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait for the end of the standard input, and end the process whatever it does just then."""
     sys.stdin.buffer.read()
     os._exit(0)

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from parlai_humaneval.models.workers.host import Host, HostGone
+from parlai_humaneval.models.workers.process import Host, HostGone
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
 logger = logging.getLogger(__name__)
@@ -31,12 +32,10 @@ HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTING
 PLACE_S = 120.0
 """Seconds until a copy that the cluster has no room for is given up, actors that ended meanwhile included."""
 SAY_S = 10.0
-"""Seconds after which a copy that still waits for room is told of."""
 PAUSE_S = 2.0
 """Seconds after which an actor whose node has ended is put on another."""
 PACKAGE = "parlai-humaneval"
 TOKEN_S = 20.0
-"""Seconds that a process may take to import Ray and greet the cluster."""
 NO_TOKEN = ("InvalidAuthToken", "AuthenticationError", "AuthenticationTokenLoader", "RAY_AUTH_TOKEN")
 """What Ray says, as an exception or as it aborts, where the token is missing or wrong."""
 _GREET_CLUSTER = (
@@ -47,17 +46,15 @@ _GREET_CLUSTER = (
 
 
 class RayHost(Host):
-    """A host that can say where it is."""
+    """A host that can say where it is: the node in words, and the versions there that must be those of the launch."""
 
     def node(self) -> tuple[str, dict[str, str]]:
-        """The node in words, and the versions there that must be those of the launch."""
         import ray
 
         return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})", versions()
 
 
 def versions() -> dict[str, str]:
-    """What has to be the same on all nodes."""
     try:
         ours = version(PACKAGE)
     except PackageNotFoundError:  # run from a checkout that is not installed
@@ -66,11 +63,7 @@ def versions() -> dict[str, str]:
 
 
 def connect(address: str | None) -> Callable[[], None]:
-    """Join the cluster at ``address``; what is returned leaves it. A connection that there is already is used and kept.
-
-    Raises:
-        ZooError: when Ray is not installed, the cluster is not there, or it does not want us.
-    """
+    """Join the cluster at ``address``; what is returned leaves it. A connection that there is already is used and kept."""
     # Ray reads them when it is imported: it tells its makers nothing, and starts no cluster that nobody asked for.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
@@ -86,11 +79,30 @@ def connect(address: str | None) -> Callable[[], None]:
         return lambda: None
     _check_reachable(wanted)
     _check_token(wanted)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM) if main else None
     try:
-        with _own_signals():
-            ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+        ray.init(address=wanted, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
-        raise _refused(wanted, error) from error
+        said = " ".join(str(error).split())
+        if isinstance(error, ConnectionError) and wanted == "auto":
+            raise ZooError(
+                "no Ray cluster runs on this machine",
+                try_="start one with `ray start --head`, join one with `ray start --address=HOST:PORT --num-cpus=0`, "
+                "or say where it is (--ray-address, or running.address)",
+            ) from error
+        if "version mismatch" in said.lower():
+            raise ZooError(
+                f"the Ray cluster at {wanted} has another version of Ray or Python, and has to have the same: {said}"
+            ) from error
+        raise ZooError(
+            f"the Ray cluster at {wanted} cannot be joined: {said}",
+            try_=f"make this machine a node of it: `ray start --address={wanted} --num-cpus=0` makes it one that models "
+            "are not put on",
+        ) from error
+    finally:
+        if main and before is not None:  # Ray takes SIGTERM for itself; None: it was not set from Python
+            signal.signal(signal.SIGTERM, before)
     return lambda: ray.shutdown()
 
 
@@ -117,8 +129,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _check_token(address: str) -> None:
-    """Whether the cluster lets us in. Ray itself tries for most of a minute, and ends the process where there is no token:
-    so another process asks."""
+    """Whether the cluster lets us in; Ray itself ends the process where there is no token, so another process asks."""
     if address.startswith("ray://"):  # another protocol, which says so at once
         return
     try:
@@ -146,88 +157,27 @@ def _check_token(address: str) -> None:
     raise ZooError(f"{cluster} {trouble}")
 
 
-def _refused(address: str, error: Exception) -> ZooError:
-    said = " ".join(str(error).split())
-    if isinstance(error, ConnectionError) and address == "auto":
-        return ZooError(
-            "no Ray cluster runs on this machine",
-            try_="start one with `ray start --head`, join one with `ray start --address=HOST:PORT --num-cpus=0`, "
-            "or say where it is (--ray-address, or running.address)",
-        )
-    if "version mismatch" in said.lower():
-        return ZooError(
-            f"the Ray cluster at {address} has another version of Ray or Python, and has to have the same: {said}"
-        )
-    return ZooError(
-        f"the Ray cluster at {address} cannot be joined: {said}",
-        try_=f"make this machine a node of it: `ray start --address={address} --num-cpus=0` makes it one that models "
-        "are not put on",
-    )
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; within, whoever had it before gets it back."""
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGTERM) if main else None
-    try:
-        yield
-    finally:
-        if main and before is not None:  # None: not set from Python
-            signal.signal(signal.SIGTERM, before)
-
-
 class Room:
-    """What a launch holds of a cluster, and how long its copies have waited there. Any thread may ask.
-
-    Ray waits for ever for room that nobody makes: what the launch itself has filled cannot become free, so that is told at
-    once.
-    """
+    """What a launch holds of a cluster, and how long its copies have waited: Ray waits for ever. One that had a place
+    stays."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: dict[RayActor, tuple[str, dict[str, float]]] = {}
-        self._waited: dict[tuple[str, int], float] = {}
-        self._placed: set[tuple[str, int]] = set()
+        self.held: dict[RayActor, dict[str, float]] = {}
+        self.waited: defaultdict[tuple[str, int], float] = defaultdict(float)
+        self.placed: set[tuple[str, int]] = set()
 
-    def patience(self, model: str, index: int) -> float:
+    def patience(self, copy: tuple[str, int]) -> float:
         """Seconds that a copy may still wait: one that is started anew goes on where the one before it ended."""
-        with self._lock:
-            return max(0.0, PLACE_S - self._waited.get((model, index), 0.0))
-
-    def waited(self, model: str, index: int, seconds: float) -> None:
-        """A copy has waited in vain for so long."""
-        with self._lock:
-            self._waited[model, index] = self._waited.get((model, index), 0.0) + seconds
-
-    def hold(self, actor: RayActor, model: str, index: int, takes: dict[str, float]) -> None:
-        """A copy has its place."""
-        with self._lock:
-            self._held[actor] = model, takes
-            self._waited.pop((model, index), None)
-            self._placed.add((model, index))
-
-    def was_placed(self, model: str, index: int) -> bool:
-        """Whether a copy had a place before: a node that is lost may come back, and is waited for."""
-        with self._lock:
-            return (model, index) in self._placed
-
-    def release(self, actor: RayActor) -> None:
-        """A copy has ended."""
-        with self._lock:
-            self._held.pop(actor, None)
+        return max(0.0, PLACE_S - self.waited[copy])
 
     def on(self, address: str) -> dict[str, float]:
-        """What the launch holds of the node, or nodes, at an address."""
-        with self._lock:
-            held = [takes for actor, (_, takes) in self._held.items() if actor.address == address]
+        held = [takes for actor, takes in list(self.held.items()) if actor.address == address]
         return {name: sum(takes[name] for takes in held) for name in ("CPU", "GPU", "memory")}
 
     def in_words(self) -> str:
-        """What each model holds, for people; empty where none does yet."""
-        with self._lock:
-            held = list(self._held.values())
-        models = {model: [takes for other, takes in held if other == model] for model, _ in held}
+        models: dict[str, list[dict[str, float]]] = {}
+        for actor, takes in list(self.held.items()):
+            models.setdefault(actor.copy[0], []).append(takes)
         return ", ".join(
             f"{model} ({f'{len(copies)} × ' if len(copies) > 1 else ''}{_in_words(copies[0])})"
             for model, copies in models.items()
@@ -235,34 +185,22 @@ class Room:
 
 
 class RayActor:
-    """A host as an actor, on whichever node has room; as far as that goes, each on another.
-
-    Args:
-        spec: the model: what it takes of a node is reserved there.
-        max_batch: as of :class:`~parlai_humaneval.models.workers.host.Host`.
-        room: of the launch.
-        index: of the copy, among those of the model.
-
-    Raises:
-        ZooError: when no node could ever hold it, or none can beside what the launch holds already.
-    """
+    """A host as an actor, with what the model takes reserved; a ZooError where no node can hold it."""
 
     def __init__(self, spec: ModelSpec, max_batch: int, room: Room, index: int) -> None:
         import ray
 
         self._ray = ray
         self._room = room
-        self._index = index
         running = spec.running
         gpus = float((spec.device or "").startswith("cuda")) if running.gpus is None else running.gpus
         self._model = spec.name
+        self.copy = (spec.name, index)
         self._takes = {"CPU": running.cpus or 1.0, "GPU": gpus, "memory": (spec.memory_gb or 0) * 1e9}
         self._max_batch = max_batch
         self._ended = threading.Event()
         self.where = ""
-        """The node, once it is there."""
         self.address = ""
-        """Of the node, as the cluster has it."""
         self._check_room()
         self._actor = self._actor_somewhere()
 
@@ -273,12 +211,8 @@ class RayActor:
         return actor.remote(self._max_batch, max(1, int(takes["CPU"])))
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What the host's method returns, or raises; a ZooError says on which node. The first call waits for a place.
-
-        Raises:
-            ZooError: also when it gets no place in time, or its node lacks this package.
-            HostGone: when the actor is no more, or its node.
-        """
+        """What the host's method returns, or raises; a ZooError without a place, HostGone when the actor or its node is
+        no more."""
         if not self.where:
             self._settle()
         try:
@@ -292,15 +226,14 @@ class RayActor:
         raise result
 
     def end(self) -> None:
-        """End the actor."""
         self._ended.set()
-        self._room.release(self)
+        self._room.held.pop(self, None)
         with suppress(Exception):  # it may have ended, the cluster with it
             self._ray.kill(self._actor)
 
     def _settle(self) -> None:
         began = time.monotonic()
-        until = began + self._room.patience(self._model, self._index)
+        until = began + self._room.patience(self.copy)
         said = False
         try:
             while not self.where:
@@ -322,12 +255,22 @@ class RayActor:
                 except self._ray.exceptions.RayError as error:
                     self._place_anew(error)
                 else:
-                    self._check_versions(where, there)
+                    if differing := [
+                        f"{name} {there[name]} there, {here} here"
+                        for name, here in versions().items()
+                        if there[name] != here
+                    ]:
+                        raise ZooError(
+                            f"{self._model} cannot be loaded on {where}: {', '.join(differing)}",
+                            try_="give all nodes the same versions",
+                        )
                     self.where, self.address = where, where.rpartition("(")[2].rstrip(")")
         except HostGone:
-            self._room.waited(self._model, self._index, time.monotonic() - began)
+            self._room.waited[self.copy] += time.monotonic() - began
             raise
-        self._room.hold(self, self._model, self._index, self._takes)
+        self._room.held[self] = self._takes
+        self._room.waited.pop(self.copy, None)
+        self._room.placed.add(self.copy)
 
     def _place_anew(self, error: Exception) -> None:
         """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
@@ -341,15 +284,6 @@ class RayActor:
             raise self._gone(error) from error
         self._actor = self._actor_somewhere()
 
-    def _check_versions(self, where: str, there: dict[str, str]) -> None:
-        if differing := [
-            f"{name} {there[name]} there, {here} here" for name, here in versions().items() if there[name] != here
-        ]:
-            raise ZooError(
-                f"{self._model} cannot be loaded on {where}: {', '.join(differing)}",
-                try_="give all nodes the same versions",
-            )
-
     def _check_room(self) -> None:
         """Whether any node could ever hold a copy: Ray would wait for one to join."""
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
@@ -360,20 +294,18 @@ class RayActor:
                 f"are {have})",
                 try_="change running.cpus, running.gpus or memory_gb, or add a node",
             )
-        if not self._room.was_placed(self._model, self._index) and not any(
-            self._fits(address, [one["Resources"] for one in nodes if one["NodeManagerAddress"] == address])
-            for address in {node["NodeManagerAddress"] for node in nodes}
-        ):
-            raise self._no_room("the models of this launch have taken all that the Ray cluster has")
-
-    def _fits(self, address: str, there: Sequence[dict[str, float]]) -> bool:
-        """Whether the nodes at an address could hold it, were there nobody else than this launch."""
-        held = self._room.on(address)
-        return all(
-            any(one.get(name, 0) >= much for one in there)
-            and sum(one.get(name, 0) for one in there) - held[name] >= much
-            for name, much in self._takes.items()
-        )
+        if self.copy in self._room.placed:
+            return
+        for address in {node["NodeManagerAddress"] for node in nodes}:
+            there = [node["Resources"] for node in nodes if node["NodeManagerAddress"] == address]
+            held = self._room.on(address)
+            if all(  # it could hold it, were there nobody else than this launch
+                any(one.get(name, 0) >= much for one in there)
+                and sum(one.get(name, 0) for one in there) - held[name] >= much
+                for name, much in self._takes.items()
+            ):
+                return
+        raise self._no_room("the models of this launch have taken all that the Ray cluster has")
 
     def _no_room(self, why: str) -> ZooError:
         return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)

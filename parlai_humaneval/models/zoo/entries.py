@@ -1,23 +1,9 @@
 """The zoo: which models exist, and with which generation settings.
 
-A zoo file is YAML::
-
-    models:
-      my_model:
-        options: {model_file: /data/my_model/model, inference: beam, beam_size: 10}
-        description: One sentence.
-        source: Where it comes from.
-        license: MIT
-        needs: [a GPU with 16 GB]
-      my_model_short:
-        extends: my_model            # options are merged over the other's
-        options: {beam_min_length: 0}
-
-``options`` are ParlAI's, spelled with underscores; one that is ``null`` is left out, also where the model that is extended
-has it. A model is added without code. ``extends`` merges ``options``,
-``running`` and the options of ``training`` over the other's, and takes over all else that is not given anew.
-
-Which models of the zoo are large language models that chat: they are known by how they are asked, without loading any.
+A zoo file is YAML: ``models: {my_model: {options: {model_file: /data/my_model/model}, description: …, extends:
+other}}``. ``options`` are ParlAI's, spelled with underscores; one that is ``null`` is left out. ``extends`` merges
+``options``, ``running`` and the options of ``training`` over the other's, and takes over all else that is not given
+anew.
 """
 
 from __future__ import annotations
@@ -40,7 +26,6 @@ from parlai_humaneval.models.zoo.secrets import key_trouble
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FEW = 5
-"""So many names are all shown where none is like the one that was given."""
 DEVICE = r"^(cpu|cuda:\d+)$"
 
 
@@ -49,8 +34,7 @@ class ZooError(HumanevalError, ValueError):
 
 
 Origin = Literal["packaged", "download", "training", "endpoint", "yours"]
-"""How one gets a model: it comes with the package; ParlAI or Hugging Face has the weights; it is trained here by its
-``training``; a server has it; or it is the user's own."""
+"""Where a model is from: packaged, weights of ParlAI or Hugging Face, trained here, on a server, or the user's own."""
 
 
 Engine = Literal["here", "processes", "ray"]
@@ -60,20 +44,13 @@ ENGINE_KEYS: Mapping[Engine, frozenset[str]] = {
     "processes": frozenset({"replicas", "devices", "cpus"}),
     "ray": frozenset({"replicas", "gpus", "cpus", "address"}),
 }
-"""What may be said of each engine."""
 
 
 class Running(BaseModel):
-    """How the pool runs a model; None: as the pool does, or the agent wants.
-
-    ``threads``: how many batches at once. ``max_batch``: most conversations in one. ``timeout_s``: seconds until it is
-    asked again. ``retries``: how often. ``outage_s``: for how long conversations wait for a server that is not there.
-
-    ``engine``: where it is loaded. ``replicas``: how many copies, each in a process that answers a batch. ``devices``: of
-    those processes, one after the other and round again; one that is named twice is shared. ``cpus``: processors of each
-    copy. ``gpus``: GPUs of each on Ray, or a share of one (0.5). ``address``: of the Ray cluster; else ``$RAY_ADDRESS``, or
-    the one that this machine belongs to.
-    """
+    """How the pool runs a model; None: as the pool does, or the agent wants. ``threads``: how many batches at once, of
+    ``max_batch`` conversations. ``engine``: where it is loaded, in ``replicas`` copies. ``devices``: of those
+    processes, in turn. ``gpus``: of each copy on Ray, or a share of one (0.5). ``address``: of the Ray cluster; else
+    ``$RAY_ADDRESS``, or this machine's."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -101,21 +78,16 @@ class Running(BaseModel):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is loaded in other processes than the one that asks it."""
         return self.engine not in (None, "here")
 
     @property
     def copies(self) -> int:
-        """How many copies of it are loaded."""
         return (self.replicas or len(self.devices or [0])) if self.elsewhere else 1
 
 
 class Training(BaseModel):
-    """How a model is made here, where its weights are nowhere to be had.
-
-    ``options``: of ``parlai train_model``, beside the model's own ``model`` and ``model_file``. ``before``: what has to
-    be there first, as sentences. ``takes``: how long, on which machine.
-    """
+    """How a model is made here: options of ``parlai train_model``, what has to be there ``before``, and how long it
+    takes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -124,18 +96,10 @@ class Training(BaseModel):
     takes: str = ""
 
 
-class ModelSpec(BaseModel):
-    """A model that can take part: name, ParlAI options, and what a reader of the results should know.
+class _About(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
-    ``size``: its weights in words. ``memory_gb``: what it takes when loaded, in 10⁹ bytes. ``device``: ``cpu`` or
-    ``cuda:N``; None leaves it to ParlAI (the first GPU, where there is one). ``folder``: that of the zoo file, where its
-    own code is looked for.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
-    options: dict[str, Any]
+    options: dict[str, Any] = Field(default_factory=dict)
     description: str = ""
     source: str = ""
     license: str = ""
@@ -146,7 +110,18 @@ class ModelSpec(BaseModel):
     needs: list[str] = Field(default_factory=list)
     running: Running = Running()
     training: Training | None = None
+
+
+class ModelSpec(_About):
+    """A model that can take part: name, ParlAI options, and what a reader of the results should know. ``memory_gb``: in
+    10⁹ bytes. ``folder``: of the zoo file, where its own code is looked for."""
+
+    name: str = Field(min_length=1)
+    options: dict[str, Any]
     folder: Path | None = Field(default=None, exclude=True)
+
+    def run_with(self, **changes: Any) -> ModelSpec:
+        return self.model_copy(update={"running": self.running.model_copy(update=changes)})
 
     @field_validator("options")
     @classmethod
@@ -154,27 +129,21 @@ class ModelSpec(BaseModel):
         return {name: value for name, value in options.items() if value is not None}
 
 
-class _Entry(BaseModel):
-    """One model as written in YAML, before ``extends`` is followed."""
-
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+class _Entry(_About):
+    """One model as written in YAML, before ``extends`` is followed; a key that is null is not given."""
 
     extends: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-    description: str | None = None
-    source: str | None = None
-    license: str | None = None
-    origin: Origin | None = None
-    size: str | None = None
-    memory_gb: float | None = Field(default=None, gt=0)
-    device: str | None = Field(default=None, pattern=DEVICE)
-    needs: list[str] | None = None
-    running: Running | None = None
-    training: Training | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _that_are_given(cls, entry: Any) -> Any:
+        if not isinstance(entry, dict):
+            return entry
+        may_be_null = cls.model_fields.keys() - {"options"}  # a key that there is not is refused with any value
+        return {key: value for key, value in entry.items() if value is not None or key not in may_be_null}
 
 
 BLOCKS: Mapping[str, type[BaseModel]] = {"running": Running, "training": Training}
-"""The keys of an entry that have keys of their own."""
 
 
 class _File(BaseModel):
@@ -184,26 +153,24 @@ class _File(BaseModel):
 
 
 def zoo_dir() -> Path:
-    """The folder of the packaged zoo files: in a wheel inside the package, in a checkout beside it."""
     inside = PACKAGE / "zoo_configs"
     return inside if inside.is_dir() else PACKAGE.parent / "zoo_configs"
 
 
 def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] = ()) -> dict[str, ModelSpec]:
-    """Read zoo files; by default every YAML file of :func:`zoo_dir`. ``more``: the user's own besides (``~`` allowed).
-
-    Names must be unique over all files, and ``extends`` may name a model of another file.
-
-    Raises:
-        ZooError: for a file that cannot be read, an unknown or ill-typed key, a name given
-            twice, an ``extends`` that leads nowhere or in a circle, or a key that stands in the file.
-    """
+    """Read zoo files, by default those of :func:`zoo_dir`; ``more``: the user's own besides. A ZooError for a wrong
+    key, a name twice, an ``extends`` in a circle, or a secret."""
     files = sorted(zoo_dir().glob("*.yaml")) if paths is None else [Path(path) for path in paths]
     files += [Path(path).expanduser() for path in more]
     entries: dict[str, _Entry] = {}
     origin: dict[str, Path] = {}
     for file in files:
-        for typed, entry in _read(file).models.items():
+        data = read_yaml(file, "expected a YAML file of models", ZooError, _UniqueKeys)
+        try:
+            content = _File.model_validate(data)
+        except ValidationError as error:
+            raise ZooError(_entry_problem(file, problem) for problem in error.errors()) from error
+        for typed, entry in content.models.items():
             name = clean_label(typed)
             if name in entries:
                 raise ZooError(
@@ -216,23 +183,15 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
 
 
 def resolve(names: Sequence[str], zoo: Mapping[str, ModelSpec]) -> list[ModelSpec]:
-    """The specs of ``names``, in their order.
-
-    Raises:
-        ZooError: for a name that is not in the zoo; the message lists near matches.
-    """
-    return [_look_up(name, zoo) for name in names]
-
-
-def _look_up(name: str, zoo: Mapping[str, ModelSpec]) -> ModelSpec:
-    typed = name if name in zoo else clean_label(name)
-    if typed in zoo:
-        return zoo[typed]
-    raise _no_such(name, zoo)
+    """The specs of ``names``, in their order; a ZooError, with near matches, for a name that is not in the zoo."""
+    typed = {name: name if name in zoo else clean_label(name) for name in names}
+    for name, known in typed.items():
+        if known not in zoo:
+            raise _no_such(name, zoo)
+    return [zoo[typed[name]] for name in names]
 
 
 def _no_such(name: str, names: Iterable[str]) -> ZooError:
-    """No model is called so; it may be one of those like it, or all are listed elsewhere."""
     known = list(names)
     near = (
         difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -243,23 +202,17 @@ def _no_such(name: str, names: Iterable[str]) -> ZooError:
     return ZooError(
         f"no model is called “{name}”",
         misspelt=Misspelt(name, tuple(shown)),
-        try_=f"`parlai-humaneval models list` shows {count}",
+        try_=f"`parlai-humaneval models list` shows {count}; add 'zoo_files=[FILE]' for models of a file of yours",
     )
-
-
-def _read(file: Path) -> _File:
-    data = read_yaml(file, "expected a YAML file of models", ZooError, _UniqueKeys)
-    try:
-        return _File.model_validate(data)
-    except ValidationError as error:
-        raise ZooError(_entry_problem(file, problem) for problem in error.errors()) from error
 
 
 def _entry_problem(file: Path, error: Any) -> Problem:
     place, kind, got = error["loc"], error["type"], error["input"]
     where = f"{file}: {'.'.join(str(part) for part in place) or '(the whole file)'}"
     if kind == "extra_forbidden":
-        known, name = _allowed(place), str(place[-1])
+        block = BLOCKS.get(str(place[2])) if len(place) > 3 else None
+        fields = (_File if len(place) == 1 else block or _Entry).model_fields
+        known, name = sorted(fields, key=lambda field: field != "extends"), str(place[-1])
         return Problem("unknown key", where, (f"expected one of {', '.join(known)}",), misspelt(name, known, most=2))
     if kind == "model_type":
         return Problem(f"expected a mapping, got {got!r}", where)
@@ -269,14 +222,6 @@ def _entry_problem(file: Path, error: Any) -> Problem:
         problem = raised.problems[0]
         return replace(problem, what=f"{problem.what}, got {got!r}").within(where)
     return Problem(f"{error['msg'].removeprefix('Value error, ')}, got {got!r}", where)
-
-
-def _allowed(place: Sequence[int | str]) -> list[str]:
-    """The keys that may stand where an unknown one was found."""
-    if len(place) == 1:
-        return list(_File.model_fields)
-    block = BLOCKS.get(str(place[2])) if len(place) > 3 else None
-    return list((block or _Entry).model_fields)
 
 
 def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]) -> ModelSpec:
@@ -302,7 +247,6 @@ def _finish(name: str, entries: Mapping[str, _Entry], origin: Mapping[str, Path]
 
 
 def _merge(below: dict[str, Any], above: Mapping[str, Any]) -> None:
-    """Lay an entry over the one it extends: options and the like key by key, all else whole."""
     for key, value in above.items():
         if isinstance(value, dict) and isinstance(below.get(key), dict):
             options = {**below[key].get("options", {}), **value["options"]} if "options" in value else None
@@ -325,17 +269,9 @@ def _chain(name: str, entries: Mapping[str, _Entry], where: str) -> list[_Entry]
 
 
 class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML's safe loaders depends on how it was built
-    """A safe loader which refuses a key given twice in one mapping; one laid over a merged (``<<``) may stand.
-
-    PyYAML itself takes the last of several, silently, and a model would be lost.
-    """
+    """A safe loader which refuses a key twice in a mapping, where PyYAML takes the last; one over a merged may stand."""
 
     def get_single_node(self) -> yaml.Node | None:
-        """The whole file, as written (merges are followed later).
-
-        Raises:
-            yaml.composer.ComposerError: for a key that stands twice; it names the key and its place.
-        """
         top: yaml.Node | None = super().get_single_node()
         nodes = [] if top is None else [top]
         seen = set()
@@ -345,19 +281,15 @@ class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML
                 continue
             seen.add(id(node))
             if isinstance(node, yaml.MappingNode):
-                _refuse_repeated([key for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+                names: set[str] = set()
+                for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+                    if key.value in names:
+                        raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
+                    names.add(key.value)
                 nodes += [value for _, value in reversed(node.value)]
             elif isinstance(node, yaml.SequenceNode):
                 nodes += reversed(node.value)
         return top
-
-
-def _refuse_repeated(keys: Iterable[yaml.ScalarNode]) -> None:
-    names: set[str] = set()
-    for key in keys:
-        if key.value in names:
-            raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
-        names.add(key.value)
 
 
 _SERVED = "chat_completions:ChatCompletionsAgent"
@@ -365,10 +297,7 @@ _LOCAL = "causal_lm:CausalLmAgent"
 
 
 def is_chat_llm(spec: ModelSpec) -> bool:
-    """Whether a model is asked as a chat LLM: over a server with OpenAI's interface, or here with a chat template.
-
-    Of a local model that is still to be downloaded, a ``system_prompt`` or a ``chat_template`` of its entry says so.
-    """
+    """Whether a model is asked as a chat LLM: over a server, or here with a chat template, as its files or entry say."""
     agent = str(spec.options.get("model", ""))
     if agent.endswith(_SERVED):
         return True

@@ -1,8 +1,5 @@
-"""The files, agents and downloads that a model needs, and which of them this machine lacks. Nothing is loaded here.
-
-Also: where code of the user's is found, where trained models are kept, and ParlAI's presets of options
-(``-o gen/blenderbot``), which its wheel leaves out and this package brings.
-"""
+"""What a model needs (files, an agent, downloads, memory), what of it this machine lacks, and where all that is kept;
+and ParlAI's presets of options, which its wheel leaves out."""
 
 from __future__ import annotations
 
@@ -10,27 +7,25 @@ import importlib.util
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from parlai_humaneval._util.installing import lacking
-from parlai_humaneval.models.agent.options import as_sentence
-from parlai_humaneval.models.agent.packages import needs_local_packages
+from parlai_humaneval.models.agent.names import as_sentence, needs_local_packages
 from parlai_humaneval.models.zoo.entries import PACKAGE, ModelSpec, ZooError
 
 FOLDER_OPTION = "zoo_folder"
 """Where an agent's options name the folder of its zoo file. It is no option of the zoo file itself."""
 Lacks = Callable[[Mapping[str, Any], Path], list[str]]
-"""What a class of agents may offer as ``lacks``: from a model's options and the folder of its zoo file to what this machine
-lacks for it, as sentences. It loads nothing and asks nobody."""
+"""What agents may offer as ``lacks``: from options and the zoo file's folder to what this machine lacks, in sentences."""
 
 
 def make_importable(folder: Path | None) -> None:
-    """From now on, modules in ``folder`` and in the current one can be imported.
-
-    They come after all that is installed, so that no file there takes a library's place.
-    """
+    """From now on, modules in ``folder`` and in the current one can be imported, after all that is installed."""
     for place in (folder, Path.cwd()):
         if place is not None and str(place) not in sys.path:
             sys.path.append(str(place))
@@ -47,7 +42,6 @@ def mistaken(model: str, folder: Path | None) -> list[str]:
 
 
 def folder_of(options: Mapping[str, Any]) -> Path:
-    """The folder of the zoo file that an agent comes from; the current one, where it comes from the command line."""
     return Path(options.get(FOLDER_OPTION) or Path.cwd())
 
 
@@ -67,12 +61,10 @@ def user_home() -> Path:
 
 
 def models_home() -> Path:
-    """The folder of locally trained models; it need not exist yet."""
     return user_home() / "models"
 
 
 def expand_home(path: str) -> str:
-    """Resolve the ``home:`` prefix of a zoo file's path; any other path is returned as it is."""
     if not path.startswith(HOME_PREFIX):
         return path
     return str(models_home() / path[len(HOME_PREFIX) :])
@@ -83,32 +75,21 @@ SUFFIX = ".opt"
 
 
 def preset_names() -> list[str]:
-    """The presets of this package, such as ``gen/blenderbot``."""
     return sorted(file.relative_to(FOLDER).with_suffix("").as_posix() for file in FOLDER.rglob(f"*{SUFFIX}"))
 
 
 def preset_file(name: str) -> Path | None:
-    """The preset's file; None where this package has none of that name.
-
-    In ``--init-opt=gen/seeker_dialogue``, one word, ParlAI turns the name's underscores into hyphens.
-    """
+    """The preset's file; None where there is none. In ``--init-opt=gen/seeker_dialogue``, one word, ParlAI has hyphens."""
     ours = {known.replace("_", "-"): known for known in preset_names()}.get(name.replace("_", "-"))
     return None if ours is None else FOLDER / f"{ours}{SUFFIX}"
 
 
 def to_be_trained(spec: ModelSpec) -> bool:
-    """Whether its weights are to be made on this machine, and are not there yet."""
     file = spec.options.get("model_file")
     return isinstance(file, str) and file.startswith(HOME_PREFIX) and not Path(expand_home(file)).exists()
 
 
-def not_trained(path: Path) -> str:
-    """The sentence on a model that was not trained yet; ``path``: where its weights will be."""
-    return f"It has not been trained on this machine yet ({path})."
-
-
 def what_to_do(spec: ModelSpec) -> list[str]:
-    """What a model needs that lacks something, and how it is trained, as sentences."""
     todo = [f"Needed: {_list(spec.needs)}."] if spec.needs else []
     if spec.training is not None:
         if spec.training.before:
@@ -119,7 +100,6 @@ def what_to_do(spec: ModelSpec) -> list[str]:
 
 
 def check_trained(specs: Sequence[ModelSpec]) -> None:
-    """Raises ZooError where a model is still to be trained, with how to do it."""
     for spec in specs:
         if to_be_trained(spec):
             where = expand_home(str(spec.options["model_file"]))
@@ -144,7 +124,6 @@ HUGGING_FACE_NAMES: Mapping[str, Callable[[str | None], str]] = {
         size, f"gpt2-{size}"
     ),
 }
-"""Agents of ParlAI that take a model of Hugging Face, and its name there for a ``--gpt2-size``."""
 HUGGING_FACE_OPTIONS: Mapping[str, str] = dict.fromkeys(HUGGING_FACE_NAMES, "model_name")
 """The option in which an agent takes another model of Hugging Face; in those of this package it is ``hf_model``."""
 HUGGING_FACE_WEIGHTS = tuple(
@@ -153,7 +132,6 @@ HUGGING_FACE_WEIGHTS = tuple(
 
 
 def missing(spec: ModelSpec) -> list[str]:
-    """What the model needs and this machine lacks, as sentences; nothing is loaded or downloaded."""
     found = _missing_agent(spec)
     if spec.options.get("hf_model") and (lacking := needs_local_packages(spec.name)):
         found = [as_sentence(str(lacking))]
@@ -168,7 +146,6 @@ def missing(spec: ModelSpec) -> list[str]:
 
 
 def to_download(spec: ModelSpec) -> list[str]:
-    """What would be downloaded when the model is loaded, as sentences."""
     values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
     return [
         f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} at the first load."
@@ -205,7 +182,6 @@ def _on_this_machine(name: str) -> bool:
 
 
 def parlai_zoo_path(path: str) -> Path:
-    """Where ParlAI keeps a ``zoo:`` file on this machine."""
     from parlai.core.params import ParlaiParser
 
     datapath = ParlaiParser(True, False).parse_args([])["datapath"]
@@ -226,18 +202,11 @@ def _missing_agent(spec: ModelSpec) -> list[str]:
     except Exception as error:  # noqa: BLE001 - a module may raise anything when it is imported
         if isinstance(error, ImportError) and (needed := needs_local_packages(spec.name)):
             return [as_sentence(str(needed))]
-        return [
-            as_sentence(
-                f"The agent {model} cannot be imported: {lacking(error, model.partition(':')[0]) or _first_line(error)}"
-            )
-        ]
+        lines = [line.strip(" *").rstrip(".") for line in str(error).splitlines() if line.strip(" *")]
+        said = lacking(error, model.partition(":")[0]) or next(iter(lines), type(error).__name__)
+        return [as_sentence(f"The agent {model} cannot be imported: {said}")]
     lacks: Lacks | None = getattr(agent, "lacks", None)
     return mistaken(model, spec.folder) + (lacks(spec.options, spec.folder or Path.cwd()) if lacks else [])
-
-
-def _first_line(error: Exception) -> str:
-    lines = (line.strip(" *") for line in str(error).splitlines())
-    return next((line.rstrip(".") for line in lines if line), type(error).__name__)
 
 
 def _missing_file(key: str, value: str) -> list[str]:
@@ -249,5 +218,81 @@ def _missing_file(key: str, value: str) -> list[str]:
     if path.exists():
         return []
     if key == "model_file" and value.startswith(HOME_PREFIX):
-        return [not_trained(path)]
+        return [f"It has not been trained on this machine yet ({path})."]
     return [f"{key} {path} does not exist."]
+
+
+GB = 1e9
+_WORDS = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
+"""How torch and the C library say it; torch has a class of its own for the GPU's only."""
+
+
+def check_memory(spec: ModelSpec) -> None:
+    """Compare ``memory_gb`` with what is free where the model is to be loaded: a ZooError where it does not fit."""
+    if spec.memory_gb is None and spec.device is None:
+        return
+    where, free = _free_bytes(spec)
+    if spec.memory_gb is not None and spec.memory_gb * GB > free:
+        raise ZooError(
+            f"{spec.name} cannot be loaded: it takes about {spec.memory_gb:g} GB of memory, and {free / GB:.1f} GB are free "
+            f"{where}",
+            try_=(
+                *_CURE,
+                f"if the figure is wrong, set `memory_gb` in a zoo file of your own that extends {spec.name}",
+            ),
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in text for words in _WORDS)
+
+
+def out_of_memory(spec: ModelSpec) -> ZooError:
+    where, free = _free_bytes(spec)
+    takes = f" (it takes about {spec.memory_gb:g} GB)" if spec.memory_gb else ""
+    return ZooError(
+        f"{spec.name} cannot be loaded: memory ran out{takes}, with {free / GB:.1f} GB free {where} now", try_=_CURE
+    )
+
+
+@contextmanager
+def default_gpu_kept(spec: ModelSpec) -> Iterator[None]:
+    """A model on a GPU of its own leaves the default one, which ParlAI sets for the whole thread, as it was."""
+    if spec.device is None or spec.device == "cpu":
+        yield
+        return
+    import torch
+
+    before = torch.cuda.current_device()
+    try:
+        yield
+    finally:
+        torch.cuda.set_device(before)
+
+
+_CURE = (
+    "close other programs, take a smaller model, give it another device (`device: cuda:1` in the zoo file), or have "
+    "another machine serve it (zoo_configs/endpoints.yaml)",
+)
+
+
+def free_bytes(device: str) -> float:
+    if device == "cpu":
+        return float(psutil.virtual_memory().available)
+    import torch
+
+    return float(torch.cuda.mem_get_info(torch.device(device).index)[0])
+
+
+def _free_bytes(spec: ModelSpec) -> tuple[str, float]:
+    import torch
+
+    device = spec.device or ("cuda:0" if torch.cuda.is_available() and not spec.options.get("no_cuda") else "cpu")
+    if device == "cpu":
+        return "in this machine", free_bytes(device)
+    number, there = int(device.partition(":")[2]), torch.cuda.device_count()
+    if number >= there:
+        have = f"{there} GPU(s)" if there else "no GPU that PyTorch can use"
+        raise ZooError(f"{spec.name} cannot be loaded: its device is {device}, and this machine has {have}")
+    return f"on {device}", free_bytes(device)

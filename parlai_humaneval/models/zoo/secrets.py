@@ -1,10 +1,11 @@
-"""Keys and passwords stay out of zoo files: their options are shown, recorded and published."""
+"""Keys and passwords stay out of zoo files, whose options are shown, recorded and published; and the addresses in them."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -14,7 +15,6 @@ import yaml
 from parlai_humaneval._util.errors import Problem
 
 NAME_OPTION = "_env"
-"""Ending of the options that hold the NAME of an environment variable."""
 LONGEST_NAME = 40
 """Characters; names of variables are shorter, most keys are longer."""
 LONGEST_WORD = 15
@@ -28,11 +28,9 @@ _KEY_OPTION = re.compile(
 _KEY_PARAMETER = re.compile(
     r"(.*[_-])?(key|apikey|token|secret|password|passwd|pwd|sig|signature|auth|authorization)|code", re.I
 )
-"""What the parameters of an address are called that let one in."""
 _KEY_VALUE = re.compile(
     r"\b(sk-[\w-]{12,}|hf_\w{16,}|gh[opsu]_\w{20,}|xox[abp]-[\w-]{10,}|AKIA[0-9A-Z]{16}|(Bearer|Basic)\s+[\w.~+/=-]{16,})"
 )
-"""How the keys of the common makers look, wherever they stand."""
 _REFUSED = re.compile(
     r"\b(api|access|auth|authentication|secret)[ _-]?(key|token)s?\b|\bbearer\b|\bunauthori[sz]ed\b|\bunauthenticated\b"
     r"|\b(authentication|authorization)\b|\binvalid[ _]credentials?\b",
@@ -47,18 +45,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def key_trouble(options: Mapping[str, Any], above: str = "") -> Problem | None:
-    """What is wrong with options that hold a key, at any depth; None where nothing is. The key is not repeated.
-
-    ``above``: stands before the names of options.
-    """
+    """What is wrong with options that hold a key, at any depth; ``above`` stands before their names."""
     return next(_troubles(options, above), None)
 
 
 def is_variable_name(value: str) -> bool:
-    """Whether it can be meant as the name of an environment variable, and is no key put there by mistake.
-
-    A variable that is set has a name, whatever it looks like.
-    """
+    """Whether it can be meant as the name of an environment variable, and is no key put there by mistake."""
     if not _NAME.fullmatch(value):
         return False
     if value in os.environ:
@@ -70,7 +62,6 @@ def is_variable_name(value: str) -> bool:
 
 
 def not_a_name(option: str) -> str:
-    """The sentence for an option whose value is no name of a variable."""
     return f"{option} takes the NAME of an environment variable, such as MY_SERVER_KEY, not the key"
 
 
@@ -83,17 +74,9 @@ def without_key(text: str, key: str) -> str:
 
 
 def refused_key(status: int, said: str, *, variable: str, option: str, sent: bool) -> str:
-    """What to say of an answer that means a wrong key, as its status or its words have it; nothing of any other.
-
-    Some servers answer 400, 404 or 500 to a wrong key, and say in words what is wrong.
-
-    Args:
-        status: of the answer.
-        said: its words.
-        variable: the environment variable from which the key is read; empty where there is none.
-        option: of the zoo file, which names the variable.
-        sent: whether there was a key in it.
-    """
+    """What to say of an answer that means a wrong key, by its ``status`` or what it ``said`` (some servers answer 400,
+    404 or 500); nothing of any other. ``option``: of the zoo file, which names the ``variable``. ``sent``: whether
+    there was a key."""
     in_words = status in _IN_WORDS and bool(_REFUSED.search(said))
     if not in_words and status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ""
@@ -106,7 +89,6 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
 
 
 def key_in_address(address: str) -> Problem | None:
-    """What is wrong with an address that holds a key or password; None where nothing is. The key is not repeated."""
     if "://" not in address:
         return None
     try:
@@ -154,16 +136,23 @@ def _troubles_within(value: Any, option: str) -> Iterator[Problem]:
     if trouble := key_in_address(value):
         yield trouble.within(option)
     elif value.lstrip().startswith("{"):
-        yield from _troubles(_mapping(value), f"{option}.")
+        found = None
+        with suppress(yaml.YAMLError, ValueError):
+            found = yaml.safe_load(value)
+        if isinstance(found, Mapping):
+            yield from _troubles(found, f"{option}.")
     if _KEY_VALUE.search(value):
         what = "something in it looks like a key, and keys do not belong in zoo files"
         yield Problem(what, where=option, try_=("put it in an environment variable",))
 
 
-def _mapping(text: str) -> Mapping[str, Any]:
-    """A JSON object that stands in a text; empty where it is none."""
-    try:
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
-        return {}
-    return found if isinstance(found, Mapping) else {}
+_PATH_OF_INTERFACE = re.compile(r"/+(?:chat(?:/+completions)?|completions|responses|models)/*$")
+
+
+def base_of(address: str) -> str:
+    """The base of an address: without slashes at its end, and without the path of one of the interface's parts."""
+    return _PATH_OF_INTERFACE.sub("", address.strip()).rstrip("/")
+
+
+def speaks_chat(address: str) -> bool:
+    return bool(re.search(r"/chat/+completions/*$", address.strip()))

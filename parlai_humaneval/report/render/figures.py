@@ -6,6 +6,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
@@ -13,8 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.report.render.palette import PAGE, PRINT, Colours, heat_colour, to_css
-from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure, IntervalPoint
+from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
@@ -26,6 +26,82 @@ from parlai_humaneval.statistics.core.formatting import (
     signed_points,
     signed_range,
 )
+from parlai_humaneval.statistics.core.multiplicity import ALPHA
+
+
+@dataclass(frozen=True)
+class Colours:
+    """``lines``: of lines and points; those of Okabe & Ito, which colour-blind people tell apart."""
+
+    ink: str
+    muted: str
+    paper: str
+    lines: tuple[str, ...]
+
+
+# matplotlib wants colours, the page has custom properties, light and dark: these hex values stand for them.
+INK, MUTED, PAPER = "#010101", "#020202", "#030303"
+LINES = ("#110001", "#110002", "#110003", "#110004", "#110005", "#110006", "#110007", "#110008")
+PAGE = Colours(INK, MUTED, PAPER, LINES)
+PRINT = Colours(
+    "#1b1f23",
+    "#59636e",
+    "#ffffff",
+    ("#0072b2", "#d55e00", "#00855f", "#b8578f", "#3d94c9", "#b87a00", "#1b1f23", "#6f6f6f"),
+)
+"""The page's light colours, for figures that stand alone."""
+
+_PROPERTIES = {INK: "--ink", MUTED: "--muted", PAPER: "--paper"} | {
+    colour: f"--line-{number}" for number, colour in enumerate(LINES, start=1)
+}
+_PLACEHOLDER = re.compile("|".join(map(re.escape, _PROPERTIES)))
+
+Rgb = tuple[float, float, float]
+_ORANGE: Rgb = (0.78, 0.33, 0.02)
+_WHITE: Rgb = (0.97, 0.97, 0.97)
+_BLUE: Rgb = (0.03, 0.35, 0.62)
+_DARK_INK, _LIGHT_INK = "#000000", "#ffffff"
+_TURN = 0.179
+"""Luminance at which black and white are read equally well: 4.6 : 1."""
+_P_STEPS = ((0.001, 1.0), (0.01, 0.75), (ALPHA, 0.45))
+"""Below each p-value, how deep the blue is."""
+
+
+def to_css(text: str) -> str:
+    """Placeholders → ``var(--ink)`` …"""
+    return _PLACEHOLDER.sub(lambda found: f"var({_PROPERTIES[found.group()]})", text)
+
+
+def heat_colour(value: float | None, scale: str) -> tuple[str, str]:
+    """Colours of a cell and of the words in it; a cell without a value is left as the page is.
+
+    ``share``: orange below one half, blue above; ``correlation``: the same around 0; ``p``: bluer the smaller, white
+    from .05 on.
+    """
+    if value is None:
+        return "none", INK
+    if scale == "p":
+        depth = next((depth for limit, depth in _P_STEPS if value < limit), 0.0)
+        colour = _between(_WHITE, _BLUE, depth)
+    else:
+        depth = min(1.0, max(-1.0, 2 * value - 1 if scale == "share" else value))
+        colour = _between(_WHITE, _BLUE if depth > 0 else _ORANGE, abs(depth))
+    return _hex(colour), _LIGHT_INK if _luminance(colour) < _TURN else _DARK_INK
+
+
+def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:
+    red, green, blue = (a + (b - a) * depth for a, b in zip(start, end, strict=True))
+    return red, green, blue
+
+
+def _luminance(colour: Rgb) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _hex(colour: Rgb) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
+
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +127,14 @@ def inline_svg(svg: str, key: str, title: str, description: str) -> str:
         for child in list(parent):
             if child.tag in {f"{{{_SVG}}}{name}" for name in _LEFT_OUT}:
                 parent.remove(child)
-        _with_own_ids(parent, prefix)
+        attributes = parent.attrib
+        link = attributes.pop(f"{{{_XLINK}}}href", None)
+        if link is not None:
+            attributes["href"] = f"#{prefix}{link.removeprefix('#')}"
+        if "id" in attributes:
+            attributes["id"] = prefix + attributes["id"]
+        for name, value in attributes.items():
+            attributes[name] = _TO_ID.sub(f"url(#{prefix}", to_css(value) if name in _COLOURED else value)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-labelledby": f"{prefix}title {prefix}desc"}
@@ -61,17 +144,6 @@ def inline_svg(svg: str, key: str, title: str, description: str) -> str:
         root.insert(place, element)
     ElementTree.register_namespace("", _SVG)
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _with_own_ids(element: ElementTree.Element, prefix: str) -> None:
-    attributes = element.attrib
-    link = attributes.pop(f"{{{_XLINK}}}href", None)
-    if link is not None:
-        attributes["href"] = f"#{prefix}{link.removeprefix('#')}"
-    if "id" in attributes:
-        attributes["id"] = prefix + attributes["id"]
-    for name, value in attributes.items():
-        attributes[name] = _TO_ID.sub(f"url(#{prefix}", to_css(value) if name in _COLOURED else value)
 
 
 WIDTH = 6.2
@@ -130,10 +202,7 @@ def to_file(figure: Figure, file_format: Literal["svg", "pdf"], note: str = "") 
     return _drawn(figure, PRINT, file_format, note)
 
 
-_NO_METADATA = {
-    "svg": ("Date", "Creator", "Format", "Type"),
-    "pdf": ("CreationDate", "Creator", "Producer"),
-}
+_NO_METADATA = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate", "Creator", "Producer")}
 
 
 def _drawn(figure: Figure, colours: Colours, file_format: Literal["svg", "pdf"], note: str = "") -> bytes:
@@ -183,8 +252,7 @@ def _listed(parts: Sequence[str], most: int = 12) -> str:
 
 
 def _value(value: float, figure: IntervalFigure) -> str:
-    words = signed_points if figure.in_points else percent if figure.share else signed
-    return words(value)
+    return (signed_points if figure.in_points else percent if figure.share else signed)(value)
 
 
 def _shortened(label: str, width: int = LABEL_WIDTH) -> str:
@@ -232,11 +300,12 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
     axes.set_xlabel(label)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+    words = points_range if figure.in_points else format_range if figure.share else signed_range
     for place, point in enumerate(figure.points):
-        for text, x, side in (
-            (_shortened(point.label, NARROW_LABEL), 0, "left"),
-            (_in_words(point, figure), 1, "right"),
-        ):
+        # “52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”.
+        interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
+        value = f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
+        for text, x, side in ((_shortened(point.label, NARROW_LABEL), 0, "left"), (value, 1, "right")):
             axes.annotate(
                 text,
                 (x, place),
@@ -251,26 +320,18 @@ def _intervals_below_labels(drawing: Drawing, figure: IntervalFigure, colours: C
     axes.set_ylim(len(figure.points) - 0.65, -0.75)
 
 
-def _in_words(point: IntervalPoint, figure: IntervalFigure) -> str:
-    """“52 % (36–68 %)”, “33 (−5 to 61)” in points, “0.41 (0.32 to 0.50)”."""
-    words = points_range if figure.in_points else format_range if figure.share else signed_range
-    interval = "" if point.low is None or point.high is None else f" ({words(point.low, point.high)})"
-    return f"{_value(point.estimate, figure)}{interval}".replace("-", "−")
-
-
 def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
-    places = np.arange(len(figure.points), dtype=float)
     colour = colours.lines[0]
-    _reference(axes, figure.reference, colours, vertical=True)
+    if figure.reference is not None:
+        axes.axvline(figure.reference, color=colours.muted, linestyle="--", linewidth=1)
     if figure.band is not None:
         # Over the paper behind names and values, which would cut holes into it.
         axes.axvspan(*figure.band, color=colours.muted, alpha=0.15, linewidth=0, zorder=ABOVE_TEXT)
-    for place, point in zip(places, figure.points, strict=True):
-        known = point.low is not None and point.high is not None
+    for place, point in enumerate(figure.points):
+        face = colours.paper  # hollow: an estimate without an interval
         if point.low is not None and point.high is not None:
             axes.plot([point.low, point.high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-        # Hollow: an estimate without an interval.
-        face = colour if known else colours.paper
+            face = colour
         axes.plot([point.estimate], [place], "o", color=colour, markersize=6, markerfacecolor=face)
     axes.set_xlabel(figure.x_label)
     axes.grid(axis="x", color=colours.muted, alpha=0.25, linewidth=0.6)
@@ -282,7 +343,10 @@ def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
             axes.set_xlim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.xaxis, unit="" if figure.in_points else " %")
     elif shown and all(float(end).is_integer() for end in shown):
-        _whole_numbers(axes, min(shown), max(shown))
+        from matplotlib.ticker import MaxNLocator
+
+        axes.set_xlim(min(shown) - 0.5, max(shown) + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
     else:
         axes.locator_params(axis="x", nbins=6)
 
@@ -290,7 +354,8 @@ def _draw_points(axes: Axes, figure: IntervalFigure, colours: Colours) -> None:
 def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     drawing.set_size_inches(WIDTH, 4.2 + 0.16 * (min(len(figure.curves), CURVES_NAMED) // 2))
     axes = drawing.add_subplot()
-    _reference(axes, figure.reference, colours, vertical=False)
+    if figure.reference is not None:
+        axes.axhline(figure.reference, color=colours.muted, linestyle="--", linewidth=1)
     for number, curve in enumerate(figure.curves):
         _curve(axes, curve, number, figure.step, colours.lines)
     axes.set_xlabel(figure.x_label)
@@ -298,7 +363,8 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
     axes.locator_params(axis="x", integer=all(float(x).is_integer() for curve in figure.curves for x in curve.x))
     if figure.share:
-        shown = _all_ends(figure)
+        heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
+        shown = [height for height in heights if height is not None]
         if shown and min(shown) >= 0 and max(shown) <= 1:
             axes.set_ylim(*_share_limits([*shown, *([] if figure.reference is None else [figure.reference])]))
         _percent(axes.yaxis)
@@ -313,11 +379,6 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
         )
 
 
-def _all_ends(figure: CurveFigure) -> list[float]:
-    heights = (height for curve in figure.curves for side in (curve.y, curve.low, curve.high) for height in side)
-    return [height for height in heights if height is not None]
-
-
 def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
     """Ends of an axis of shares: at least ``LEAST_SHARE`` long, and hardly beyond 0 and 1, where nothing can be."""
     low, high = min(shown), max(shown)
@@ -326,13 +387,6 @@ def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
     low, high = (low - (high - 1), 1.0) if high > 1 else (0.0, high - low) if low < 0 else (low, high)
     margin = 0.04 * (high - low)
     return max(low - margin, -margin / 2), min(high + margin, 1 + margin / 2)
-
-
-def _whole_numbers(axes: Axes, low: float, high: float) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_xlim(low - 0.5, high + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
 
 
 def _curve(axes: Axes, curve: Curve, number: int, step: bool, lines: Sequence[str]) -> None:
@@ -349,6 +403,9 @@ def _curve(axes: Axes, curve: Curve, number: int, step: bool, lines: Sequence[st
         axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if step else None)
 
 
+_SCALES = {"share": percent, "p": p_cell, "correlation": signed}
+
+
 def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     from matplotlib.patches import Rectangle
 
@@ -359,7 +416,8 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
         for column, value in enumerate(values):
             back, ink = heat_colour(value, figure.scale)
             axes.add_patch(Rectangle((column, row), 1, 1, facecolor=back, edgecolor=colours.paper, linewidth=1))
-            axes.text(column + 0.5, row + 0.5, _heat_words(value, figure.scale), color=ink, ha="center", va="center")
+            words = ABSENT if value is None else _SCALES[figure.scale](value)
+            axes.text(column + 0.5, row + 0.5, words, color=ink, ha="center", va="center")
     axes.set_xlim(0, max(n_columns, 1))
     axes.set_ylim(max(n_rows, 1), 0)
     _row_labels(axes, np.arange(n_rows, dtype=float) + 0.5, figure.rows)
@@ -373,17 +431,6 @@ def _heat(drawing: Drawing, figure: HeatFigure, colours: Colours) -> None:
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def _heat_words(value: float | None, scale: str) -> str:
-    if value is None:
-        return ABSENT
-    return {"share": percent, "p": p_cell, "correlation": signed}[scale](value)
-
-
-def _reference(axes: Axes, value: float | None, colours: Colours, *, vertical: bool) -> None:
-    if value is not None:
-        (axes.axvline if vertical else axes.axhline)(value, color=colours.muted, linestyle="--", linewidth=1)
 
 
 def _percent(axis: Any, unit: str = " %") -> None:

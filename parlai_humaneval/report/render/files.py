@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import pandas as pd
 
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.facts_text import excluded_table, facts_tables
+from parlai_humaneval.report.facts import excluded_table, facts_tables
 from parlai_humaneval.report.render.figures import to_file
 from parlai_humaneval.report.render.html import Files, references_of, to_html
 from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_table, leading, superiority_table
-from parlai_humaneval.report.views import DataTable
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
@@ -39,12 +39,11 @@ def folder_of(page: Path) -> Path:
 
 
 def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
-    """Whether a document may be written to ``page``, before hours of work go into it.
-
-    ``force``: an older document may be replaced. ``tables``: the folder that the document is made from.
+    """Whether a document may be written to ``page``, before hours of work go into it. ``force``: an older one may be
+    replaced.
 
     Raises:
-        OutputError: a wrong ending, a place that is taken, or the folder of the tables themselves.
+        OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is made from.
     """
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
@@ -83,19 +82,17 @@ def write_document(
         TableError: two tables have the same key.
         OSError: the place cannot be written.
     """
-    folder = folder_of(page)
+    folder, raters = folder_of(page), document.facts.rater_kinds.kind
     texts = dict(_texts(document))
     figure = figure_of(leading(document.summaries()))
-    data: dict[TableName, pd.DataFrame] = {} if tables is None else _with_rows(tables)
+    names_of_tables: tuple[TableName, ...] = () if tables is None else get_args(TableName)
+    data = {name: frame for name in names_of_tables if len(frame := getattr(tables, name))}
     clash = sorted({f"{name}.csv" for name in data} & texts.keys())
     if clash:
         raise TableError(f"a table of the report and a tidy table are both called {clash[0]!r}")
-    note = _in_figure(document.facts.rater_kinds.kind)
-    drawn = (
-        {}
-        if figure is None
-        else {"figure.svg": to_file(figure, "svg", note), "figure.pdf": to_file(figure, "pdf", note)}
-    )
+    note = "simulated raters" if raters == "simulated" else raters and f"raters: {raters}"
+    formats: tuple[Literal["svg", "pdf"], ...] = ("svg", "pdf") if figure is not None else ()
+    drawn = {f"figure.{name}": to_file(figure, name, note) for name in formats if figure is not None}
     logs = () if tables is None else tables.stopping
     names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data), *([STOPPING] if logs else [])]
     html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
@@ -119,23 +116,32 @@ def write_document(
     return [page, *(folder / name for name in names)]
 
 
-def _in_figure(kind: str) -> str:
-    return "simulated raters" if kind == "simulated" else kind and f"raters: {kind}"
-
-
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
-    facts = document.facts
-    for key, table in _tables(document).items():
-        yield f"{key}.csv", _frame(table, facts.rater_kinds.kind)
-        yield f"{key}.tex", to_latex(table, facts.note)
+    facts, answers = document.facts, leading(document.summaries())
+    across, leaders = superiority_table(answers), leaders_table(answers)
+    tables = [
+        *facts_tables(facts),
+        *([across] if across.rows else []),
+        *([excluded_table(facts.excluded)] if facts.excluded is not None else []),
+        *answer_tables(answers),
+        *([leaders] if leaders.rows else []),
+        *(table for section in document.sections.values() for table in section.data_tables()),
+    ]
+    twice = [key for key, times in Counter(table.key for table in tables).items() if times > 1]
+    if twice:
+        raise TableError(f"two tables of the report are called {twice[0]!r}")
+    for table in tables:
+        # The values themselves, not the words for them; a first column says so where raters were simulated.
+        keys = [column.key for column in table.columns]
+        values = [[row.get(key) for key in keys] for row in table.rows]
+        frame: pd.DataFrame = pd.DataFrame(values, columns=keys, dtype=object)
+        if facts.rater_kinds.kind:
+            frame.insert(0, "raters", facts.rater_kinds.kind)
+        yield f"{table.key}.csv", frame
+        yield f"{table.key}.tex", to_latex(table, facts.note)
     references = references_of(document)
     if references:
         yield "references.bib", "\n\n".join(reference.bibtex for reference in references) + "\n"
-
-
-def _with_rows(tables: Tables) -> dict[TableName, pd.DataFrame]:
-    frames: dict[TableName, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    return {name: frame for name, frame in frames.items() if len(frame)}
 
 
 def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_logs: bool) -> str:
@@ -156,42 +162,6 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _tables(document: Document) -> dict[str, DataTable]:
-    found: dict[str, DataTable] = {}
-    for table in _all_tables(document):
-        if table.key in found:
-            raise TableError(f"two tables of the report are called {table.key!r}")
-        found[table.key] = table
-    return found
-
-
-def _all_tables(document: Document) -> Iterator[DataTable]:
-    yield from facts_tables(document.facts)
-    across = superiority_table(leading(document.summaries()))
-    if across.rows:
-        yield across
-    if document.facts.excluded is not None:
-        yield excluded_table(document.facts.excluded)
-    answers = leading(document.summaries())
-    yield from answer_tables(answers)
-    leaders = leaders_table(answers)
-    if leaders.rows:
-        yield leaders
-    for section in document.sections.values():
-        yield from section.data_tables()
-
-
-def _frame(table: DataTable, raters: str) -> pd.DataFrame:
-    """The values themselves, not the words for them; a first column says so where ``raters`` were simulated."""
-    keys = [column.key for column in table.columns]
-    frame: pd.DataFrame = pd.DataFrame(
-        [[row.get(key) for key in keys] for row in table.rows], columns=keys, dtype=object
-    )
-    if raters:
-        frame.insert(0, "raters", raters)
-    return frame
 
 
 def _written_before(folder: Path) -> set[str]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from parlai_humaneval.report.cells import ShownColumn, laid_out
+from parlai_humaneval.report.cells import Layout, laid_out
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.facts_text import (
+from parlai_humaneval.report.facts import (
     data_words,
     excluded_table,
     facts_tables,
@@ -23,8 +23,9 @@ from parlai_humaneval.report.facts_text import (
     raters_line,
     raters_words,
 )
+from parlai_humaneval.report.registry import first_table
 from parlai_humaneval.report.render.figures import to_svg
-from parlai_humaneval.report.rows import origin_of, origin_of_answer
+from parlai_humaneval.report.render.references import Reference, references_in
 from parlai_humaneval.report.section import Section, Summary
 from parlai_humaneval.report.summary import (
     figure_of,
@@ -32,59 +33,43 @@ from parlai_humaneval.report.summary import (
     models_table,
     name_of,
     pairs_table,
-    sentence_of,
     superiority_table,
 )
-from parlai_humaneval.report.views import DataTable, Figure, Method
+from parlai_humaneval.report.views import Cell, DataTable, Figure
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.schema import TableName
+from parlai_humaneval.tables.schema import COLUMNS, TABLE_NAMES, TableName
 
-_FILE = Path(__file__).with_name("references.bib")
-_ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),\n(?P<fields>.*?)^\}\n", re.MULTILINE | re.DOTALL)
-_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Reference:
-    """``bibtex``: the entry as it stands in the file; ``text``: “S. Holm. A Simple … Journal 6(2), 1979.”"""
-
-    first_author: str
-    year: str
-    text: str
-    bibtex: str
+_FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "model_a", "model_b", "k")
+"""Columns of a row that say which rows of the tidy table it is made of."""
 
 
-def references_in(texts: Iterable[str]) -> list[Reference]:
-    """References that ``texts`` name, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do; sorted by their text."""
-    whole = "\n".join(texts)
-    return [reference for reference in all_references() if _named(whole, reference.first_author, reference.year)]
+def origin_of(section: str, row: Mapping[str, Cell]) -> tuple[TableName, str] | None:
+    """The tidy table of a row, which its ``source`` names or what its section needs first, and its filter in words,
+    “model = alpha and metric = preference”; None where there is no such table."""
+    named = row.get("source") or first_table(section)
+    table = next((name for name in TABLE_NAMES if name == named), None)
+    return None if table is None else (table, _filter(table, row))
 
 
-@lru_cache(maxsize=1)
-def all_references() -> tuple[Reference, ...]:
-    """All references, sorted by their text."""
-    return tuple(sorted(_read(), key=lambda reference: reference.text))
+def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> tuple[TableName, str] | None:
+    """The same of a line of a summary, which is of one model or of a pair."""
+    names: dict[str, Any] = {"model": models[0]} if len(models) == 1 else {"model_a": models[0], "model_b": models[1]}
+    row = {"technique": answer.technique, "setting": answer.setting, "metric": answer.metric, **names}
+    return origin_of(answer.section, row)
 
 
-def _read() -> tuple[Reference, ...]:
-    return tuple(_reference(entry) for entry in _ENTRY.finditer(_FILE.read_text(encoding="utf-8")))
-
-
-def _reference(entry: re.Match[str]) -> Reference:
-    fields = dict(_FIELD.findall(entry["fields"]))
-    authors = [name.split(", ") for name in fields["author"].split(" and ")]
-    people = ", ".join(f"{first} {family}" for family, first in authors)
-    number = f"({fields['number']})" if "number" in fields else ""
-    volume = f" {fields['volume']}{number}" if "volume" in fields else ""
-    edition = f", {fields['edition']} edition" if "edition" in fields else ""
-    where = ", ".join(fields[name] for name in ("journal", "booktitle", "publisher") if name in fields)
-    text = f"{people}. {fields['title'].strip('{}')}{edition}. {where}{volume}, {fields['year']}.".replace(r"\&", "&")
-    return Reference(authors[0][0], fields["year"], text, entry[0].strip())
-
-
-def _named(text: str, name: str, year: str) -> bool:
-    # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
-    return re.search(rf"(?<!& )(?<!–)\b{name}\b[^\d;\n]{{0,60}}\(?{year}\b", text) is not None
+def _filter(table: TableName, row: Mapping[str, Cell]) -> str:
+    known = COLUMNS[table]
+    models = sorted(str(row[name]) for name in ("model_a", "model_b") if row.get(name))
+    if models and "model_a" in known:
+        row = {**row, **dict(zip(("model_a", "model_b"), models, strict=False))}
+    parts = [f"{name} = {row[name]}" for name in _FILTERS if name in known and row.get(name) not in (None, "")]
+    if models and "model_a" not in known:
+        parts.append(f"model is {' or '.join(models)}")
+    one = str(row.get("model") or "")
+    if one and "model" not in known:
+        parts.append(f"model_a or model_b = {one}")
+    return " and ".join(parts)
 
 
 ROWS_NAMED = 24
@@ -117,115 +102,103 @@ class Files:
 
 
 @dataclass(frozen=True)
-class RowView:
-    """``file``: with the rows that the row was made of, empty where there is none; ``rows``: which of them."""
-
-    cells: Sequence[str]
-    file: str
-    rows: str
-
-
-@dataclass(frozen=True)
 class TableView:
-    """A table ready to be written: its cells are words."""
+    """A table with where its rows come from: of each the file, empty where there is none, and which rows of that."""
 
-    title: str
-    columns: Sequence[ShownColumn]
-    groups: Mapping[str, Sequence[RowView]]
-    only_group: str
-    notes: Sequence[str]
+    layout: Layout
+    made_of: Sequence[tuple[str, str]]
 
     @property
     def link_column(self) -> int:
         """The first column of numbers: they lead to the rows."""
-        return next((place for place, column in enumerate(self.columns) if place and not column.is_text), -1)
+        return next((place for place, column in enumerate(self.layout.columns) if place and not column.is_text), -1)
+
+    @cached_property
+    def groups(self) -> dict[str, list[tuple[Sequence[str], str, str]]]:
+        """What rows are of → their cells, file and rows."""
+        places = self.layout.places
+        return {
+            group: [(cells, *self.made_of[place]) for cells, place in zip(rows, places[group], strict=True)]
+            for group, rows in self.layout.groups.items()
+        }
 
     @property
     def origins(self) -> dict[str, str]:
         """Which rows the numbers are made of, “turns.csv where model = alpha” → the file; each once, in order."""
-        return {row.rows: row.file for rows in self.groups.values() for row in rows if row.rows}
+        return {rows: file for group in self.groups.values() for _, file, rows in group if rows}
 
 
-@dataclass(frozen=True)
-class FigureView:
-    title: str
-    svg: Markup
-    folded: bool
-
-
-@dataclass(frozen=True)
-class SectionView:
-    """A section, or what it has of one technique; ``key``: of its place in the page."""
+class SectionView(NamedTuple):
+    """A section in the page, or the ``tables`` that it has of one technique, without its words and figures."""
 
     key: str
-    title: str
-    headline: str = ""
-    remarks: Sequence[str] = ()
-    tables: Sequence[TableView] = ()
-    figures: Sequence[FigureView] = ()
-    methods: Sequence[Method] = ()
-
-
-@dataclass(frozen=True)
-class AnswerView:
-    """One answer: its verdict and its tables of models and pairs."""
-
-    title: str
-    question: str
-    verdict: str
+    section: Section
     tables: Sequence[TableView]
+    is_whole: bool
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What views are made with: which files there are, and what is told figure by figure."""
+    """What a page is drawn with: which files there are, and what is told figure by figure."""
 
-    files: Files
+    files: Files = Files()
     on_figure: Step | None = None
 
-    def figure(self, figure: Figure, place: int = 0) -> FigureView:
+    def figure(self, figure: Figure) -> Markup:
         svg = Markup(to_svg(figure))  # written by an XML serialiser, which escapes all texts in it
         if self.on_figure is not None:
             self.on_figure()
-        return FigureView(title=figure.title, svg=svg, folded=place >= FIGURES_IN_SIGHT)
+        return svg
 
-    def table(self, table: DataTable, origins: Sequence[Origin]) -> TableView:
-        """``origins``: of the rows of the table."""
-        layout = laid_out(table)
-        groups = {
-            group: [
-                self._row(cells, origins[place])
-                for cells, place in zip(layout.groups[group], layout.places[group], strict=True)
+    def table(self, table: DataTable, origins: Sequence[Origin] | None = None) -> TableView:
+        """``origins``: of the rows of the table; None: they come from no other."""
+        made_of = []
+        for origin in origins or [None] * len(table.rows):
+            name, where = origin or ("", "")
+            file, known = f"{name}.csv", name in self.files.data
+            rows = f"{file} where {where}" if where else file
+            made_of.append((f"{self.files.folder}/{file}", rows) if known else ("", ""))
+        return TableView(laid_out(table), made_of)
+
+    def answer(self, answer: Summary) -> list[TableView]:
+        """The tables of its models and of its pairs."""
+        of_models = [origin_of_answer(answer, (line.model,)) for line in answer.models]
+        of_pairs = [origin_of_answer(answer, (pair.first, pair.second)) for pair in answer.pairs]
+        tables = ((models_table(answer), of_models), (pairs_table(answer), of_pairs))
+        return [self.table(table, origins) for table, origins in tables if table.rows]
+
+    def folds(self, document: Document) -> Iterator[tuple[str, list[SectionView]]]:
+        """Of several techniques, the rows of each stand together, and all else after them."""
+        techniques, sections = document.facts.techniques, document.sections.items()
+        several = len(techniques) > 1
+        for technique in techniques if several else ():
+            views = [
+                SectionView(f"{k}-{technique}", one, list(self._tables(k, one, technique)), False)
+                for k, one in sections
             ]
-            for group in layout.groups
-        }
-        title = f"{table.title} ({layout.only_group})" if layout.only_group else table.title
-        return TableView(title, layout.columns, groups, layout.only_group, table.notes)
+            yield technique, [view for view in views if view.tables]
+        title = "All techniques together" if several else "".join(techniques)
+        shared = "" if several else None
+        yield title, [SectionView(key, one, list(self._tables(key, one, shared)), True) for key, one in sections]
 
-    def plain(self, table: DataTable) -> TableView:
-        """A table whose rows come from no other."""
-        return self.table(table, [None] * len(table.rows))
-
-    def _row(self, cells: Sequence[str], origin: Origin) -> RowView:
-        if origin is None or origin[0] not in self.files.data:
-            return RowView(cells, "", "")
-        file = f"{origin[0]}.csv"
-        return RowView(cells, f"{self.files.folder}/{file}", f"{file} where {origin[1]}" if origin[1] else file)
+    def _tables(self, key: str, section: Section, technique: str | None) -> Iterator[TableView]:
+        """``technique``: only rows of it; empty: only tables without rows of any; None: all tables."""
+        for table in section.data_tables():
+            rows = table.rows
+            if technique:
+                rows = tuple(row for row in rows if row.get("technique") == technique)
+            elif technique is not None and any(row.get("technique") for row in rows):
+                continue
+            if rows:
+                yield self.table(table.model_copy(update={"rows": rows}), [origin_of(key, row) for row in rows])
 
 
 def to_html(document: Document, *, files: Files | None = None, on_figure: Step | None = None) -> str:
-    """The page. Texts of raters and models, and names of models, are escaped.
-
-    Args:
-        document: facts and sections.
-        files: what stands beside the page; None: nothing, and nothing is said of it.
-        on_figure: called after each figure, which takes most of the time.
+    """The page. Texts of raters and models, and names of models, are escaped. ``files``: what stands beside the page;
+    ``on_figure``: called after each figure, which takes most of the time.
     """
     facts, answers = document.facts, leading(document.summaries())
-    draw = Drawing(files or Files(), on_figure)
-    figure = figure_of(answers)
-    references = references_of(document)
-    across = superiority_table(answers)
+    draw, across = Drawing(files or Files(), on_figure), superiority_table(answers)
     page: str = (
         environment()
         .get_template("report.html.j2")
@@ -233,19 +206,21 @@ def to_html(document: Document, *, files: Files | None = None, on_figure: Step |
             facts=facts,
             examples=document.examples,
             headline=document.headline(),
-            figure=None if figure is None else draw.figure(figure),
-            answers=[_answer(answer, draw) for answer in answers],
-            across=draw.plain(across) if across.rows else None,
+            draw=draw,
+            figure=figure_of(answers),
+            answers=[(name_of(answer), answer.verdict, draw.answer(answer)) for answer in answers],
+            across=draw.table(across) if across.rows else None,
             in_sight=len(answers) <= ANSWERS_IN_SIGHT,
-            sentence=sentence_for(document),
+            sentence=document.sentence(),
             qualifying=qualifying(facts, answers, document.in_short()),
             raters_line=raters_line(facts),
-            folds=list(_folds(document, draw)),
+            folds=draw.folds(document),
+            figures_in_sight=FIGURES_IN_SIGHT,
             data_words=data_words(facts),
             raters_words=raters_words(facts),
-            facts_tables=[draw.plain(table) for table in facts_tables(facts)],
-            excluded=None if facts.excluded is None else draw.plain(excluded_table(facts.excluded)),
-            references=references,
+            facts_tables=[draw.table(table) for table in facts_tables(facts)],
+            excluded=None if facts.excluded is None else draw.table(excluded_table(facts.excluded)),
+            references=references_of(document),
             files=draw.files,
             rows_named=ROWS_NAMED,
         )
@@ -269,14 +244,6 @@ def references_of(document: Document) -> list[Reference]:
     return references_in(f"{method.source}\n{method.text}" for method in document.methods())
 
 
-def sentence_for(document: Document) -> str:
-    """The verdict as it can stand in a paper."""
-    facts = document.facts
-    made_by = f"parlai-humaneval {facts.versions['parlai-humaneval']}"
-    answers = leading(document.summaries())
-    return sentence_of(document.headline(), answers, facts.raters.workers, facts.note, made_by)
-
-
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """Templates of pages, which escape all that is put into them."""
@@ -294,51 +261,3 @@ def environment() -> Environment:
     }
     templates.filters.update(filters)
     return templates
-
-
-def _answer(answer: Summary, draw: Drawing) -> AnswerView:
-    models, pairs = models_table(answer), pairs_table(answer)
-    of_models = [origin_of_answer(answer, (line.model,)) for line in answer.models]
-    of_pairs = [origin_of_answer(answer, (pair.first, pair.second)) for pair in answer.pairs]
-    tables = [draw.table(table, of) for table, of in ((models, of_models), (pairs, of_pairs)) if table.rows]
-    return AnswerView(name_of(answer), answer.question, answer.verdict, tables)
-
-
-def _folds(document: Document, draw: Drawing) -> Iterator[tuple[str, list[SectionView]]]:
-    techniques = document.facts.techniques
-    if len(techniques) > 1:
-        for technique in techniques:
-            sections = [_technique_rows(key, one, technique, draw) for key, one in document.sections.items()]
-            yield technique, [section for section in sections if section.tables]
-    title = "All techniques together" if len(techniques) > 1 else "".join(techniques)
-    shared = [_shared(key, section, len(techniques) > 1, draw) for key, section in document.sections.items()]
-    yield title, shared
-
-
-def _technique_rows(key: str, section: Section, technique: str, draw: Drawing) -> SectionView:
-    tables = []
-    for table in section.data_tables():
-        rows = tuple(row for row in table.rows if row.get("technique") == technique)
-        if rows:
-            tables.append(_table(key, table.model_copy(update={"rows": rows}), draw))
-    return SectionView(key=f"{key}-{technique}", title=section.TITLE, tables=tables)
-
-
-def _shared(key: str, section: Section, several: bool, draw: Drawing) -> SectionView:
-    """The section; where there are ``several`` techniques without the rows that stand with theirs."""
-    tables = [table for table in section.data_tables() if table.rows]
-    if several:
-        tables = [table for table in tables if not any(row.get("technique") for row in table.rows)]
-    return SectionView(
-        key=key,
-        title=section.TITLE,
-        headline=section.headline,
-        remarks=section.remarks,
-        tables=[_table(key, table, draw) for table in tables],
-        figures=[draw.figure(figure, place) for place, figure in enumerate(section.figures())],
-        methods=section.methods(),
-    )
-
-
-def _table(key: str, table: DataTable, draw: Drawing) -> TableView:
-    return draw.table(table, [origin_of(key, row) for row in table.rows])

@@ -1,29 +1,181 @@
-"""A leaderboard → one HTML file that needs nothing else, or the page that a server keeps fresh."""
+"""Who stands where, for a page that one may show: ranks as far as the tests tell them, and nothing of who rated.
+
+Ranks are those that the pairs' tests leave possible: a model has at least as many others above it as are significantly
+ahead of it, and at least as many below it as are significantly behind. As the tests of all pairs are corrected together,
+all these ranges hold at once in 95 of 100 studies. Models that are statistically tied share ranks.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
-from parlai_humaneval.report.leaderboard import RANKS_SOURCE, Board, Leaderboard, how_ranked
+from parlai_humaneval.report.conclusions import DECIDED, leader_words, rank_ranges, rank_words
+from parlai_humaneval.report.document import Document, Facts
 from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.render.html import Drawing, FigureView, Files, TableView, environment, references_in
-from parlai_humaneval.report.summary import figure_of, models_table
+from parlai_humaneval.report.render.html import Drawing, environment
+from parlai_humaneval.report.render.references import references_in
+from parlai_humaneval.report.section import ModelLine, Summary
+from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.summary import figure_of, heading_of, leading, models_table, title_of
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
+from parlai_humaneval.report.views import View as Part
+from parlai_humaneval.statistics.core.formatting import counted
+
+RANKS_SOURCE = "Al Mohamad et al. 2022"
+
+
+class Board(Part):
+    """The models of one question. ``asked``: as raters read it. ``told``: who leads, in a sentence.
+
+    ``answer``: the report's own answer, under the names that are shown; its words are not shown.
+    """
+
+    title: str
+    asked: list[str]
+    told: str
+    standings: list[ModelLine]
+    answer: Summary
+
+
+class Leaderboard(Part):
+    """All that a leaderboard says. ``nothing``: why it ranks nobody; empty where it does."""
+
+    title: str
+    made: str
+    note: str
+    basis: str
+    boards: list[Board]
+    nothing: str = ""
+    blinded: bool = False
+    version: str
+
+
+def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, str] | None = None) -> Leaderboard:
+    """The leaderboard of a report: its answers, and what its pairs tell of ranks.
+
+    ``title``: None: made of the techniques. ``blind``: name of a model → what it is called here; None: by its own name.
+    """
+    facts, answers = document.facts, leading(document.summaries())
+    boards = [board for answer in answers if (board := _board(_renamed(answer, blind or {}), facts))]
+    nothing = say("leaderboard", "alone")[0] if answers else facts.nothing
+    titles = ": ".join(filter(None, ("Leaderboard", ", ".join(map(title_of, facts.techniques)))))
+    return Leaderboard(
+        title=title or titles,
+        made=facts.made,
+        note=facts.note,
+        basis=_basis(facts),
+        boards=boards,
+        nothing="" if boards else nothing,
+        blinded=blind is not None,
+        version=facts.versions["parlai-humaneval"],
+    )
+
+
+def how_ranked(boards: Sequence[Board]) -> str:
+    """How ranks came about, and what the intervals are."""
+    decided = [board.answer.section == DECIDED for board in boards]
+    is_all = bool(decided) and all(decided)
+    return " ".join(say("leaderboard", "how", all_decided=is_all, some_decided=any(decided)))
+
+
+def ranked_models(document: Document) -> list[str]:
+    """Names of all models that a leaderboard shows, sorted."""
+    return sorted({name for answer in leading(document.summaries()) for name in _ranked_models(answer)})
+
+
+def blind_names(models: Iterable[str], seed: str, known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Name of a model → “Model A”, in an order that tells nothing unless one knows ``seed``; ``known`` ones stay."""
+    names = dict(known or {})
+    new = sorted(set(models) - names.keys())
+    random.Random(f"blind names:{seed}:{len(names)}").shuffle(new)
+    endings = chain(ascii_uppercase, count(len(ascii_uppercase) + 1))  # without an end
+    free = (label for ending in endings if (label := f"Model {ending}") not in set(names.values()))
+    return names | dict(zip(new, free, strict=False))
+
+
+def _ranked_models(answer: Summary) -> list[str]:
+    of_pairs = (name for pair in answer.pairs for name in (pair.first, pair.second))
+    return list(dict.fromkeys([*(line.model for line in answer.models), *of_pairs]))
+
+
+def _renamed(answer: Summary, names: Mapping[str, str]) -> Summary:
+    def called(listed: Sequence[str]) -> list[str]:
+        return [names.get(name, name) for name in listed]
+
+    best = answer.best
+    if best is not None:
+        groups = {name: called(getattr(best, name)) for name in ("together", "told", "untested")}
+        leader = None if best.leader is None else names.get(best.leader, best.leader)
+        unordered = [called(group) for group in best.unordered]
+        best = best.model_copy(update={**groups, "leader": leader, "unordered": unordered})
+    models = [line.model_copy(update={"model": names.get(line.model, line.model)}) for line in answer.models]
+    pairs = [
+        pair.model_copy(update=dict(zip(("first", "second"), called([pair.first, pair.second]), strict=True)))
+        for pair in answer.pairs
+    ]
+    return answer.model_copy(update={"verdict": "", "remarks": [], "models": models, "pairs": pairs, "best": best})
+
+
+def _board(answer: Summary, facts: Facts) -> Board | None:
+    standings = standings_of(answer)
+    if len(standings) < 2:
+        return None
+    asked = [
+        one.text
+        for one in facts.questions
+        if (one.technique, one.metric) in ((answer.technique, answer.metric), ("", ""))
+    ]
+    stated = [one.text for one in facts.statements if one.criterion == answer.question]
+    return Board(
+        title=heading_of(answer),
+        asked=list(dict.fromkeys(stated or asked)),
+        told=_told(answer),
+        standings=standings,
+        answer=answer,
+    )
+
+
+def standings_of(answer: Summary) -> list[ModelLine]:
+    """The models of an answer by their best possible rank; of equal ones the order is the answer's own."""
+    lines = {line.model: line for line in answer.models}
+    models = _ranked_models(answer)
+    ranks = rank_ranges(models, answer.pairs)
+    unknown = {"n": 0, "unit": "", "estimate": None, "low": None, "high": None, "share": False}
+    standings = [
+        (lines.get(model) or ModelLine(model=model, **unknown)).model_copy(
+            update=dict(zip(("rank_low", "rank_high"), ranks.get(model, (None, None)), strict=True))
+        )
+        for model in models
+    ]
+    return sorted(standings, key=lambda line: line.rank_low or 0)
+
+
+def _told(answer: Summary) -> str:
+    values = [line.estimate for line in answer.models if line.estimate is not None]
+    facts = {
+        "tested": [pair for pair in answer.pairs if pair.differs is not None],
+        "only_ties": all(pair.p_clustered is not None and pair.gap is None for pair in answer.pairs),
+        "falling": values in (sorted(values), sorted(values, reverse=True)),
+    }
+    return sentence("leaderboard", "told", answer=answer, leader=leader_words(answer.best, answer.pairs), **facts)
+
+
+def _basis(facts: Facts) -> str:
+    """“24 people, 48 complete dialogues.”: how much it rests on; programs are no people."""
+    raters = facts.raters
+    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
+    complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
+    parts = [counted(raters.workers, who), *complete]
+    return f"{', '.join(parts)}."
+
 
 BY_RANK = "Models by rank"
-
-
-@dataclass(frozen=True)
-class BoardView:
-    title: str
-    asked: Sequence[str]
-    told: str
-    table: TableView
-    figure: FigureView | None
 
 
 def to_page(board: Leaderboard) -> str:
@@ -69,9 +221,14 @@ def write_leaderboard(board: Leaderboard, page: Path) -> None:
 
 
 def _rendered(template: str, board: Leaderboard, *, served: bool) -> str:
+    draw, figures = Drawing(), [figure_of([one.answer]) for one in board.boards]
     words: dict[str, Any] = {
         "board": board,
-        "boards": [_view(one, place) for place, one in enumerate(board.boards)],
+        "draw": draw,
+        "tables": [draw.table(ranks_table(one)) for one in board.boards],
+        "figures": [
+            figure and figure.model_copy(update={"key": f"board_{place}"}) for place, figure in enumerate(figures)
+        ],
         "how": how_ranked(board.boards),
         "sources": [reference.text for reference in references_in([RANKS_SOURCE])],
         "made": board.made.replace("T", " ").replace("+00:00", " UTC"),
@@ -80,13 +237,6 @@ def _rendered(template: str, board: Leaderboard, *, served: bool) -> str:
     }
     page: str = environment().get_template(template).render(words)
     return page
-
-
-def _view(board: Board, place: int) -> BoardView:
-    draw = Drawing(Files())
-    figure = figure_of([board.answer])
-    shown = None if figure is None else draw.figure(figure.model_copy(update={"key": f"board_{place}"}))
-    return BoardView(board.title, board.asked, board.told, draw.plain(ranks_table(board)), shown)
 
 
 def ranks_table(board: Board) -> DataTable:
@@ -98,7 +248,8 @@ def ranks_table(board: Board) -> DataTable:
     columns = (TableColumn(key="rank", label="Rank"), *known)
     values = {str(row["model"]): row for row in of_models.rows}
     rows: list[dict[str, Cell]] = [
-        {**values.get(one.model, {"model": one.model}), "rank": one.rank} for one in board.standings
+        {**values.get(one.model, {"model": one.model}), "rank": rank_words(one.rank_low, one.rank_high)}
+        for one in board.standings
     ]
     title = of_models.title if of_models.columns else BY_RANK
     return DataTable(key="leaderboard", title=title, columns=columns, rows=tuple(rows))

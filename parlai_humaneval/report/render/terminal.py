@@ -13,8 +13,8 @@ from rich.text import Text
 
 from parlai_humaneval.report.cells import Layout, cell_text, laid_out
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.facts_text import data_words, excluded_table, qualifying, raters_line, raters_words
-from parlai_humaneval.report.section import Section, Summary
+from parlai_humaneval.report.facts import data_words, excluded_table, qualifying, raters_line, raters_words
+from parlai_humaneval.report.section import Summary
 from parlai_humaneval.report.summary import leading, models_table, name_of, pairs_table, superiority_table
 from parlai_humaneval.report.views import CellKind, DataTable
 from parlai_humaneval.statistics.core.formatting import counted
@@ -37,9 +37,9 @@ def print_report_summary(document: Document, console: Console) -> None:
     """One screen: the answer, the models, the pairs, what qualifies it, and where to read more."""
     answers = leading(document.summaries())
     _print_title(document, console)
-    console.print(Text(document.headline(), style="bold"))
     if len(answers) == 1:
-        _print_tables(answers[0], console)
+        for table, most in ((models_table(answers[0]), MODELS), (pairs_table(answers[0]), PAIRS)):
+            _print_noted(table, console, most, more="--full")
     for answer in answers[:BLOCKS] if len(answers) > 1 else ():
         _print_block(answer, console)
     if len(answers) > BLOCKS:
@@ -47,10 +47,12 @@ def print_report_summary(document: Document, console: Console) -> None:
     _print_superiority(answers, console, PAIRS, more="--full")
     remarks = qualifying(document.facts, answers, document.in_short())
     console.print()
-    for remark in remarks[:REMARKS]:
+    asked = [line for one in document.sections.values() if one.ASKED_FOR for line in one.in_short()]
+    shown = [*remarks[:REMARKS], *(remark for remark in remarks[REMARKS:] if remark in asked)]
+    for remark in shown:
         console.print(Text(f"- {remark}"))
-    if len(remarks) > REMARKS:
-        console.print(Text(f"- {counted(len(remarks) - REMARKS, 'more remark')}: --full shows them.", style="dim"))
+    if left := len(remarks) - len(shown):
+        console.print(Text(f"- {counted(left, 'more remark')}: --full shows them.", style="dim"))
     console.print(Text.assemble(("Rated by: ", "dim"), raters_line(document.facts)))
     console.print(
         Text("All sections: --full. A page with figures, tables and methods: --out report.html.", style="dim")
@@ -69,14 +71,7 @@ def _print_title(document: Document, console: Console) -> None:
     if len(questions) > QUESTIONS:
         console.print(Text(f"and {counted(len(questions) - QUESTIONS, 'more question')}", style="dim"))
     console.print()
-
-
-def _print_tables(answer: Summary, console: Console) -> None:
-    for table, most in ((models_table(answer), MODELS), (pairs_table(answer), PAIRS)):
-        if table.rows:
-            _print_table(table, console, most, more="--full")
-            for note in table.notes:
-                console.print(Text(note, style="dim"))
+    console.print(Text(document.headline(), style="bold"))
 
 
 def _print_block(answer: Summary, console: Console) -> None:
@@ -93,16 +88,13 @@ def _print_superiority(answers: Sequence[Summary], console: Console, most: int =
     table = superiority_table(answers)
     if table.rows:
         console.print()
-        _print_table(table, console, most, more=more)
-        for note in table.notes:
-            console.print(Text(note, style="dim"))
+        _print_noted(table, console, most, more=more)
 
 
 def print_document(document: Document, console: Console) -> None:
     """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables."""
     _print_title(document, console)
     answers = leading(document.summaries())
-    console.print(Text(document.headline(), style="bold"))
     for answer in answers if len(answers) > 1 else ():
         _print_block(answer, console)
     _print_superiority(answers, console)
@@ -113,26 +105,24 @@ def print_document(document: Document, console: Console) -> None:
         console.print(Text(f"- {remark}"))
     if document.facts.excluded is not None:
         _print_table(excluded_table(document.facts.excluded), console)
+    console.print(Text.assemble(("For a paper: ", "dim"), document.sentence()))
     for section in document.sections.values():
-        _print_section(section, console)
+        console.print()
+        console.print(Text(section.heading(), style="bold underline"))
+        if section.headline:
+            console.print(Text(section.headline))
+        for remark in section.remarks:
+            console.print(Padding(Text(remark), (0, 0, 0, 2)))
+        for table in section.data_tables():
+            _print_noted(table, console)
 
 
-def heading(text: str) -> Text:
-    return Text(text, style="bold underline")
-
-
-def _print_section(section: Section, console: Console) -> None:
-    console.print()
-    console.print(heading(section.TITLE))
-    if section.headline:
-        console.print(Text(section.headline))
-    for remark in section.remarks:
-        console.print(Padding(Text(remark), (0, 0, 0, 2)))
-    for table in section.data_tables():
-        if table.rows:
-            _print_table(table, console)
-            for note in table.notes:
-                console.print(Text(note, style="dim"))
+def _print_noted(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
+    """A table that has rows, and its notes."""
+    if table.rows:
+        _print_table(table, console, most, more=more)
+        for note in table.notes:
+            console.print(Text(note, style="dim"))
 
 
 def _print_table(table: DataTable, console: Console, most: int = ROWS, *, more: str = "--out") -> None:
@@ -153,7 +143,14 @@ def table_lines(
     for group, rows in layout.groups.items():
         if left > 0:
             yield Text(f"{table.title} ({group})" if group else table.title)
-            yield _printed(layout, rows[:left], widths)
+            # Each column is as wide as ``widths`` says: left to Rich, words would be broken so that all fit.
+            printed = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+            for column, width_of in zip(layout.columns, widths, strict=False):
+                justify: JustifyMethod = "left" if column.is_text else "right"
+                printed.add_column(Text(column.label), justify=justify, overflow="fold", width=width_of)
+            for cells in rows[:left]:
+                printed.add_row(*(Text(cell) for cell in cells[: len(widths)]))
+            yield printed
         left -= len(rows)
     columns = len(layout.columns) - len(widths)
     hidden: dict[str, list[str]] = {}
@@ -163,17 +160,6 @@ def table_lines(
     if hidden:
         said = [f"{' and '.join(counts)} more with {shown_by}" for shown_by, counts in hidden.items()]
         yield Text(f"({', '.join(said)})", style="dim")
-
-
-def _printed(layout: Layout, rows: list[list[str]], widths: Sequence[int]) -> Table:
-    """The first columns, each as wide as ``widths`` says: left to Rich, words would be broken so that all fit."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for column, width in zip(layout.columns, widths, strict=False):
-        justify: JustifyMethod = "left" if column.is_text else "right"
-        table.add_column(Text(column.label), justify=justify, overflow="fold", width=width)
-    for cells in rows:
-        table.add_row(*(Text(cell) for cell in cells[: len(widths)]))
-    return table
 
 
 def _widths(layout: Layout, screen: int) -> list[int]:

@@ -7,28 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sentences import told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
-from parlai_humaneval.statistics.core.formatting import (
-    ABSENT,
-    counted,
-    format_p,
-    format_range,
-    percent,
-    signed,
-    signed_range,
-)
+from parlai_humaneval.statistics.core.formatting import ABSENT
+from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_mean
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
 from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.raters.agreement import (
     cohen_kappa,
@@ -71,11 +64,6 @@ class Judged:
     rows: pd.DataFrame
 
     @property
-    def names(self) -> dict[str, Any]:
-        """What the question is called in a row."""
-        return {name: getattr(self, name) for name in ("source", "technique", "setting", "metric", "what")}
-
-    @property
     def again(self) -> pd.DataFrame:
         """Rows of things of which it is known what the own rater had said."""
         rows: pd.DataFrame = self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
@@ -94,8 +82,17 @@ def questions(tables: Tables) -> Iterator[Judged]:
     things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
     said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
     yield from _by_group("comparisons", said, "winner", "ordinal")
-    yield from _ratings(tables.ratings)
-    yield from _segments(tables.segments)
+    rows = tables.ratings[finished(tables.ratings)]
+    value, before = (rows[name].to_numpy(dtype=float, na_value=np.nan) for name in ("value", "own_value"))
+    things = [rows["dialogue_id"], rows["model"], rows["criterion"]]
+    said = _said(_named(rows), things, rows["dialogue_id"], value, before)
+    for name, part in said.groupby(rows["criterion"].to_numpy(dtype=object), sort=True):
+        yield from _by_group("ratings", part, str(name), "interval")
+    rows = tables.segments[finished(tables.segments)]
+    things = [rows["dialogue_id"], rows["k"], rows["entity"]]
+    taken_for = rows["label"].map(LABELS).to_numpy(dtype=float)
+    said = _said(rows, things, rows["dialogue_id"], taken_for, np.full(len(rows), np.nan))
+    yield from _by_group("segments", said, "label", "ordinal")
 
 
 def judged(tables: Tables) -> Iterator[Judged]:
@@ -117,10 +114,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
     label = rows["selected"].to_numpy(dtype=float, na_value=np.nan)
     own = np.where(known, rows["own_selected"].to_numpy(dtype=float, na_value=np.nan), np.nan)
     things = [rows["dialogue_id"], rows["turn"], rows["candidate_id"].fillna(rows["model"])]
-    # A dialogue that was rated once more keeps the name of its own technique.
-    named = rows.assign(
-        technique=rows["own_technique"].fillna(rows["technique"]), setting=rows["own_setting"].fillna(rows["setting"])
-    )
+    named = _named(rows)
     said = _said(named, things, named["dialogue_id"], label, own)
     yield from _by_group("turns", said[~ticked], CHOSEN, "nominal")
     choices = dict.fromkeys(name for text in rows["tick_choices"].dropna().unique() for name in str(text).split(";"))
@@ -132,29 +126,15 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
         yield from _by_group("turns", ticks[ticked & could], name, "nominal")
 
 
+def _named(rows: pd.DataFrame) -> pd.DataFrame:
+    """A dialogue that was rated once more keeps the name of its own technique."""
+    known = {name: rows[f"own_{name}"].fillna(rows[name]) for name in ("technique", "setting")}
+    named: pd.DataFrame = rows.assign(**known)
+    return named
+
+
 def _has(ticks: pd.Series[str], name: str) -> Floats:
     return np.array([float(name in str(text).split(";")) for text in ticks.fillna("")], dtype=float)
-
-
-def _ratings(ratings: pd.DataFrame) -> Iterator[Judged]:
-    rows = ratings[finished(ratings)]
-    own = rows["own_value"].to_numpy(dtype=float, na_value=np.nan)
-    named = rows.assign(
-        technique=rows["own_technique"].fillna(rows["technique"]), setting=rows["own_setting"].fillna(rows["setting"])
-    )
-    value = rows["value"].to_numpy(dtype=float, na_value=np.nan)
-    things = [rows["dialogue_id"], rows["model"], rows["criterion"]]
-    said = _said(named, things, rows["dialogue_id"], value, own)
-    for name, part in said.groupby(rows["criterion"].to_numpy(dtype=object), sort=True):
-        yield from _by_group("ratings", part, str(name), "interval")
-
-
-def _segments(segments: pd.DataFrame) -> Iterator[Judged]:
-    rows = segments[finished(segments)]
-    nobody = np.full(len(rows), np.nan)
-    things = [rows["dialogue_id"], rows["k"], rows["entity"]]
-    said = _said(rows, things, rows["dialogue_id"], rows["label"].map(LABELS).to_numpy(dtype=float), nobody)
-    yield from _by_group("segments", said, "label", "ordinal")
 
 
 def _said(
@@ -175,19 +155,15 @@ def _said(
             "worker": rows["worker_id"].to_numpy(dtype=object),
             "label": np.asarray(label, dtype=float),
             "own": np.asarray(own, dtype=float),
-            "own_worker": _own_workers(rows),
+            "own_worker": rows["own_worker"].fillna(OWN_RATER).to_numpy(dtype=object)
+            if "own_worker" in rows
+            else OWN_RATER,
             "turn": rows["turn"].to_numpy(dtype=float, na_value=np.nan) if "turn" in rows else np.nan,
             **{name: rows[name].to_numpy(dtype=object) if name in rows else "" for name in _MODELS},
         },
         index=rows.index,
     )
     return said
-
-
-def _own_workers(rows: pd.DataFrame) -> Objects:
-    if "own_worker" not in rows:
-        return np.full(len(rows), OWN_RATER, dtype=object)
-    return np.asarray(rows["own_worker"].fillna(OWN_RATER).to_numpy(dtype=object))
 
 
 def _by_group(source: Source, said: pd.DataFrame, what: str, scale: Scale) -> Iterator[Judged]:
@@ -203,55 +179,70 @@ MOST_LABELS = 10
 """κ asks for the very same answer: on longer scales that says nothing."""
 NAMED = 3
 """As many as a remark names."""
+WITH_OWN = "agreement_with_own_rater"
+"""A second table of the same rows."""
 WHO = {"own": "own rater and another", "several": "several raters"}
 
 
-class AskedRow(Row):
+Same = Annotated[Result, Estimate("Agree", "share", name="percent")]
+Kappa = Annotated[Result | None, Estimate("κ")]
+
+
+class AgreementBase(Row):
     """Agreement on ``what``, of one technique, setting and metric. ``same``: pairs of raters who said the same, clustered
     by dialogue; intervals of ``kappa`` are a bootstrap over dialogues. ``n``: things that were judged twice or more."""
 
-    FROM = published(ends("same", "percent", "percent"), whole("kappa"))
-
-    source: Source
-    technique: str
-    setting: str
-    metric: str
-    what: str
-    n: int
-    n_dialogues: int
-    same: Result
-    kappa: Result | None
+    source: Annotated[Source, Column()]
+    technique: Name
+    setting: Name
+    metric: Name
+    what: Annotated[str, Column(table=EVERY)]
 
 
-class AgreementRow(AskedRow):
-    """Agreement on a question.
+class AgreementRow(AgreementBase):
+    """Agreement on a question: of the dialogue's ``own`` rater and somebody who rated it once more, or of ``several``,
+    all who judged the same, the own rater among them where it is known what they said.
 
-    ``kind``: ``own``, of the dialogue's own rater and somebody who rated it once more; ``several``, of all who judged
-    the same, the own rater among them where it is known what they said. Things were judged ``per_thing`` times each in
-    the mean, by ``n_raters`` people (with ``own``: besides own raters).
-
+    Things were judged ``per_thing`` times each in the mean, by ``n_raters`` people (with ``own``: besides own raters).
     ``kappa``: Cohen's for ``own``, Fleiss' for ``several``; None on scales of more than ten points. ``alpha``:
-    Krippendorff's at level ``scale``, bootstrap over dialogues. ``own_mean`` and ``other_mean``: of ``own`` what each
-    said in the mean, of a yes or no the share of yes. ``difference``: of ratings, the other minus the own rater,
-    clustered by worker and tested against 0.
+    Krippendorff's at level ``scale``. ``own_mean``, ``other_mean``: what each said, of a yes or no the share of yes.
+    ``difference``: of ratings, the other minus the own rater, clustered by worker.
     """
 
-    FROM = published(AskedRow.FROM, whole("alpha", "difference"), p_difference="difference.p_value")
+    kind: Annotated[Kind, Column("Who")]
+    n: Annotated[int, Column("Judged twice or more"), Column("Answers", table=WITH_OWN, in_json=False)]
+    per_thing: Annotated[float, Column("Times each")]
+    n_raters: Annotated[int, Column("Raters")]
+    n_dialogues: Count
+    same: Same
+    kappa: Kappa
+    scale: Annotated[Scale, Column("Level of α")]
+    alpha: Annotated[Result, Estimate("α")]
+    own_mean: Annotated[float | None, Column("Own rater", table=WITH_OWN)] = None
+    other_mean: Annotated[float | None, Column("The other", table=WITH_OWN)] = None
+    difference: Annotated[
+        Result | None,
+        Estimate("Difference", table=WITH_OWN),
+        Column("p, clustered", "p", name="p_difference", path="p_value", table=WITH_OWN),
+    ] = None
 
-    kind: Kind
-    scale: Scale
-    per_thing: float
-    n_raters: int
-    alpha: Result
-    own_mean: float | None = None
-    other_mean: float | None = None
-    difference: Result | None = None
+    @property
+    def title(self) -> str:
+        """“label (spot_the_bot), several raters”."""
+        metric = "" if self.metric == self.what else self.metric
+        where = ", ".join(filter(None, (self.technique, self.setting, metric)))
+        return f"{self.what}{f' ({where})' if where else ''}, {WHO[self.kind]}"
 
 
-class TurnRow(AskedRow):
+class TurnRow(AgreementBase):
     """Agreement of the own rater and another in one turn of the dialogues."""
 
-    turn: int
+    source: Source
+    turn: Count
+    n: Annotated[int, Column("Answers")]
+    n_dialogues: int
+    same: Same
+    kappa: Kappa
 
 
 class Agreement(Section):
@@ -265,24 +256,27 @@ class Agreement(Section):
     draws: int
 
     def data_tables(self) -> list[DataTable]:
-        notes = ("own: the dialogue's own rater and somebody who rated it once more (Cohen's κ); several: Fleiss' κ.",)
         again = [row for row in self.rows if row.own_mean is not None]
         tables = [
-            part_table("agreement_measures", "Agreement on what was judged twice", _MEASURES, self.rows, notes),
-            part_table(
-                "agreement_with_own_rater",
-                "What the dialogue's own rater said, and who rated it once more",
-                _MEANS,
-                again,
-                ("Share of yes, or mean rating. Difference: the other minus the own rater, clustered by worker.",),
+            table_of(
+                "agreement_measures",
+                "Agreement on what was judged twice",
+                self.rows,
+                "own: the dialogue's own rater and somebody who rated it once more (Cohen's κ); several: Fleiss' κ.",
             ),
-            part_table("agreement_by_turn", "Agreement with the own rater, turn by turn", _TURNS, self.by_turn),
+            table_of(
+                WITH_OWN,
+                "What the dialogue's own rater said, and who rated it once more",
+                again,
+                "Share of yes, or mean rating. Difference: the other minus the own rater, clustered by worker.",
+            ),
+            table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),
         ]
         return [table for table in tables if table.rows]
 
     def figures(self) -> list[Figure]:
         title = "Krippendorff's α with its interval (0: chance, 1: full agreement)"
-        alphas = [(name_of(row), row.alpha) for row in self.rows]
+        alphas = [(row.title, row.alpha) for row in self.rows]
         return [*interval_figures("agreement_alpha", title, "α", alphas, reference=0.0)]
 
     def methods(self) -> list[Method]:
@@ -303,10 +297,25 @@ def build(tables: Tables, options: Options) -> Agreement | None:
     if not rows:
         return None
     by_turn = [row for question in questions for row in _by_turn(question, options)]
-    section = Agreement(rows=rows, by_turn=by_turn, seed=options.seed, draws=options.draws)
-    section.headline = _headline(max(rows, key=lambda row: row.n))
-    section.remarks = [*_notes(rows), *_mean_differences(rows)]
-    return section
+    largest = max(rows, key=lambda row: row.n)
+    notes: dict[str, list[AgreementRow]] = {}
+    for row in rows:
+        results = [result for result in (row.same, row.kappa, row.alpha) if result is not None]
+        for note in dict.fromkeys(note for result in results for note in result.notes):
+            notes.setdefault(note, []).append(row)
+    words = told(
+        "agreement",
+        largest=largest,
+        notes=notes,
+        differing=[
+            row
+            for row in rows
+            if row.difference is not None and row.difference.p_value is not None and row.difference.p_value < ALPHA
+        ],
+        named=NAMED,
+        absent=ABSENT,
+    )
+    return Agreement(rows=rows, by_turn=by_turn, seed=options.seed, draws=options.draws, **words)
 
 
 def _own_and_other_raters(question: Judged, options: Options) -> Iterator[AgreementRow]:
@@ -316,37 +325,53 @@ def _own_and_other_raters(question: Judged, options: Options) -> Iterator[Agreem
     both = pd.concat([rows["label"], rows["own"]])
     # Each pair of answers is a thing of its own here, so that α is of pairs, as κ is.
     things = [*range(len(rows))] * 2
-    yield AgreementRow(
-        **question.names,
+    workers, dialogues = (rows[name].to_numpy(dtype=object) for name in ("worker", "dialogue"))
+    apart = (rows["label"] - rows["own"]).to_numpy(dtype=float)
+    name = f"{question.what}: other − own rater"
+    yield AgreementRow.of(
+        question,
         kind="own",
-        scale=question.scale,
         n=len(rows),
         per_thing=2.0,
         n_raters=int(rows["worker"].nunique()),
         n_dialogues=int(rows["dialogue"].nunique()),
-        same=_same(rows, options),
-        kappa=_cohen(rows, options) if both.nunique() <= MOST_LABELS else None,
-        alpha=_alpha(question, things, both, rows["dialogue"], options),
+        **same_and_kappa(rows["label"], rows["own"], rows["dialogue"], options, few=both.nunique() <= MOST_LABELS),
+        alpha=alpha_of(question.scale, things, both, rows["dialogue"], options),
         own_mean=None if question.scale == "ordinal" else float(rows["own"].mean()),
         other_mean=None if question.scale == "ordinal" else float(rows["label"].mean()),
-        difference=_difference(question, rows, options) if question.scale == "interval" else None,
+        difference=crossed_mean(apart, workers, dialogues, name=name, null=0.0, level=options.level)
+        if question.scale == "interval"
+        else None,
     )
 
 
-def _difference(question: Judged, rows: pd.DataFrame, options: Options) -> Result:
-    apart = (rows["label"] - rows["own"]).to_numpy(dtype=float)
-    name = f"{question.what}: other − own rater"
-    workers, dialogues = (rows[column].to_numpy(dtype=object) for column in ("worker", "dialogue"))
-    return crossed_mean(apart, workers, dialogues, name=name, null=0.0, level=options.level)
+def same_and_kappa(
+    first: pd.Series[float], second: pd.Series[float], dialogues: pd.Series[str], options: Options, *, few: bool = True
+) -> dict[str, Any]:
+    """Of two answers to each thing: ``same`` and, where labels are ``few``, Cohen's ``kappa``."""
+    answers = (first, second, dialogues)
+    kappa = cohen_kappa(*answers, **options.bootstrap) if few else None
+    return {"same": percent_agreement(*answers, cluster="dialogue", level=options.level), "kappa": kappa}
 
 
-def _same(rows: pd.DataFrame, options: Options) -> Result:
-    return percent_agreement(rows["label"], rows["own"], rows["dialogue"], cluster="dialogue", level=options.level)
+class Several(NamedTuple):
+    """Agreement of all who judged each of some things. ``counts``: things by labels; ``kappa``: Fleiss'."""
+
+    counts: Floats
+    dialogues: Objects
+    same: Result
+    kappa: Result | None
+    alpha: Result
 
 
-def _cohen(rows: pd.DataFrame, options: Options) -> Result:
-    answers = (rows["label"], rows["own"], rows["dialogue"])
-    return cohen_kappa(*answers, seed=options.seed, draws=options.draws, level=options.level)
+def of_several(rows: pd.DataFrame, scale: Scale, options: Options) -> Several:
+    """``rows``: of :class:`Judged`, each thing once of everybody."""
+    counts, labels, things = rating_counts(rows["thing"], rows["label"])
+    dialogues = rows.drop_duplicates("thing").set_index("thing").loc[list(things), "dialogue"].to_numpy(dtype=object)
+    kappa = fleiss_kappa(counts, dialogues, **options.bootstrap) if len(labels) <= MOST_LABELS else None
+    same = pair_agreement(counts, dialogues, cluster="dialogue", level=options.level)
+    alpha = alpha_of(scale, rows["thing"], rows["label"], dialogues, options)
+    return Several(counts, dialogues, same, kappa, alpha)
 
 
 def _by_turn(question: Judged, options: Options) -> Iterator[TurnRow]:
@@ -355,13 +380,12 @@ def _by_turn(question: Judged, options: Options) -> Iterator[TurnRow]:
     if question.source != "turns" or rows["turn"].nunique() < 2:
         return
     for turn, of_turn in rows.groupby("turn", sort=True):
-        yield TurnRow(
-            **question.names,
+        yield TurnRow.of(
+            question,
             turn=int(float(str(turn))),
             n=len(of_turn),
             n_dialogues=int(of_turn["dialogue"].nunique()),
-            same=_same(of_turn, options),
-            kappa=_cohen(of_turn, options),
+            **same_and_kappa(of_turn["label"], of_turn["own"], of_turn["dialogue"], options),
         )
 
 
@@ -373,115 +397,25 @@ def _several(question: Judged, options: Options) -> Iterator[AgreementRow]:
     # The table may hold the own rater's answers too, as a row of theirs.
     everybody = pd.concat([question.rows, again.assign(label=again["own"], worker=again["own_worker"])])
     everybody = everybody.drop_duplicates(["thing", "worker"])
-    counts, labels, things = rating_counts(everybody["thing"], everybody["label"])
-    dialogues = everybody.drop_duplicates("thing").set_index("thing").loc[list(things), "dialogue"]
+    agreed = of_several(everybody, question.scale, options)
     twice = everybody[everybody["thing"].duplicated(keep=False).to_numpy(dtype=bool)]
-    kappa = None
-    if len(labels) <= MOST_LABELS:
-        kappa = fleiss_kappa(counts, dialogues, seed=options.seed, draws=options.draws, level=options.level)
-    times = counts.sum(axis=1)
-    yield AgreementRow(
-        **question.names,
+    times = agreed.counts.sum(axis=1)
+    yield AgreementRow.of(
+        question,
+        agreed._asdict(),
         kind="several",
-        scale=question.scale,
         n=int((times > 1).sum()),
         per_thing=float(times[times > 1].mean()),
         n_raters=int(twice["worker"].nunique()),
         n_dialogues=int(twice["dialogue"].nunique()),
-        same=pair_agreement(counts, dialogues, cluster="dialogue", level=options.level),
-        kappa=kappa,
-        alpha=_alpha(question, everybody["thing"], everybody["label"], dialogues, options),
     )
 
 
-def _alpha(
-    question: Judged, things: npt.ArrayLike, labels: pd.Series[float], dialogues: pd.Series[str], options: Options
+def alpha_of(
+    scale: Scale, things: npt.ArrayLike, labels: pd.Series[float], dialogues: npt.ArrayLike, options: Options
 ) -> Result:
+    """Krippendorff's α at the level of ``scale``; ``dialogues``: of each thing."""
     counts, values, _ = rating_counts(things, labels)
-    return krippendorff_alpha(
-        counts,
-        dialogues,
-        [float(str(value)) for value in values] if question.scale == "interval" else None,
-        ordered=question.scale == "ordinal",
-        seed=options.seed,
-        draws=options.draws,
-        level=options.level,
-    )
-
-
-def name_of(row: AgreementRow) -> str:
-    """“label (spot_the_bot), several raters”."""
-    metric = "" if row.metric == row.what else row.metric
-    where = ", ".join(text for text in (row.technique, row.setting, metric) if text)
-    return f"{row.what}{f' ({where})' if where else ''}, {WHO[row.kind]}"
-
-
-def _headline(row: AgreementRow) -> str:
-    same, alpha = row.same, row.alpha
-    interval = format_range(same.ci_low, same.ci_high)
-    sure = "" if interval == ABSENT else f" ({percent(same.level)} interval {interval})"
-    limits = signed_range(alpha.ci_low, alpha.ci_high)
-    beyond_chance = f", Krippendorff's α {signed(alpha.estimate)}{'' if limits == ABSENT else f' ({limits})'}"
-    told = "" if alpha.estimate is None else beyond_chance
-    return f"{name_of(row)}: {percent(same.estimate)}{sure} of {_double_answers(row)} agree{told}."
-
-
-def _double_answers(row: AgreementRow) -> str:
-    if abs(row.per_thing - 2) < 1e-9:
-        return counted(row.n, "doubly judged answer")
-    times = f"{row.per_thing:.3g} people" if row.per_thing.is_integer() else f"{row.per_thing:.1f} people on average"
-    return f"the pairs of answers to the same, of {counted(row.n, 'thing')} that {times} judged,"
-
-
-def _notes(rows: Sequence[AgreementRow]) -> list[str]:
-    """What must be known of the measures, each once, with the questions that it is about."""
-    notes: dict[str, list[str]] = {}
-    for row in rows:
-        results = [result for result in (row.same, row.kappa, row.alpha) if result is not None]
-        for note in dict.fromkeys(note for result in results for note in result.notes):
-            notes.setdefault(note, []).append(name_of(row))
-    return [f"{note[:1].upper()}{note[1:]}: {_listed(names)}." for note, names in notes.items()]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return "; ".join(names[:NAMED]) + more
-
-
-def _mean_differences(rows: Sequence[AgreementRow]) -> Iterator[str]:
-    for row in rows:
-        gap = row.difference
-        if gap is not None and gap.p_value is not None and gap.estimate is not None and gap.p_value < ALPHA:
-            way = "higher" if gap.estimate > 0 else "lower"
-            by = f"{way} by {signed(abs(gap.estimate))} on average ({format_p(gap.p_value)})"
-            yield f"Who rated once more rates {row.what} {by} than the dialogue's own rater."
-
-
-_LABELS: Labels = {
-    "what": ("What", "text"),
-    "percent": ("Agree", "share"),
-    "kappa": ("κ", "number"),
-    "kind": ("Who", "text"),
-    "n": ("Judged twice or more", "count"),
-    "per_thing": ("Times each", "number"),
-    "n_raters": ("Raters", "count"),
-    "scale": ("Level of α", "text"),
-    "alpha": ("α", "number"),
-    "own_mean": ("Own rater", "number"),
-    "other_mean": ("The other", "number"),
-    "difference": ("Difference", "number"),
-    "p_difference": ("p, clustered", "p"),
-}
-_MEASURES = columns(
-    "source technique setting metric what kind n per_thing n_raters n_dialogues percent percent_low percent_high "
-    "kappa kappa_low kappa_high scale alpha alpha_low alpha_high",
-    _LABELS,
-)
-_MEANS = columns(
-    "technique setting metric what n own_mean other_mean difference difference_low difference_high p_difference",
-    {**_LABELS, "n": ("Answers", "count")},
-)
-_TURNS = columns(
-    "technique setting metric what turn n percent percent_low percent_high kappa kappa_low kappa_high",
-    {**_LABELS, "n": ("Answers", "count")},
-)
+    numbers = [float(str(value)) for value in values] if scale == "interval" else None
+    clusters = np.asarray(dialogues, dtype=object)
+    return krippendorff_alpha(counts, clusters, numbers, ordered=scale == "ordinal", **options.bootstrap)

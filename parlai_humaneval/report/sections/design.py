@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Objects
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published
 from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sentences import say, sentence
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -30,17 +30,26 @@ from parlai_humaneval.statistics.core.clustering_effects import (
     intraclass_correlation,
     power_of_gaps,
 )
-from parlai_humaneval.statistics.core.formatting import counted, points_words, signed, signed_range
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import (
+    EVERY,
+    Column,
+    Count,
+    Estimate,
+    Key,
+    Name,
+    Row,
+    interval_keys,
+    table_of,
+)
 from parlai_humaneval.statistics.core.two_way import by_both
 from parlai_humaneval.statistics.ratings.correlations import (
     LEAST_ICC,
-    Alike,
+    AnswerClustering,
     GapData,
     Measure,
-    Source,
     Unit,
     measures_of,
     planning_dialogue_icc,
@@ -50,59 +59,77 @@ from parlai_humaneval.tables.build import Tables
 
 Score = float | None
 POWER = 0.8
+LIKENESS = "design_likeness"
+"""A second table of measures."""
+NAMED = 8
+"""As many measures as are told one by one; the table has them all."""
+_AS_GOOD_AS_ONE = 0.05
+"""A ratio of variances so near 1 neither costs nor gains anything."""
+POINTS_OF_CURVE = 41
+MOST_CURVES = 6
+_WIDEST = 1.5
+"""A figure ends at so many times the largest gap that is found with the power wanted."""
+_GAPS_OF: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in z", "points": "true gap in points"}
+_PLANNED = ("icc_for_planning", "dialogue_icc_for_planning")
+OVER_PAIRS = (
+    *("variance_ratio", "effective_workers", "judged_both", "detectable_gap", "detectable_gap_independent"),
+    *(f"{name}{end}" for name in _PLANNED for end in ("", "_low", "_high")),
+)
+"""What a measure has as the median over its pairs of models."""
 
 
 class MeasureRow(Row):
-    """One question of the study.
+    """One question of the study; ``group``: the models that stood side by side, where several groups of models were asked
+    it.
 
     ``variance_ratio``: of the gap between two models, clustered by worker (and by dialogue, where several workers judged
     the same), by that of independent answers: what likeness costs a comparison, or (below 1) what it gains.
-    ``icc_for_planning``, with its interval: of workers, with it a plan's design effect is about that ratio; of the
-    judgements that a plan counts, so that ties are among them. ``dialogue_icc_for_planning``: the same of dialogues that
-    several workers judged. These, ``judged_both``, the share of workers who judged both models, and
-    ``effective_workers``, (Σn)²/Σn² of the workers of a pair, are medians over pairs.
+    ``icc_for_planning``, ``dialogue_icc_for_planning``: of workers and of dialogues, with which a plan's design effect is
+    about that ratio; ties are among the judgements that a plan counts. These, ``judged_both`` (share of workers who
+    judged both models) and ``effective_workers``, (Σn)²/Σn², are medians over pairs.
 
-    ``n`` answers, ``per_worker`` and ``per_dialogue`` of them to a worker and dialogue (Σn²/Σn). ``icc_worker``,
-    ``icc_dialogue``: how alike those of one are; can be negative. Where models are judged one at a time (``levels``) that
-    is about levels, of which a comparison within workers is free. ``design_effect``, ``effective_n``: of the mean level,
-    by worker; ``effective_n`` is not above ``n``. ``detectable_gap``: between two models, the median over pairs, clustered
-    by worker, found with power .8 at two-sided .05; ``_largest``: of the pair with the least data; ``_independent``: if all
-    answers were independent. ``unit``: of gaps. ``sentence``: the same in words. ``group``: the models that stood side by
-    side, where a question was asked of several groups of models; else "".
+    ``per_worker``, ``per_dialogue``: answers to one, Σn²/Σn. ``icc_worker``, ``icc_dialogue``: how alike those of one
+    are; can be negative. Where models are judged one at a time (``levels``) that is about levels, of which a comparison
+    within workers is free. ``design_effect``, ``effective_n``: of the mean level, by worker. ``detectable_gap``: in
+    ``unit``, found with power .8 at two-sided .05; ``_largest``: of the pair with the least data; ``_independent``: if
+    all answers were independent.
     """
 
-    FROM = published(ends("by_worker", "icc_worker", "icc_worker"), icc_dialogue="by_dialogue.estimate")
-
-    source: Source
-    technique: str
-    setting: str
-    metric: str
-    group: str
-    unit: Unit
-    n: int
-    n_workers: int
-    n_dialogues: int
-    per_worker: Score
-    per_dialogue: Score
-    by_worker: Result
-    by_dialogue: Result
-    design_effect: Score
-    design_effect_dialogue: Score
-    effective_n: Score
-    levels: bool
-    variance_ratio: Score
-    icc_for_planning: Score
-    icc_for_planning_low: Score
-    icc_for_planning_high: Score
-    dialogue_icc_for_planning: Score
+    source: Name
+    technique: Name
+    setting: Name
+    metric: Annotated[str, Column("Measure", table=EVERY)]
+    group: Annotated[str, Column("Models", table=EVERY)]
+    n: Annotated[int, Column("Answers")]
+    n_workers: Count
+    effective_workers: Annotated[Score, Column("Effective workers")]
+    variance_ratio: Annotated[Score, Column("Ratio of variances")]
+    icc_for_planning: Annotated[Score, Column("ICC for plan")]
+    icc_for_planning_low: Annotated[Score, Column("from")]
+    icc_for_planning_high: Annotated[Score, Column("to")]
+    dialogue_icc_for_planning: Annotated[Score, Column("ICC of dialogues for plan")]
     dialogue_icc_for_planning_low: Score
-    dialogue_icc_for_planning_high: Score
-    effective_workers: Score
+    dialogue_icc_for_planning_high: Annotated[Score, Column("at most")]
+    unit: Annotated[Unit, Column("Unit of gaps")]
+    detectable_gap: Annotated[Score, Column("Detectable gap")]
+    detectable_gap_largest: Annotated[Score, Column("Gap of the least sure pair")]
+    detectable_gap_independent: Annotated[Score, Column("Gap if independent")]
+    n_dialogues: Annotated[int, Column(table=LIKENESS)]
+    per_worker: Annotated[Score, Column("Answers a worker (Σn²/Σn)", table=LIKENESS)]
+    per_dialogue: Score
+    by_worker: Annotated[Result, Estimate("ICC, worker", name="icc_worker", table=LIKENESS)]
+    by_dialogue: Annotated[Result, Column("ICC, dialogue", name="icc_dialogue", path="estimate", table=LIKENESS)]
+    design_effect: Annotated[Score, Column("Design effect of the mean", table=LIKENESS)]
+    design_effect_dialogue: Score
+    effective_n: Annotated[Score, Column("Effective answers", "count", table=LIKENESS)]
+    levels: bool
     judged_both: Score
-    detectable_gap: Score
-    detectable_gap_largest: Score
-    detectable_gap_independent: Score
     sentence: str
+
+    @property
+    def named(self) -> str:
+        """“preference (sata, sata_user)”; of one of several groups of models also “(…, eliza – retrieval)”."""
+        return _name_of(self, self.group)
 
 
 class GapRow(Row):
@@ -116,32 +143,33 @@ class GapRow(Row):
     ``effective_workers``: (Σn)²/Σn². ``icc_for_planning``, ``dialogue_icc_for_planning``: as in the measure's row.
     """
 
-    FROM = published(
-        ends("icc", "icc_for_planning", "icc_for_planning"),
-        ends("dialogue_icc", "dialogue_icc_for_planning", "dialogue_icc_for_planning"),
-        gap="clustered.estimate",
-        n="clustered.n",
-        standard_error="clustered.details.standard_error",
-    )
-
-    source: Source
-    technique: str
-    setting: str
-    metric: str
-    unit: Unit
-    model_a: str
-    model_b: str
-    clustered: Result
-    n_workers: int
-    standard_error_independent: Score
-    variance_ratio: Score
+    source: Name
+    technique: Name
+    setting: Name
+    metric: Annotated[str, Column("Measure")]
+    model_a: Annotated[str, Column("A")]
+    model_b: Annotated[str, Column("B")]
+    n_workers: Annotated[int, Column("Answers", "count", name="n", of="clustered", path="n"), Column()]
+    effective_workers: Annotated[float, Column("Effective workers")]
+    unit: Annotated[Unit, Column("Unit")]
+    clustered: Annotated[
+        Result,
+        Column("Gap seen (A − B)", name="gap", path="estimate"),
+        Column("Standard error", name="standard_error", path="details.standard_error"),
+    ]
+    standard_error_independent: Annotated[Score, Column("if independent")]
+    variance_ratio: Annotated[Score, Column("Ratio of variances")]
     per_worker: Score
-    effective_workers: float
     judged_both: float
-    icc: Result | None
-    dialogue_icc: Result | None
-    detectable_gap: Score
-    detectable_gap_independent: Score
+    icc: Annotated[
+        Result | None,
+        Column("ICC for plan", name="icc_for_planning", path="estimate"),
+        Key(name="icc_for_planning_low", path="ci_low"),
+        Key(name="icc_for_planning_high", path="ci_high"),
+    ]
+    dialogue_icc: Annotated[Result | None, interval_keys("dialogue_icc_for_planning", "dialogue_icc_for_planning")]
+    detectable_gap: Annotated[Score, Column("Detectable gap")]
+    detectable_gap_independent: Annotated[Score, Column("if independent")]
 
     @property
     def standard_error(self) -> Score:
@@ -155,68 +183,9 @@ class GapRow(Row):
         return self.effective_workers - 1 if df is None else df
 
 
-def _name_of(row: MeasureRow | GapRow) -> str:
-    """“preference (sata, sata_user)”; of one of several groups of models also “(…, eliza – retrieval)”."""
-    group = row.group if isinstance(row, MeasureRow) else ""
+def _name_of(row: MeasureRow | GapRow, group: str = "") -> str:
     where = ", ".join(text for text in (row.technique, row.setting, group) if text)
     return f"{row.metric} ({where})" if where else row.metric
-
-
-_LABELS: Labels = {
-    "metric": ("Measure", "text"),
-    "group": ("Models", "text"),
-    "n": ("Answers", "count"),
-    "variance_ratio": ("Ratio of variances", "number"),
-    "icc_for_planning": ("ICC for plan", "number"),
-    "icc_for_planning_low": ("from", "number"),
-    "icc_for_planning_high": ("to", "number"),
-    "dialogue_icc_for_planning": ("ICC of dialogues for plan", "number"),
-    "dialogue_icc_for_planning_high": ("at most", "number"),
-    "effective_workers": ("Effective workers", "number"),
-    "unit": ("Unit of gaps", "text"),
-    "detectable_gap": ("Detectable gap", "number"),
-    "detectable_gap_largest": ("Gap of the least sure pair", "number"),
-    "detectable_gap_independent": ("Gap if independent", "number"),
-    "per_worker": ("Answers a worker (Σn²/Σn)", "number"),
-    "icc_worker": ("ICC, worker", "number"),
-    "icc_dialogue": ("ICC, dialogue", "number"),
-    "design_effect": ("Design effect of the mean", "number"),
-    "effective_n": ("Effective answers", "count"),
-    "model_a": ("A", "text"),
-    "model_b": ("B", "text"),
-    "gap": ("Gap seen (A − B)", "number"),
-    "standard_error": ("Standard error", "number"),
-    "standard_error_independent": ("if independent", "number"),
-}
-_MEASURE = columns(
-    "source technique setting metric group n n_workers effective_workers variance_ratio icc_for_planning "
-    "icc_for_planning_low icc_for_planning_high dialogue_icc_for_planning dialogue_icc_for_planning_high unit "
-    "detectable_gap detectable_gap_largest detectable_gap_independent",
-    _LABELS,
-)
-_LIKENESS = columns(
-    "source technique setting metric group n_dialogues per_worker icc_worker icc_worker_low icc_worker_high icc_dialogue "
-    "design_effect effective_n",
-    _LABELS,
-)
-_MEASURE_NOTES = (
-    "Ratio of variances: of the gap between two models, clustered by worker (and by dialogue, where several workers judged "
-    "the same), by that of independent answers. Above 1 a "
-    "comparison loses by likeness, below 1 it gains, as workers who judge both models carry their level into both.",
-    "ICC for plan: the one with which a plan has about that ratio as its design effect, of the judgements that a plan "
-    "counts, ties among them (parlai-humaneval plan --icc; plan --pilot reads it from the tables). Below 0 take 0.001: no "
-    "gain should be counted on. Labels of one speaker have none: Spot The Bot is planned for the better label of two.",
-    "ICC of dialogues for plan: of comparisons that share a dialogue (plan --dialogue-icc). Effective workers: (Σn)²/Σn², "
-    "as many workers with equally many answers would say as much.",
-)
-_LIKENESS_NOTES = (
-    "Of models judged one at a time these are about levels: what a mean of one model loses, not a comparison of two.",
-)
-_GAP = columns(
-    "source technique setting metric model_a model_b n n_workers effective_workers unit gap standard_error "
-    "standard_error_independent variance_ratio icc_for_planning detectable_gap detectable_gap_independent",
-    {**_LABELS, "unit": ("Unit", "text"), "detectable_gap_independent": ("if independent", "number")},
-)
 
 
 class Design(Section):
@@ -230,48 +199,40 @@ class Design(Section):
     alpha: float = 0.05
 
     def data_tables(self) -> list[DataTable]:
-        gaps = [part_table("design_pairs", "Each pair of models", _GAP, self.pairs)] if self.pairs else []
         title = "What likeness costs a comparison, and the smallest gap that would be found with power .8"
+        gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
         return [
-            part_table("design_measures", title, _MEASURE, self.measures, _MEASURE_NOTES),
-            part_table("design_likeness", "How alike answers are", _LIKENESS, self.measures, _LIKENESS_NOTES),
+            table_of("design_measures", title, self.measures, *say("design", "of_measures")),
+            table_of(LIKENESS, "How alike answers are", self.measures, *say("design", "of_likeness")),
             *gaps,
         ]
 
     def figures(self) -> list[Figure]:
+        names = [f"{row.source}: {row.named}" for row in self.measures]
+        named = list(zip(names, self.measures, strict=True))
+        icc = [(name, row.by_worker) for name, row in named]
+        points = tuple(
+            IntervalPoint(label=name, estimate=row.detectable_gap)
+            for name, row in named
+            if row.unit == "share" and row.detectable_gap is not None
+        )
+        title = "Smallest gap between two models that would be found with power .8"
+        gaps = IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
+        by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
+        for pair in self.pairs:
+            if pair.standard_error and pair.detectable_gap is not None and pair.df >= 1:
+                by_unit.setdefault(pair.unit, {}).setdefault(_name_of(pair), []).append(pair)
         return [
-            *_likeness_figures(self.measures),
-            *_gap_figures(self.measures),
-            *_power_figures(self.pairs, self.alpha),
+            *interval_figures(
+                "design_icc", "How alike the answers of one worker are", "ICC by worker", icc, reference=0.0
+            ),
+            *([gaps] if points else []),
+            *(_power_figure(unit, questions, self.alpha) for unit, questions in by_unit.items()),
         ]
 
     def methods(self) -> list[Method]:
-        return list(METHODS)
-
-
-def _likeness_figures(rows: list[MeasureRow]) -> list[IntervalFigure]:
-    title = "How alike the answers of one worker are"
-    icc = [(f"{row.source}: {_name_of(row)}", row.by_worker) for row in rows]
-    return interval_figures("design_icc", title, "ICC by worker", icc, reference=0.0)
-
-
-def _gap_figures(rows: list[MeasureRow]) -> list[Figure]:
-    points = tuple(
-        IntervalPoint(label=f"{row.source}: {_name_of(row)}", estimate=row.detectable_gap)
-        for row in rows
-        if row.unit == "share" and row.detectable_gap is not None
-    )
-    title = "Smallest gap between two models that would be found with power .8"
-    figure = IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
-    return [figure] if points else []
-
-
-METHODS = (
-    method("design", "likeness_of_answers_icc"),
-    method("design", "design_effect"),
-    method("design", "icc_for_plan"),
-    method("design", "smallest_detectable_gap"),
-)
+        names = ("likeness_of_answers_icc", "design_effect", "icc_for_plan", "smallest_detectable_gap")
+        return [method("design", name) for name in names]
 
 
 def build(tables: Tables, options: Options) -> Design | None:
@@ -279,27 +240,21 @@ def build(tables: Tables, options: Options) -> Design | None:
     found = [measure for measure in measures_of(tables) if measure.alike.n]
     if not found:
         return None
-    gaps = [_gap_rows(measure, options.level) for measure in found]
-    rows = [
-        _measure_row(measure, group, own, options.level)
-        for measure, group, own in zip(found, _groups(found), gaps, strict=True)
-    ]
-    section = Design(measures=rows, pairs=[row for own in gaps for row in own])
+    asked = [(one.source, one.technique, one.setting, one.metric) for one in found]
+    section = Design(measures=[], pairs=[])
+    for measure, question in zip(found, asked, strict=True):
+        planned = {(gap.model_a, gap.model_b): gap for gap in measure.of_plan}
+        gaps = [_gap_row(measure, gap, planned.get((gap.model_a, gap.model_b)), options.level) for gap in measure.gaps]
+        # The models that it is of, where the same was asked of several groups of models.
+        models = sorted({name for gap in measure.gaps for name in (gap.model_a, gap.model_b)})
+        group = " – ".join(models) if asked.count(question) > 1 else ""
+        section.measures.append(_measure_row(measure, group, gaps, options.level))
+        section.pairs += gaps
+    rows = section.measures
     told = next((row for row in rows if row.detectable_gap is not None), rows[0])
     section.headline = told.sentence
-    section.remarks = _remarks(rows, told)
+    section.remarks = say("design", "remarks", told=told, named=NAMED, least_icc=LEAST_ICC, **_worth_a_remark(rows))
     return section
-
-
-def _groups(measures: Sequence[Measure]) -> list[str]:
-    """Of each measure the models that it is of, where the same was asked of several groups of models; else empty."""
-    asked = [(one.source, one.technique, one.setting, one.metric) for one in measures]
-    return [
-        " – ".join(sorted({name for gap in measure.gaps for name in (gap.model_a, gap.model_b)}))
-        if asked.count(question) > 1
-        else ""
-        for measure, question in zip(measures, asked, strict=True)
-    ]
 
 
 def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: float) -> MeasureRow:
@@ -307,14 +262,20 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
     by_worker, by_dialogue = (
         _icc(alike, of, name, level) for of, name in [(alike.workers, "worker"), (alike.dialogues, "dialogue")]
     )
-    effect, effect_dialogue = (_effect(result) for result in (by_worker, by_dialogue))
-    row = MeasureRow(
-        source=measure.source,
-        technique=measure.technique,
-        setting=measure.setting,
-        metric=measure.metric,
+    effect, effect_dialogue = (
+        None if result.estimate is None else design_effect(_size(result), result.estimate)
+        for result in (by_worker, by_dialogue)
+    )
+    effective = None
+    if by_worker.estimate is not None:
+        # At most as many: that answers of one worker differ more than others is no reason to count them twice.
+        count = effective_number(alike.n, _size(by_worker), by_worker.estimate)
+        effective = float(alike.n) if count is None else min(float(alike.n), count)
+    known = {name: [value for gap in gaps if (value := gap[name]) is not None] for name in OVER_PAIRS}
+    row = MeasureRow.of(
+        measure,
+        {name: float(np.median(values)) if values else None for name, values in known.items()},
         group=group,
-        unit=measure.unit,
         n=alike.n,
         n_workers=len(set(alike.workers)),
         n_dialogues=len(set(alike.dialogues)),
@@ -324,27 +285,16 @@ def _measure_row(measure: Measure, group: str, gaps: Sequence[GapRow], level: fl
         by_dialogue=by_dialogue,
         design_effect=effect,
         design_effect_dialogue=effect_dialogue,
-        effective_n=_effective(alike.n, by_worker),
+        effective_n=effective,
         levels=alike.levels,
-        variance_ratio=_median(gap.variance_ratio for gap in gaps),
-        **{name: _median(gap[name] for gap in gaps) for name in GapRow.FROM if "icc_for_planning" in name},
-        effective_workers=_median(gap.effective_workers for gap in gaps),
-        judged_both=_median(gap.judged_both for gap in gaps),
-        detectable_gap=_median(gap.detectable_gap for gap in gaps),
-        detectable_gap_largest=max((g.detectable_gap for g in gaps if g.detectable_gap is not None), default=None),
-        detectable_gap_independent=_median(gap.detectable_gap_independent for gap in gaps),
+        detectable_gap_largest=max(known["detectable_gap"], default=None),
         sentence="",
     )
-    row.sentence = _sentence(row, measure.noun)
+    row.sentence = sentence("design", "measure", row=row, noun=measure.noun, nearly=_AS_GOOD_AS_ONE)
     return row
 
 
-def _median(values: Iterable[Score]) -> Score:
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
-
-
-def _icc(alike: Alike, clusters: Objects, name: str, level: float) -> Result:
+def _icc(alike: AnswerClustering, clusters: Objects, name: str, level: float) -> Result:
     """Within each pair of models; over several pairs that share answers the F interval would be too narrow."""
     codes = pd.factorize(clusters)[0].astype(np.int64)
     within = alike.strata * (int(codes.max(initial=0)) + 1) + codes
@@ -362,23 +312,6 @@ def _size(result: Result) -> float:
     return next((float(v) for k, v in result.details.items() if k.startswith("per_") and v is not None), 1.0)
 
 
-def _effect(result: Result) -> Score:
-    return None if result.estimate is None else design_effect(_size(result), result.estimate)
-
-
-def _effective(n: int, result: Result) -> Score:
-    """At most ``n``: that answers of one worker differ more than others is no reason to count them twice."""
-    if result.estimate is None:
-        return None
-    found = effective_number(n, _size(result), result.estimate)
-    return float(n) if found is None else min(float(n), found)
-
-
-def _gap_rows(measure: Measure, level: float) -> list[GapRow]:
-    planned = {(gap.model_a, gap.model_b): gap for gap in measure.of_plan}
-    return [_gap_row(measure, gap, planned.get((gap.model_a, gap.model_b)), level) for gap in measure.gaps]
-
-
 def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: float) -> GapRow:
     name = f"gap of {gap.model_a} and {gap.model_b}"
     n = gap.values.size
@@ -393,21 +326,13 @@ def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: flo
     error, df = _detail(clustered, "standard_error"), _detail(clustered, "df")
     plain = float(gap.values.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
     independent = plain if plain > 1e-9 else None
-    return GapRow(
-        source=measure.source,
-        technique=measure.technique,
-        setting=measure.setting,
-        metric=measure.metric,
-        unit=measure.unit,
-        model_a=gap.model_a,
-        model_b=gap.model_b,
+    return GapRow.of(
+        measure,
+        gap,
         clustered=clustered,
         n_workers=len(set(gap.workers)),
-        effective_workers=gap.effective_workers,
         standard_error_independent=independent,
         variance_ratio=None if error is None or independent is None else (error / independent) ** 2,
-        per_worker=gap.per_worker,
-        judged_both=gap.judged_both,
         icc=None if planned is None else planning_icc(planned, level=level),
         dialogue_icc=None if planned is None else planning_dialogue_icc(planned, level=level),
         detectable_gap=_detectable(error, gap.effective_workers - 1 if df is None else df, measure.unit),
@@ -422,183 +347,42 @@ def _detectable(error: Score, df: Score, unit: Unit) -> Score:
     return None if gap is None or (unit == "share" and gap > 1) else gap
 
 
-NAMED = 8
-"""As many measures as are told one by one; the table has them all."""
-_AS_GOOD_AS_ONE = 0.05
-"""A ratio of variances so near 1 neither costs nor gains anything."""
-
-
-def _sentence(row: MeasureRow, noun: str) -> str:
-    return f"{_name_of(row)}: {_comparison_words(row, noun)}; {_likeness_words(row, noun)}; {_gap_words(row)}."
-
-
-def _comparison_words(row: MeasureRow, noun: str) -> str:
-    who = f"{counted(row.n, noun)} by {counted(row.n_workers, 'worker')}"
-    ratio = row.variance_ratio
-    if ratio is None:
-        return f"what likeness of one worker's answers costs a comparison cannot be estimated from {who}"
-    times = f"the variance is {ratio:.2f} times that of independent answers"
-    if abs(ratio - 1) <= _AS_GOOD_AS_ONE:
-        return f"a comparison of two models neither loses nor gains by who answers, as {times} ({who})"
-    if ratio > 1:
-        worth = counted(round(row.n / ratio), "independent one")
-        shared = " and one dialogue gets several" if row.dialogue_icc_for_planning is not None else ""
-        loses = f"a comparison of two models loses as one worker gives several answers{shared}"
-        return f"{loses}: {times}, so that {who} say as much as {worth}"
-    if row.levels and (row.judged_both or 0.0) >= 0.5:
-        return f"a comparison of two models gains from workers who judge both: {times} ({who})"
-    return f"a comparison of two models loses nothing by who answers: {times}, which may be chance ({who})"
-
-
-def _likeness_words(row: MeasureRow, noun: str) -> str:
-    of = f"single {noun}s" if row.levels else "answers"
-    if row.by_worker.estimate is None:
-        return f"how alike {of} of one worker are cannot be estimated"
-    if row.by_worker.ci_low is None or row.by_worker.ci_high is None:
-        return f"the ICC of {of} by worker is {signed(row.by_worker.estimate)}, without an interval"
-    icc = f"(ICC {signed(row.by_worker.estimate)}, {signed_range(row.by_worker.ci_low, row.by_worker.ci_high)})"
-    if row.by_worker.ci_low > 0:
-        return f"{of} of one worker are alike{' in level' if row.levels else ''} {icc}"
-    if row.by_worker.ci_high < 0:
-        return f"{of} of one worker differ more than those of different ones {icc}"
-    return f"whether {of} of one worker are alike cannot be told {icc}"
-
-
-def _gap_words(row: MeasureRow) -> str:
-    if row.detectable_gap is None:
-        return "no gap between two models can be named that would be found with power .8"
-    gap = _in_words(row.detectable_gap, row.unit)
-    largest = row.detectable_gap_largest
-    least = (
-        f" ({_in_words(largest, row.unit)} for the least sure pair)"
-        if largest and largest != row.detectable_gap
-        else ""
-    )
-    return f"a true gap of {gap} between two models would be found with power .8{least}"
-
-
-def _in_words(gap: float, unit: Unit) -> str:
-    if unit == "share":
-        return f"{points_words(gap)} percentage points"
-    return f"{gap:.2f} {'standard deviations of a worker' if unit == 'z' else 'points'}"
-
-
-def _remarks(rows: Sequence[MeasureRow], told: MeasureRow) -> list[str]:
-    found = [row.sentence for row in rows if row is not told] if len(rows) <= NAMED else []
-    found += [*_planning(rows), *_negative(rows)]
-    if any(row.n_workers < MIN_CLUSTERS for row in rows):
-        found.append(
-            f"With fewer than {MIN_CLUSTERS} workers a ratio of variances is a rough guess, and no gap can be said to be "
-            "detectable."
-        )
-    few = [row for row in rows if row.n_workers >= MIN_CLUSTERS and (row.effective_workers or 0) < FEW_CLUSTERS]
-    if few:
-        named = "; ".join(f"{row.effective_workers or 0:.1f} for {_name_of(row)}" for row in few[:NAMED])
-        found.append(
-            f"Fewer than {FEW_CLUSTERS} effective workers, (Σn)²/Σn², who differ in how much they gave ({named}): ratios of "
-            "variances and detectable gaps are a rough guide."
-        )
-    worse = [row for row in rows if _misleading(row)]
-    if worse:
-        found.append(
-            "Who takes all answers for independent believes in much smaller detectable gaps than there are: "
-            f"{_names(worse)}."
-        )
-    return found
-
-
-def _planning(rows: Sequence[MeasureRow]) -> list[str]:
-    known = [(row, row.icc_for_planning) for row in rows if row.icc_for_planning is not None]
-    if not known or len(rows) > NAMED:
-        return []
-    named = "; ".join(f"{_icc_words(icc)}{_upper_words(row)} for {_name_of(row)}" for row, icc in known)
-    return [
-        "To plan another study in which workers judge as they did here, give these tables to parlai-humaneval plan --pilot, "
-        f"or type the ICC for plan, with parlai-humaneval plan --icc: {named}."
-    ]
-
-
-def _icc_words(icc: float) -> str:
-    if icc >= 0:
-        return f"{max(icc, LEAST_ICC):.3f}"
-    return f"{LEAST_ICC} (here −{abs(icc):.3f}, a gain not to be counted on)"
-
-
-def _upper_words(row: MeasureRow) -> str:
-    high = row.icc_for_planning_high
-    return "" if high is None else f" (up to {max(high, LEAST_ICC):.3f})"
-
-
-def _negative(rows: Sequence[MeasureRow]) -> list[str]:
-    """Below 0 for sure, or perhaps; and why z always is."""
+def _worth_a_remark(rows: Sequence[MeasureRow]) -> dict[str, Any]:
+    """The measures that each remark is of."""
     negative = [row for row in rows if row.by_worker.estimate is not None and row.by_worker.estimate < 0]
-    standardised = [row for row in negative if row.unit == "z"]
-    others = [row for row in negative if row.unit != "z"]
-    sure = [row for row in others if row.by_worker.ci_high is not None and row.by_worker.ci_high < 0]
-    perhaps = [row for row in others if row not in sure]
-    found = []
-    if sure:
-        found.append(
-            f"Negative ICC by worker ({_names(sure)}): answers of one worker differ more than those of different ones. "
-            "It is no gain to count on."
-        )
-    if perhaps:
-        found.append(f"Negative ICC by worker ({_names(perhaps)}): that may be chance; it is no gain to count on.")
-    if standardised:
-        found.append(
-            f"Negative ICC by worker ({_names(standardised)}): z has the same mean for every worker, which alone makes it "
-            "negative."
-        )
-    return found
-
-
-def _names(rows: Sequence[MeasureRow]) -> str:
-    return ", ".join(map(_name_of, rows))
-
-
-def _misleading(row: MeasureRow) -> bool:
-    clustered, independent = row.detectable_gap, row.detectable_gap_independent
-    return clustered is not None and independent is not None and clustered > 1.25 * independent
-
-
-POINTS_OF_CURVE = 41
-"""Points of a curve."""
-MOST_CURVES = 6
-_WIDEST = 1.5
-"""A figure ends at so many times the largest gap that is found with the power wanted."""
-_GAPS_OF: dict[Unit, str] = {"share": "true gap of win rates", "z": "true gap in z", "points": "true gap in points"}
-
-
-def _power_figures(pairs: Sequence[GapRow], alpha: float) -> list[CurveFigure]:
-    by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
-    for row in pairs:
-        if row.standard_error and row.detectable_gap is not None and row.df >= 1:
-            by_unit.setdefault(row.unit, {}).setdefault(_name_of(row), []).append(row)
-    return [_power_figure(unit, questions, alpha) for unit, questions in by_unit.items()]
+    raw = [row for row in negative if row.unit != "z"]
+    sure = [row for row in raw if row.by_worker.ci_high is not None and row.by_worker.ci_high < 0]
+    gaps = [(row, row.detectable_gap, row.detectable_gap_independent) for row in rows]
+    return {
+        "rows": rows,
+        "planned": [row for row in rows if row.icc_for_planning is not None],
+        "sure": sure,
+        "perhaps": [row for row in raw if row not in sure],
+        "standardised": [row for row in negative if row.unit == "z"],
+        "least": MIN_CLUSTERS,
+        "too_few": any(row.n_workers < MIN_CLUSTERS for row in rows),
+        "enough": FEW_CLUSTERS,
+        "few": [r for r in rows if r.n_workers >= MIN_CLUSTERS and (r.effective_workers or 0) < FEW_CLUSTERS],
+        "worse": [row for row, gap, plain in gaps if gap is not None and plain is not None and gap > 1.25 * plain],
+    }
 
 
 def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) -> CurveFigure:
-    rows = {name: _median_pair(found) for name, found in list(questions.items())[:MOST_CURVES]}
+    rows: dict[str, GapRow] = {}
+    for name, of_question in list(questions.items())[:MOST_CURVES]:
+        by_error = sorted(of_question, key=lambda row: row.standard_error or 0.0)
+        rows[name] = by_error[(len(by_error) - 1) // 2]
     widest = _WIDEST * max(row.detectable_gap or 0.0 for row in rows.values())
     gaps = np.linspace(0, min(widest, 1.0) if unit == "share" else widest, POINTS_OF_CURVE)
-    curves = tuple(
-        Curve(
-            name=name,
-            x=tuple(gaps.tolist()),
-            y=tuple(power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha).tolist()),
-        )
-        for name, row in rows.items()
-    )
+    powers = {
+        name: power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha) for name, row in rows.items()
+    }
     return CurveFigure(
         key=f"design_power_{unit}",
         title="Power: the chance that data like these show a true gap between two models",
         x_label=_GAPS_OF[unit],
         y_label="power",
-        curves=curves,
+        curves=tuple(Curve(name=name, x=tuple(gaps.tolist()), y=tuple(y.tolist())) for name, y in powers.items()),
         reference=POWER,
         share=True,
     )
-
-
-def _median_pair(rows: Sequence[GapRow]) -> GapRow:
-    return sorted(rows, key=lambda row: row.standard_error or 0.0)[(len(rows) - 1) // 2]

@@ -8,40 +8,40 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, whole
 from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sections.agreement import Judged, Scale, Source, questions
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.sections.agreement import (
+    MOST_LABELS,
+    Judged,
+    Scale,
+    Source,
+    alpha_of,
+    of_several,
+    questions,
+    same_and_kappa,
+)
+from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_range, percent, signed
+from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.judges.bias import (
+from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys, table_of
+from parlai_humaneval.statistics.judges.answers import (
     choices,
     first_chosen,
     inconsistent,
     judged_lengths,
     longest_chosen,
 )
-from parlai_humaneval.statistics.raters.agreement import (
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    pair_agreement,
-    percent_agreement,
-    rating_counts,
-)
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import is_set
 
-MOST_LABELS = 10
-"""κ asks for the very same answer: on longer scales that says nothing."""
 GOES_BY_PLACE = 0.95
 """Who takes what stands in one place so often says nothing of the candidates."""
 _GROUP = ["technique", "setting", "metric"]
@@ -50,7 +50,32 @@ _JUDGE = "\x1fjudge "
 text beyond a NUL, so that two judges would be one.)"""
 
 
-class AgreementRow(Row):
+def _alone(label: str, kind: CellKind, name: str) -> tuple[Key, ...]:
+    """An estimate without its interval, which stands in the JSON."""
+    return Column(label, kind, name=name, path="estimate"), *interval_keys("", name)[1:]
+
+
+def _ends_last(label: str, kind: CellKind, name: str) -> tuple[Column, ...]:
+    """An estimate, and its interval behind all other columns."""
+    ends = ((f"From, {label}", "low"), (f"To, {label}", "high"))
+    last = (Column(words, kind, name=f"{name}_{end}", path=f"ci_{end}", last=True) for words, end in ends)
+    return Column(label, kind, name=name, path="estimate"), *last
+
+
+def _p_of(name: str) -> Column:
+    return Column("p, clustered", "p", name=f"p_{name}", path="p_value")
+
+
+class JudgedRow(Row):
+    """What a judge answered, and in which study."""
+
+    judge: Annotated[str, Column(telling=True)]
+    technique: Name
+    setting: Name
+    metric: Name
+
+
+class AgreementRow(JudgedRow):
     """How far a judge agrees with people on ``what``, and they with each other.
 
     ``n``: pairs of an answer of the judge and one of a person about the same thing, of ``n_things``; both orders count.
@@ -59,121 +84,93 @@ class AgreementRow(Row):
     anybody with one answer for each thing could agree with these people. ``difference``: of ratings, the judge minus people.
     """
 
-    FROM = published(
-        ends("same", "percent", "percent"),
-        ends("people_same", "people_percent", "people_percent"),
-        whole("kappa", "alpha", "people_kappa", "people_alpha", "difference"),
-        ceiling="ceiling.estimate",
-        p_difference="difference.p_value",
-    )
-
-    judge: str
     source: Source
-    technique: str
-    setting: str
-    metric: str
-    what: str
+    what: Annotated[str, Column()]
     scale: Scale
-    n: int
-    n_things: int
+    n: Annotated[int, Column("Pairs")]
     n_dialogues: int
-    same: Result
-    kappa: Result | None
-    alpha: Result
-    people_things: int
-    people_same: Result | None
-    people_kappa: Result | None
-    people_alpha: Result | None
-    ceiling: Result | None
-    difference: Result | None
+    same: Annotated[Result, _ends_last("Agree", "share", "percent")]
+    people_same: Annotated[Result | None, _ends_last("People agree", "share", "people_percent")]
+    kappa: Annotated[Result | None, _ends_last("κ", "number", "kappa")]
+    people_kappa: Annotated[Result | None, _ends_last("κ of people", "number", "people_kappa")]
+    alpha: Annotated[Result, _ends_last("α", "number", "alpha")]
+    people_alpha: Annotated[Result | None, _ends_last("α of people", "number", "people_alpha")]
+    ceiling: Annotated[Result | None, Column("Ceiling", "share", name="ceiling", path="estimate")]
+    difference: Annotated[Result | None, Estimate("Judge − people"), _p_of("difference")]
+    n_things: Annotated[int, Column("Things")]
+    people_things: Annotated[int, Column("Things of two people")]
+
+    @property
+    def title(self) -> str:
+        metric = "" if self.metric == self.what else self.metric
+        return f"{self.what}, {', '.join(filter(None, (self.technique, self.setting, metric)))}"
 
 
-class PairRow(Row):
+class PairRow(JudgedRow):
     """Two models by the judge and by people, on the same things. ``judge_rate``, ``people_rate``: A's share of what was won,
     ties as half, each thing once. ``difference``: the judge's minus people's, thing by thing, clustered by dialogue."""
 
-    FROM = published(
-        whole("kappa", "judge_rate", "people_rate", "difference"),
-        ends("same", "percent", "percent"),
-        p_difference="difference.p_value",
-    )
-
-    judge: str
-    technique: str
-    setting: str
-    metric: str
-    kind: str
-    model_a: str
-    model_b: str
+    kind: Annotated[str, Column()]
+    model_a: Annotated[str, Column()]
+    model_b: Annotated[str, Column()]
     n: int
-    n_things: int
-    same: Result
-    kappa: Result
-    judge_rate: Result
-    people_rate: Result
-    difference: Result
+    n_things: Annotated[int, Column("Things")]
+    judge_rate: Annotated[Result, _ends_last("A by judge", "share", "judge_rate")]
+    people_rate: Annotated[Result, _ends_last("A by people", "share", "people_rate")]
+    difference: Annotated[Result, Estimate("Judge − people", "points"), _p_of("difference")]
+    same: Annotated[Result, _ends_last("Agree", "share", "percent")]
+    kappa: Annotated[Result, _alone("κ", "number", "kappa")]
 
 
-class BiasRow(Row):
+class BiasRow(JudgedRow):
     """What a judge goes by beside the candidates, where it chose one of ``options``. ``chance``: one of them.
 
     ``first``: what stood first was chosen; ``changed``: its second order has another answer than the first, of
     ``n_both``; ``longest``: the longest was chosen, beside how often people did so among the same.
     """
 
-    FROM = published(
-        whole("first", "changed", "longest"),
-        p_first="first.p_value",
-        n_both="changed.n",
-        people_longest="people_longest.estimate",
-    )
-
-    judge: str
-    technique: str
-    setting: str
-    metric: str
-    options: int
-    n: int
-    chance: float
-    first: Result
-    changed: Result | None
-    longest: Result
-    people_longest: Result
+    options: Annotated[int, Column("Of")]
+    n: Annotated[int, Column("Choices")]
+    chance: Annotated[float, Column(kind="share")]
+    first: Annotated[
+        Result, Estimate("First shown chosen", "share"), Column("p of first", "p", name="p_first", path="p_value")
+    ]
+    changed: Annotated[
+        Result | None,
+        Column("In both orders", "count", name="n_both", path="n"),
+        Estimate("Changed with the order", "share"),
+    ]
+    longest: Annotated[Result, Estimate("Longest chosen", "share")]
+    people_longest: Annotated[Result, Column("… by people", "share", name="people_longest", path="estimate")]
 
 
-class FamilyRow(Row):
+class FamilyRow(JudgedRow):
     """Models of the judge's own house against others. ``excess``: how much more they win by the judge than by people."""
 
-    FROM = published(whole("judge_rate", "people_rate", "excess"), p_excess="excess.p_value")
-
-    judge: str
-    technique: str
-    setting: str
-    metric: str
-    family: str
-    n_things: int
-    judge_rate: Result
-    people_rate: Result
-    excess: Result
+    family: Annotated[str, Column("Own house")]
+    n_things: Annotated[int, Column("Things")]
+    judge_rate: Annotated[Result, _alone("Won by judge", "share", "judge_rate")]
+    people_rate: Annotated[Result, _alone("Won by people", "share", "people_rate")]
+    excess: Annotated[Result, Estimate("More than by people", "points"), _p_of("excess")]
 
 
 class JudgeRow(Row):
     """What a judge is, what it was asked, and what that took. ``cost``: in ``currency``, where it has a price."""
 
-    judge: str
-    model: str
-    served_model: str
-    version: str
-    asked: int
-    answered: int
-    refused: int
-    unparsable: int
-    reminded: int
-    prompt_tokens: int
-    completion_tokens: int
+    judge: Annotated[str, Column()]
+    model: Name
+    served_model: Annotated[str, Column("Served as")]
+    version: Annotated[str, Column()]
+    asked: Count
+    answered: Count
+    refused: Count
+    unparsable: Annotated[int, Column("Unreadable")]
+    reminded: Annotated[int, Column("Asked twice")]
+    prompt_tokens: Annotated[int, Column("Tokens read")]
+    completion_tokens: Annotated[int, Column("Tokens written")]
     estimated: bool
-    cost: float | None
-    currency: str
+    cost: Annotated[float | None, Column(kind="money")]
+    currency: Annotated[str, Column()]
 
 
 class Judges(Section):
@@ -190,28 +187,27 @@ class Judges(Section):
     draws: int
 
     def data_tables(self) -> list[DataTable]:
-        with_people = (
-            "Pairs of an answer of the judge and one of a person; both orders count. People: two people on the same thing, "
-            "Fleiss' κ. Ceiling: the most that one answer for each thing could agree with these people.",
-        )
         tables = [
-            part_table(
-                "judges_agreement", "Agreement with people", _AGREEMENT, self.agreement, with_people, ("judge",)
+            table_of(
+                "judges_agreement",
+                "Agreement with people",
+                self.agreement,
+                "Pairs of an answer of the judge and one of a person; both orders count. People: two people on the same "
+                "thing, Fleiss' κ. Ceiling: the most that one answer for each thing could agree with these people.",
             ),
-            part_table("judges_pairs", "Two models by the judge and by people", _PAIRS, self.pairs, (), ("judge",)),
-            part_table("judges_bias", "Place and length", _BIAS, self.bias, (), ("judge",)),
-            part_table("judges_family", "Models of the judge's own house", _FAMILY, self.family, (), ("judge",)),
-            part_table("judges_asked", "What judges were asked, and what it took", _ASKED, self.judges),
+            table_of("judges_pairs", "Two models by the judge and by people", self.pairs),
+            table_of("judges_bias", "Place and length", self.bias),
+            table_of("judges_family", "Models of the judge's own house", self.family),
+            table_of("judges_asked", "What judges were asked, and what it took", self.judges),
         ]
         return [table for table in tables if table.rows]
 
     def figures(self) -> list[Figure]:
-        found: list[tuple[str, Result | None]] = []
-        for row in self.agreement:
-            found += [
-                (f"{_named(row)}: {row.judge} and people", row.alpha),
-                (f"{_named(row)}: people", row.people_alpha),
-            ]
+        found = [
+            (f"{row.title}: {whose}", alpha)
+            for row in self.agreement
+            for whose, alpha in ((f"{row.judge} and people", row.alpha), ("people", row.people_alpha))
+        ]
         title = "Krippendorff's α of judges with people, and of people (0: chance, 1: full agreement)"
         return [*interval_figures("judges_alpha", title, "α", found, reference=0.0)]
 
@@ -223,7 +219,9 @@ class Judges(Section):
 
     def in_short(self) -> list[str]:
         """A line for each judge: that it is one, and how far it agrees."""
-        return [line for judge in self.judges for line in _key_findings(self, judge)]
+        rows = sorted(self.agreement, key=lambda row: (row.source != "comparisons", -row.n))
+        led = [(judge, next((row for row in rows if row.judge == judge.judge), None)) for judge in self.judges]
+        return say("judges", "in_short", led=led, absent=ABSENT)
 
 
 def build(tables: Tables, options: Options) -> Judges | None:
@@ -233,21 +231,37 @@ def build(tables: Tables, options: Options) -> Judges | None:
     matched = list(_matched(tables, tables.judges))
     lengths = judged_lengths(tables.judgements)
     by_people, by_judges = choices(tables, lengths), choices(tables.judges, lengths)
+    by_judge = {str(name): rows for name, rows in tables.judges.judgements.groupby("judge", sort=True)}
     section = Judges(
-        judges=[_asked(name, rows) for name, rows in _by_judge(tables.judges.judgements)],
+        judges=[_asked(name, rows) for name, rows in by_judge.items()],
         agreement=[_agreement(one, options) for one in matched],
         pairs=[row for one in matched for row in _pairs(one, options)],
-        bias=[row for key, rows in _by_options(by_judges) for row in _bias(key, rows, by_people, options)],
+        bias=list(_bias(by_judges, by_people, options)),
         family=[
             row
-            for name, rows in _by_judge(tables.judges.judgements)
-            for row in _family(name, _families(rows), [one for one in matched if one.judge == name], options)
+            for name, rows in by_judge.items()
+            for family in [{house for cell in rows["family"].dropna().unique() for house in str(cell).split(";")}]
+            for row in _family(family, [one for one in matched if one.judge == name], options)
         ],
         seed=options.seed,
         draws=options.draws,
     )
     section.headline = " ".join(section.in_short())
-    section.remarks = [*_remarks(section)]
+    section.remarks = say(
+        "judges",
+        "remarks",
+        s=section,
+        by_place=[
+            row
+            for row in section.bias
+            if row.first.estimate is not None and goes_by_place(row.first.estimate, row.options)
+        ],
+        partial=[
+            row
+            for row in section.family
+            if row.excess.p_value is not None and row.excess.p_value < ALPHA and (row.excess.estimate or 0) > 0
+        ],
+    )
     return section
 
 
@@ -277,14 +291,13 @@ class Matched:
 
 
 def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
-    together = Tables(
-        turns=_people_and_judges(people.turns, judges.turns),
-        dialogues=people.dialogues,
-        comparisons=_people_and_judges(people.comparisons, judges.comparisons),
-        ratings=_people_and_judges(people.ratings, judges.ratings),
-        segments=_people_and_judges(people.segments, judges.segments),
-    )
-    for question in questions(together):
+    together: dict[str, Any] = {}
+    for name in ("turns", "comparisons", "ratings", "segments"):
+        by_people, by_judges = getattr(people, name), getattr(judges, name)
+        by_judges = by_judges.assign(worker_id=_JUDGE + by_judges["worker_id"])
+        known = list(by_people.columns.intersection(by_judges.columns))
+        together[name] = pd.concat([by_people, by_judges[known]], ignore_index=True)
+    for question in questions(Tables(dialogues=people.dialogues, **together)):
         is_judge = question.rows["worker"].str.startswith(_JUDGE).astype(bool)
         by_people = question.rows[~is_judge].drop_duplicates(["thing", "worker"])
         for judge, rows in question.rows[is_judge].groupby("worker", sort=True):
@@ -295,39 +308,21 @@ def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:
                 )
 
 
-def _people_and_judges(people: pd.DataFrame, judges: pd.DataFrame) -> pd.DataFrame:
-    judges = judges.assign(worker_id=_JUDGE + judges["worker_id"])
-    rows: pd.DataFrame = pd.concat(
-        [people, judges[list(people.columns.intersection(judges.columns))]], ignore_index=True
-    )
-    return rows
-
-
-def _names_of(question: Judged) -> dict[str, str]:
-    return {name: getattr(question, name) for name in _GROUP}
-
-
 def _agreement(one: Matched, options: Options) -> AgreementRow:
     question, pairs = one.question, one.pairs
-    labels = pd.concat([pairs["label"], pairs["judged"]])
-    dialogues = pairs["dialogue"]
+    labels, dialogues = pd.concat([pairs["label"], pairs["judged"]]), pairs["dialogue"]
     few = labels.nunique() <= MOST_LABELS
-    answers = (pairs["judged"], pairs["label"], dialogues)
     apart = (pairs["judged"] - pairs["label"]).to_numpy(dtype=float)
     name = f"{question.what}: {one.judge} − people"
-    return AgreementRow(
+    return AgreementRow.of(
+        question,
         judge=one.judge,
-        source=question.source,
-        **_names_of(question),
-        what=question.what,
-        scale=question.scale,
         n=len(pairs),
         n_things=int(pairs["thing"].nunique()),
         n_dialogues=int(dialogues.nunique()),
-        same=percent_agreement(*answers, cluster="dialogue", level=options.level),
-        kappa=cohen_kappa(*answers, seed=options.seed, draws=options.draws, level=options.level) if few else None,
+        **same_and_kappa(pairs["judged"], pairs["label"], dialogues, options, few=few),
         # Each pair of answers is a thing of its own here, so that α is of pairs, as κ is.
-        alpha=_alpha([*range(len(pairs))] * 2, labels, dialogues, question.scale, options),
+        alpha=alpha_of(question.scale, [*range(len(pairs))] * 2, labels, dialogues, options),
         difference=clustered_mean(apart, dialogues, name=name, null=0.0, level=options.level, cluster="dialogue")
         if question.scale == "interval"
         else None,
@@ -340,35 +335,15 @@ def _agreement_of_people(one: Matched, options: Options) -> dict[str, object]:
     twice = rows[rows["thing"].duplicated(keep=False).to_numpy(dtype=bool)]
     if twice.empty:
         return dict.fromkeys(("people_same", "people_kappa", "people_alpha", "ceiling")) | {"people_things": 0}
-    counts, labels, things = rating_counts(twice["thing"], twice["label"])
-    dialogues = twice.drop_duplicates("thing").set_index("thing").loc[list(things), "dialogue"].to_numpy(dtype=object)
-    kappa = fleiss_kappa(counts, dialogues, seed=options.seed, draws=options.draws, level=options.level)
-    most = cluster_sums(counts.max(axis=1), counts.sum(axis=1), dialogues)
-    few = len(labels) <= MOST_LABELS
-    return {
-        "people_things": len(things),
-        "people_same": pair_agreement(counts, dialogues, cluster="dialogue", level=options.level),
-        "people_kappa": kappa if few else None,
-        "people_alpha": _alpha(twice["thing"], twice["label"], dialogues, one.question.scale, options),
-        "ceiling": _plain(clustered_share(most, name="ceiling", cluster="dialogue")) if few else None,
-    }
+    people = of_several(twice, one.question.scale, options)
+    most = cluster_sums(people.counts.max(axis=1), people.counts.sum(axis=1), people.dialogues)
+    ceiling = None if people.kappa is None else _plain(clustered_share(most, name="ceiling", cluster="dialogue"))
+    agreed = {f"people_{name}": getattr(people, name) for name in ("same", "kappa", "alpha")}
+    return agreed | {"people_things": len(people.counts), "ceiling": ceiling}
 
 
 def _plain(share: Result) -> Result:
     return share.but(p_value=None, statistic=None)
-
-
-def _alpha(things: object, labels: pd.Series[float], dialogues: object, scale: Scale, options: Options) -> Result:
-    counts, values, _ = rating_counts(np.asarray(things), labels)
-    return krippendorff_alpha(
-        counts,
-        np.asarray(dialogues, dtype=object),
-        [float(str(value)) for value in values] if scale == "interval" else None,
-        ordered=scale == "ordinal",
-        seed=options.seed,
-        draws=options.draws,
-        level=options.level,
-    )
 
 
 def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
@@ -378,17 +353,15 @@ def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
     for key, rows in things.groupby(["kind", "model_a", "model_b"], sort=True):
         kind, model_a, model_b = map(str, key)
         answers = pairs[pairs["thing"].isin(rows.index)]
-        both = (answers["judged"], answers["label"], answers["dialogue"])
-        yield PairRow(
+        yield PairRow.of(
+            one.question,
             judge=one.judge,
-            **_names_of(one.question),
             kind=kind,
             model_a=model_a,
             model_b=model_b,
             n=len(answers),
             n_things=len(rows),
-            same=percent_agreement(*both, cluster="dialogue", level=options.level),
-            kappa=cohen_kappa(*both, seed=options.seed, draws=options.draws, level=options.level),
+            **same_and_kappa(answers["judged"], answers["label"], answers["dialogue"], options),
             **_rates(rows, (rows["judged"] + 1) / 2, (rows["label"] + 1) / 2, "difference", options),
         )
 
@@ -412,41 +385,26 @@ def _rates(
     }
 
 
-Choice = tuple[str, str, str, str, int]
-"""Judge, technique, setting, metric, options."""
-
-
-def _by_options(chosen: pd.DataFrame) -> Iterator[tuple[Choice, pd.DataFrame]]:
+def _bias(chosen: pd.DataFrame, by_people: pd.DataFrame, options: Options) -> Iterator[BiasRow]:
+    """Of each judge, question and number of options."""
     for key, rows in chosen.groupby(["worker", *_GROUP, "options"], sort=True):
-        judge, technique, setting, metric, options = key
-        yield (str(judge), str(technique), str(setting), str(metric), int(str(options))), rows
+        names = dict(zip(("judge", *_GROUP, "options"), key, strict=True))
+        first, changed = first_chosen(rows, level=options.level), inconsistent(rows, level=options.level)
+        if first.n or changed.n:
+            people = by_people[by_people["thing"].isin(rows["thing"])]
+            alike = np.all([people[name] == names[name] for name in (*_GROUP, "options")], axis=0)
+            yield BiasRow(
+                **names,
+                n=len(rows),
+                chance=1 / int(str(names["options"])),
+                first=first,
+                changed=changed if changed.n else None,
+                longest=longest_chosen(rows, level=options.level),
+                people_longest=longest_chosen(people[alike], level=options.level),
+            )
 
 
-def _bias(key: Choice, rows: pd.DataFrame, people: pd.DataFrame, options: Options) -> Iterator[BiasRow]:
-    judge, technique, setting, metric, count = key
-    first = first_chosen(rows, level=options.level)
-    changed = inconsistent(rows, level=options.level)
-    if not first.n and not changed.n:
-        return
-    asked = people["thing"].isin(rows["thing"]) & (people["options"] == count)
-    for name, value in zip(_GROUP, (technique, setting, metric), strict=True):
-        asked &= people[name] == value
-    yield BiasRow(
-        judge=judge,
-        technique=technique,
-        setting=setting,
-        metric=metric,
-        options=count,
-        n=len(rows),
-        chance=1 / count,
-        first=first,
-        changed=changed if changed.n else None,
-        longest=longest_chosen(rows, level=options.level),
-        people_longest=longest_chosen(people[asked], level=options.level),
-    )
-
-
-def _family(judge: str, family: set[str], matched: Sequence[Matched], options: Options) -> Iterator[FamilyRow]:
+def _family(family: set[str], matched: Sequence[Matched], options: Options) -> Iterator[FamilyRow]:
     for one in matched:
         if one.question.source != "comparisons" or not family:
             continue
@@ -456,187 +414,31 @@ def _family(judge: str, family: set[str], matched: Sequence[Matched], options: O
         if rows.empty:
             continue
         sign = np.where(rows["model_a"].isin(family), 1.0, -1.0)
-        yield FamilyRow(
-            judge=judge,
-            **_names_of(one.question),
+        yield FamilyRow.of(
+            one.question,
+            judge=one.judge,
             family=", ".join(sorted(family & {*rows["model_a"], *rows["model_b"]})),
             n_things=len(rows),
             **_rates(rows, (sign * rows["judged"] + 1) / 2, (sign * rows["label"] + 1) / 2, "excess", options),
         )
 
 
-def _by_judge(judgements: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for name, rows in judgements.groupby("judge", sort=True):
-        yield str(name), rows
-
-
-def _families(judgements: pd.DataFrame) -> set[str]:
-    return {name for cell in judgements["family"].dropna().unique() for name in str(cell).split(";")}
-
-
 def _asked(name: str, rows: pd.DataFrame) -> JudgeRow:
     outcomes = rows["outcome"].value_counts()
     costs = rows["cost"].dropna()
-    counts = {outcome: int(outcomes.get(outcome, 0)) for outcome in ("answered", "refused", "unparsable")}
+    texts = {"model": "judge_model", "served_model": "served_model", "version": "judge_version", "currency": "currency"}
     return JudgeRow(
         judge=name,
-        model=_listed(rows["judge_model"]),
-        served_model=_listed(rows["served_model"]),
-        version=_listed(rows["judge_version"]),
+        **{field: ", ".join(sorted({str(cell) for cell in rows[column].dropna()})) for field, column in texts.items()},
         asked=len(rows),
-        **counts,
+        **{outcome: int(outcomes.get(outcome, 0)) for outcome in ("answered", "refused", "unparsable")},
         reminded=int(is_set(rows, "reminded").sum()),
-        prompt_tokens=int(rows["prompt_tokens"].fillna(0).sum()),
-        completion_tokens=int(rows["completion_tokens"].fillna(0).sum()),
+        **{name: int(rows[name].fillna(0).sum()) for name in ("prompt_tokens", "completion_tokens")},
         estimated=bool(is_set(rows, "estimated").any()),
         cost=math.fsum(costs) if len(costs) else None,
-        currency=_listed(rows["currency"]),
     )
-
-
-def _listed(cells: pd.Series[str]) -> str:
-    return ", ".join(sorted({str(cell) for cell in cells.dropna()}))
-
-
-def _key_findings(section: Judges, judge: JudgeRow) -> Iterator[str]:
-    rows = [row for row in section.agreement if row.judge == judge.judge]
-    told = f"Judge {judge.judge} is a model, and in no number of people's"
-    if not rows:
-        yield f"{told}: {counted(judge.answered, 'answer')} of {judge.asked:,} could be read."
-        return
-    row = max(rows, key=lambda one: (one.source == "comparisons", one.n))
-    people = row.people_same
-    beside = (
-        f"people with each other in {percent(people.estimate)}{_kappa(row.people_kappa)}"
-        if people is not None
-        else "how far people agree is not known, as no two of them answered about the same"
-    )
-    yield (
-        f"{told}: it agrees with people in {percent(row.same.estimate)}{_interval(row.same)}{_kappa(row.kappa)} of "
-        + (f"{counted(row.n, 'pair')} of answers ({_named(row)}); {beside}.")
-    )
-
-
-def _interval(result: Result) -> str:
-    interval = format_range(result.ci_low, result.ci_high)
-    return "" if interval == ABSENT else f" ({interval})"
-
-
-def _kappa(result: Result | None) -> str:
-    return "" if result is None or result.estimate is None else f", κ {signed(result.estimate)},"
-
-
-def _named(row: AgreementRow) -> str:
-    metric = "" if row.metric == row.what else row.metric
-    return f"{row.what}, {', '.join(text for text in (row.technique, row.setting, metric) if text)}"
 
 
 def goes_by_place(first: float, options: int) -> bool:
     """Whether what stood first was chosen so often, or, of two, so seldom, that nothing else counted."""
     return first >= GOES_BY_PLACE or (options == 2 and first <= 1 - GOES_BY_PLACE)
-
-
-def _remarks(section: Judges) -> Iterator[str]:
-    for judge in section.judges:
-        counts = {"refused": judge.refused, "unreadable": judge.unparsable}
-        lost = [f"{count:,} {word}" for word, count in counts.items() if count]
-        if lost:
-            yield f"{judge.judge}: of {counted(judge.asked, 'answer')} {' and '.join(lost)}; they count nowhere else."
-    for row in section.bias:
-        share = row.first.estimate
-        if share is not None and goes_by_place(share, row.options):
-            yield (
-                f"{row.judge} chose what stood first in {percent(share)} of {counted(row.first.n, 'choice')}: it goes by "
-                "the place, and its answers say nothing of the models."
-            )
-    for one in section.family:
-        if one.excess.p_value is not None and one.excess.p_value < ALPHA and (one.excess.estimate or 0) > 0:
-            yield (
-                f"{one.judge} has models of its own house ({one.family}) win more often than people do: "
-                f"{percent(one.judge_rate.estimate)} against {percent(one.people_rate.estimate)}."
-            )
-
-
-_LABELS: Labels = {
-    "judge": ("Judge", "text"),
-    "what": ("What", "text"),
-    "n": ("Pairs", "count"),
-    "n_things": ("Things", "count"),
-    "percent": ("Agree", "share"),
-    "kappa": ("κ", "number"),
-    "alpha": ("α", "number"),
-    "people_things": ("Things of two people", "count"),
-    "people_percent": ("People agree", "share"),
-    "people_kappa": ("κ of people", "number"),
-    "people_alpha": ("α of people", "number"),
-    "ceiling": ("Ceiling", "share"),
-    "difference": ("Judge − people", "number"),
-    "p_difference": ("p, clustered", "p"),
-    "judge_rate": ("A by judge", "share"),
-    "people_rate": ("A by people", "share"),
-    "kind": ("Kind", "text"),
-    "options": ("Of", "count"),
-    "chance": ("Chance", "share"),
-    "first": ("First shown chosen", "share"),
-    "p_first": ("p of first", "p"),
-    "n_both": ("In both orders", "count"),
-    "changed": ("Changed with the order", "share"),
-    "longest": ("Longest chosen", "share"),
-    "people_longest": ("… by people", "share"),
-    "family": ("Own house", "text"),
-    "excess": ("More than by people", "points"),
-    "p_excess": ("p, clustered", "p"),
-    "model": ("Model", "text"),
-    "served_model": ("Served as", "text"),
-    "version": ("Version", "text"),
-    "asked": ("Asked", "count"),
-    "answered": ("Answered", "count"),
-    "refused": ("Refused", "count"),
-    "unparsable": ("Unreadable", "count"),
-    "reminded": ("Asked twice", "count"),
-    "prompt_tokens": ("Tokens read", "count"),
-    "completion_tokens": ("Tokens written", "count"),
-    "cost": ("Cost", "money"),
-    "currency": ("Currency", "text"),
-}
-
-
-def _ends_of(*estimates: str) -> Labels:
-    return {
-        f"{name}_{end}": (f"{word}, {_LABELS[name][0]}", _LABELS[name][1])
-        for name in estimates
-        for end, word in (("low", "From"), ("high", "To"))
-    }
-
-
-_AGREEMENT = columns(
-    "judge technique setting metric what n percent people_percent kappa people_kappa alpha people_alpha ceiling difference "
-    "difference_low difference_high p_difference n_things people_things percent_low percent_high people_percent_low "
-    "people_percent_high kappa_low kappa_high people_kappa_low people_kappa_high alpha_low alpha_high people_alpha_low "
-    "people_alpha_high",
-    {**_LABELS, **_ends_of("percent", "people_percent", "kappa", "people_kappa", "alpha", "people_alpha")},
-)
-_PAIRS = columns(
-    "judge technique setting metric kind model_a model_b n_things judge_rate people_rate difference difference_low "
-    "difference_high p_difference percent kappa judge_rate_low judge_rate_high people_rate_low people_rate_high percent_low "
-    "percent_high",
-    {
-        **_LABELS,
-        **_ends_of("judge_rate", "people_rate", "percent"),
-        "difference": ("Judge − people", "points"),
-    },
-)
-_BIAS = columns(
-    "judge technique setting metric options n chance first first_low first_high p_first n_both changed changed_low "
-    "changed_high longest longest_low longest_high people_longest",
-    {**_LABELS, "n": ("Choices", "count")},
-)
-_FAMILY = columns(
-    "judge technique setting metric family n_things judge_rate people_rate excess excess_low excess_high p_excess",
-    {**_LABELS, "judge_rate": ("Won by judge", "share"), "people_rate": ("Won by people", "share")},
-)
-_ASKED = columns(
-    "judge model served_model version asked answered refused unparsable reminded prompt_tokens completion_tokens cost "
-    "currency",
-    _LABELS,
-)

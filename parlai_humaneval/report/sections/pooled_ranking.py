@@ -5,9 +5,10 @@ A share of turns depends on who stood beside the model; strengths of one model o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import expit
@@ -24,54 +25,40 @@ from parlai_humaneval.report.conclusions import (
     rank_ranges,
     rank_words,
 )
-from parlai_humaneval.report.rows import Row, ends, published, whole
 from parlai_humaneval.report.section import Best, ModelLine, PairLine
-from parlai_humaneval.statistics.core.effect_sizes import paired_superiority
-from parlai_humaneval.statistics.core.formatting import counted, format_range, listed, percent
+from parlai_humaneval.report.sentences import sentence
+from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, Key, Name, p_columns
+from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import Strengths
-from parlai_humaneval.statistics.ranking.from_tables import strength_tests
 from parlai_humaneval.statistics.ranking.order import EQUAL
+from parlai_humaneval.statistics.ranking.plackett_luce import strength_tests
 from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
 AXIS = "chance of being chosen over the average model (Plackett–Luce)"
 
 
-class PooledRow(Row):
-    """One question that was asked of models that were not all shown side by side."""
-
-    technique: str
-    setting: str
-    metric: str
-
-    @property
-    def family(self) -> Family:
-        """What is corrected for, and answered, together."""
-        return Family(self.technique, self.setting, self.metric)
-
-
-class PooledModel(PooledRow):
+class PooledModel(AskedRow):
     """A model in the one ranking. ``strength``: log-odds against the mean; ``chance``: the same, as the chance of being
     chosen over a model of mean strength. The intervals of all models hold together. ``met``: with how many others it
     was shown; ``n``: turns that showed it, ``share``: of these it was chosen in. ``may_be_best``: by the tests of pairs
     it is below no other one, family-wise; None where nothing could be tested. ``rank_low``, ``rank_high``: the ranks that
     these tests leave possible, ``ranks`` in words; ``rank``: the place in the order of strengths."""
 
-    FROM = published(
-        ends("strength", "strength"), ends("chance", "chance", "chance"), p_all_equal="equal.p_value", ranks="ranks"
-    )
-
     rank: int
-    model: str
-    n: int
-    met: int
-    share: float
-    strength: Result
-    equal: Result
-    may_be_best: bool | None
     rank_low: int | None = None
-    rank_high: int | None = None
+    rank_high: Annotated[int | None, Key(), Column("Rank", "text", name="ranks", of="ranks")] = None
+    model: Name
+    n: Annotated[int, Column("Turns")]
+    met: Annotated[int, Column("Others beside it")]
+    share: Annotated[float, Column("Chosen", "share")]
+    strength: Annotated[
+        Result, Estimate(ends="ci"), Estimate("Chance over the average", "share", name="chance", of="chance")
+    ]
+    may_be_best: Annotated[bool | None, Column("May be the best")]
+    equal: Annotated[Result, Column("All equal, p", "p", name="p_all_equal", path="p_value")]
 
     @property
     def ranks(self) -> str:
@@ -79,10 +66,10 @@ class PooledModel(PooledRow):
 
     @property
     def chance(self) -> Result:
-        return _as_chance(self.strength)
+        return _of_ends(self.strength, lambda log_odds: float(expit(log_odds)))
 
 
-class PooledPair(PooledRow):
+class PooledPair(AskedRow):
     """Two models: the difference of their strengths with its own interval; ``together``: one that holds together with
     those of all pairs, and the step-down test that belongs to it. What decides is ``test``, corrected by Holm's method.
 
@@ -90,55 +77,47 @@ class PooledPair(PooledRow):
     both; ``superiority``: in these, None where there are none. ``independent``: the test if all turns were independent.
     """
 
-    FROM = published(
-        ends("test", "difference"),
-        ends("lead", "lead_a", "lead"),
-        whole("superiority"),
-        simultaneous_low="together.ci_low",
-        simultaneous_high="together.ci_high",
-        p_value="independent.p_value",
-        p_holm="independent.p_decides",
-        p_clustered="test.p_value",
-        p_clustered_holm="test.p_decides",
-        p_step_down="together.p_holm",
-    )
-
-    model_a: str
-    model_b: str
-    n: int
-    test: Result
-    independent: Result
-    superiority: Result | None
-    together: Result | None
+    model_a: Annotated[str, Column("A")]
+    model_b: Annotated[str, Column("B")]
+    n: Annotated[int, Column("Turns")]
+    test: Annotated[
+        Result,
+        Estimate("A ahead by", "points", name="lead_a", ends="lead", of="lead"),
+        Estimate("A − B, log-odds", name="difference", ends="ci"),
+    ]
+    superiority: Annotated[
+        Result | None,
+        Key(path="estimate"),
+        Key(name="superiority_low", path="ci_low"),
+        Key(name="superiority_high", path="ci_high"),
+    ]
+    together: Annotated[
+        Result | None,
+        Column("Simultaneous from", name="simultaneous_low", path="ci_low"),
+        Column("Simultaneous to", name="simultaneous_high", path="ci_high"),
+    ]
+    independent: Annotated[
+        Result,
+        p_columns("p_value", "p_value", "p, independent", "p, independent, Holm"),
+        p_columns("p_value", "p_clustered", "Clustered p", "Clustered p, Holm", of="test"),
+        Column("p, step-down", "p", name="p_step_down", of="together", path="p_holm"),
+    ]
 
     @property
     def lead(self) -> Result:
-        chance = _as_chance(self.test)
-        estimate, low, high = (
-            None if share is None else 2 * share - 1 for share in (chance.estimate, chance.ci_low, chance.ci_high)
-        )
-        return chance.but(estimate=estimate, ci_low=low, ci_high=high)
+        return _of_ends(self.test, lambda log_odds: 2 * float(expit(log_odds)) - 1)
 
     def line(self) -> PairLine:
         """The pair in a summary, the stronger first."""
-        line = PairLine.of(
-            self.model_a,
-            self.model_b,
-            self.lead,
-            self.independent.p_value,
-            share=True,
-            paper=self.independent,
-            superiority=self.superiority,
-        )
+        tests: dict[str, Any] = {"paper": self.independent, "superiority": self.superiority}
+        line = PairLine.of(self.model_a, self.model_b, self.lead, self.independent.p_value, share=True, **tests)
         return line.model_copy(update={"met": self.n > 0, "modelled": True, "independent": True})
 
 
-def _as_chance(log_odds: Result) -> Result:
-    estimate, low, high = (
-        None if value is None else float(expit(value))
-        for value in (log_odds.estimate, log_odds.ci_low, log_odds.ci_high)
-    )
-    return log_odds.but(estimate=estimate, ci_low=low, ci_high=high)
+def _of_ends(result: Result, scale: Callable[[float], float]) -> Result:
+    """The estimate and the ends of its interval on another scale."""
+    ends = {name: getattr(result, name) for name in ("estimate", "ci_low", "ci_high")}
+    return result.but(**{name: None if end is None else scale(end) for name, end in ends.items()})
 
 
 @dataclass(frozen=True)
@@ -162,25 +141,14 @@ class PooledAnswer:
 
     def verdict(self, level: float) -> str:
         """Who leads, which of the others are tied, how many pairs differ, and the clearest of them."""
-        turns = f"{counted(self.n_turns, 'turn')} of {counted(self.n_workers, 'worker')}"
-        basis = f"One ranking over {turns} (Plackett–Luce)"
-        lines = [pair.line() for pair in self.pairs if pair.line().differs is not None]
-        if not lines:
-            return f"Whether {listed([row.model for row in self.models])} differ cannot be tested ({basis})."
-        ranks = [] if self.best is None else [leader_words(self.best), below_words(self.best, lines)]
-        told = " ".join(filter(None, [*ranks, basis]))
-        line = min([line for line in lines if line.gap is not None] or lines, key=clearness)
-        apart = apart_words(lines, "models")
-        if line.gap is None or line.gap < EQUAL:
-            return f"{told}: {apart}{', as their strengths are equal' if line.gap is not None else ''}."
-        chances = [None if value is None else (1 + value) / 2 for value in (line.gap, line.low, line.high)]
-        known = f"{percent(level)} interval {format_range(chances[1], chances[2])}"
-        interval = known if line.low is not None and line.high is not None else "no interval can be given"
-        return (
-            f"{told}: {apart}; the clearest: next to {line.second} alone, {line.first} would "
-            f"be chosen in {percent(chances[0])} of turns ({interval}, clustered by worker; "
-            f"{pair_p(line)})."
-        )
+        lines = [line for pair in self.pairs if (line := pair.line()).differs is not None]
+        ranks = [] if self.best is None or not lines else [leader_words(self.best), below_words(self.best, lines)]
+        facts = {
+            "ranks": list(filter(None, ranks)),
+            "apart": apart_words(lines, "models"),
+            "clearest": min([line for line in lines if line.gap is not None] or lines, key=clearness, default=None),
+        }
+        return sentence("turns", "pooled", answer=self, **facts, level=level, equal=EQUAL, pair_p=pair_p)
 
     def remarks(self) -> Iterator[str]:
         """Why the order is not that of the shares, in one sentence; and what could not be estimated."""
@@ -200,18 +168,19 @@ class PooledAnswer:
 
 def pooled_answer(groups: Sequence[ComparisonGroup], strengths: Strengths | None, level: float) -> PooledAnswer | None:
     """The one ranking by a question's strengths; None where a model may be the best whose strength is not finite."""
-    return None if strengths is None or strengths.best is None else _answer(merged(groups), strengths, level)
-
-
-def _answer(group: ComparisonGroup, strengths: Strengths, level: float) -> PooledAnswer:
-    names, of_all = group.models, strengths.best
-    assert of_all is not None
+    of_all = None if strengths is None else strengths.best
+    if strengths is None or of_all is None:
+        return None
+    group = merged(groups)
+    names = group.models
     chosen = group.turns.chosen
     shown = (~np.isnan(chosen)).astype(float)
     together = shown.T @ shown
     known = [i for i, result in enumerate(strengths.models) if result.estimate is not None]
     intervals = dict(zip(known, of_all.models, strict=False))
-    order = sorted(range(len(names)), key=lambda i: (-_or_last(strengths.models[i].estimate), names[i]))
+    last = -np.inf
+    placed = [(last if result.estimate is None else result.estimate) for result in strengths.models]
+    order = sorted(range(len(names)), key=lambda i: (-placed[i], names[i]))
     values = np.array([result.estimate or 0.0 for result in strengths.models])
     others = together - np.diag(np.diag(together))
     beside = others @ values / np.maximum(others.sum(axis=1), 1)
@@ -221,8 +190,8 @@ def _answer(group: ComparisonGroup, strengths: Strengths, level: float) -> Poole
     ranks = rank_ranges(names, lines)
     return PooledAnswer(
         models=[
-            PooledModel(
-                **_where(group),
+            PooledModel.of(
+                group,
                 rank=rank,
                 model=names[i],
                 n=int(together[i, i]),
@@ -231,8 +200,7 @@ def _answer(group: ComparisonGroup, strengths: Strengths, level: float) -> Poole
                 strength=intervals.get(i, strengths.models[i].but(ci_low=None, ci_high=None)),
                 equal=strengths.equal,
                 may_be_best=None if best is None or names[i] in best.untested else names[i] in best.together,
-                rank_low=ranks.get(names[i], (None, None))[0],
-                rank_high=ranks.get(names[i], (None, None))[1],
+                **dict(zip(("rank_low", "rank_high"), ranks.get(names[i], (None, None)), strict=True)),
             )
             for rank, i in enumerate(order, start=1)
         ],
@@ -243,10 +211,6 @@ def _answer(group: ComparisonGroup, strengths: Strengths, level: float) -> Poole
         best=best,
         notes=(*strengths.notes, *(f"{note[:1].upper()}{note[1:]}." for note in of_all.notes)),
     )
-
-
-def _where(group: ComparisonGroup) -> dict[str, str]:
-    return dict(zip(("technique", "setting", "metric"), group.family, strict=True))
 
 
 def _pairs(
@@ -260,8 +224,8 @@ def _pairs(
     chosen, workers = group.turns.chosen, group.turns.workers
     tests = strength_tests(strengths, Family(*group.family))
     return [
-        PooledPair(
-            **_where(group),
+        PooledPair.of(
+            group,
             model_a=group.models[i],
             model_b=group.models[j],
             n=int(together[i, j]),
@@ -274,7 +238,3 @@ def _pairs(
         )
         for (i, j), (test, independent) in zip(combinations(range(len(group.models)), 2), tests, strict=True)
     ]
-
-
-def _or_last(estimate: float | None) -> float:
-    return -np.inf if estimate is None else estimate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,17 +17,19 @@ from parlai_humaneval.report.conclusions import (
     counted_once,
     holm_methods,
     order_of_pairs,
+    results_disagree,
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.rows import Labels, Row, columns, part_table, published, whole
-from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, results_disagree
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary
+from parlai_humaneval.report.sentences import sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
-from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
-from parlai_humaneval.statistics.core.formatting import counted, signed, signed_range
+from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.ranks import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_mean, crossed_share
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Count, Estimate, Key, Name, table_of
+from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.pairs import orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.tables.build import Tables
@@ -37,12 +39,8 @@ QUESTION = "better place"
 _GROUP = ["technique", "setting", "metric"]
 
 
-class RankedRow(Row):
+class RankedRow(AskedRow):
     """Rankings of one technique, setting and metric; "" where there is none."""
-
-    technique: str
-    setting: str
-    metric: str
 
     @property
     def group(self) -> Family:
@@ -53,13 +51,11 @@ class RankedModel(RankedRow):
     """A model's places, 1 the best, clustered by worker and dialogue. ``best``: share of rankings in which no reply
     stood above it; ``own_picked``: share of the same turns in which the dialogue's own rater chose it."""
 
-    FROM = whole("mean_rank", "best")
-
-    model: str
-    n: int
-    mean_rank: Result
-    best: Result
-    own_picked: float | None
+    model: Name
+    n: Annotated[int, Column("Rankings")]
+    mean_rank: Annotated[Result, Estimate("Mean place")]
+    best: Annotated[Result, Estimate("Best", "share")]
+    own_picked: Annotated[float | None, Column("Picked by the own rater", "share")]
 
 
 class RankedPair(WonPair, RankedRow):
@@ -72,13 +68,11 @@ class Ranking(RankedRow):
     """All rankings of a group. ``tau``: mean over rankings of Kendall's τ-b with the own rater's picks, clustered by
     worker and dialogue; ``tau_of_models``: of the models' mean places with how often they were picked."""
 
-    FROM = published(whole("tau"), n_tau="tau.n")
-
-    n_rankings: int
-    n_turns: int
-    n_workers: int
-    tau: Result
-    tau_of_models: float | None
+    n_rankings: Annotated[int, Column("Rankings")]
+    n_turns: Count
+    n_workers: Count
+    tau: Annotated[Result, Estimate("Kendall's τ-b"), Key(name="n_tau", path="n")]
+    tau_of_models: Annotated[float | None, Column("τ-b over models")]
 
 
 class Rankings(Section):
@@ -109,7 +103,6 @@ class Rankings(Section):
                     verdict=_answer(ranking, models, pairs),
                     models=[ModelLine.of(row.model, row.mean_rank, "rankings", share=False) for row in models],
                     pairs=lines,
-                    reference=None,
                     model_table="rankings_models",
                     pair_table="rankings_pairs" if pairs else "",
                     remarks=[*_remarks(pairs), *(() if order is None else order.reasons())],
@@ -120,13 +113,11 @@ class Rankings(Section):
 
     def data_tables(self) -> list[DataTable]:
         note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
-        cited = to_cite([pair.line() for pair in self.pairs])
+        cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [
-            part_table(
-                "rankings_models", "Places of each model, 1 the best", (*_NAMES, *_MODELS), self.models, (note,)
-            ),
-            part_table("rankings_pairs", "Who got the better place", (*_NAMES, *_PAIRS), self.pairs, (note, *cited)),
-            part_table("rankings_tau", "Rankings and the own rater's picks", (*_NAMES, *_TAU), self.rankings, (note,)),
+            table_of("rankings_models", "Places of each model, 1 the best", self.models, note),
+            table_of("rankings_pairs", "Who got the better place", self.pairs, note, *cited),
+            table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
         ]
         return [table for table in tables if table.rows]
 
@@ -144,7 +135,13 @@ class Rankings(Section):
 
     def methods(self) -> list[Method]:
         rates = [pair.win_rate for pair in self.pairs]
-        return [*_METHODS, *reuse_methods(rates), *holm_methods(rates)]
+        return [
+            BY_WORKER,
+            method("rankings", "places"),
+            method("rankings", "kendalls_b"),
+            *reuse_methods(rates),
+            *holm_methods(rates),
+        ]
 
 
 def build(tables: Tables, options: Options) -> Rankings | None:
@@ -200,8 +197,7 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
 def _pairs(compared: pd.DataFrame, group: dict[str, str], options: Options) -> list[RankedPair]:
     family = RankedRow(**group).group
     wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
-    names = [name for name in RankedPair.model_fields if name not in group]
-    return [RankedPair(**group, **{name: getattr(pair, name) for name in names}) for pair in wins]
+    return [RankedPair.of(pair, group) for pair in wins]
 
 
 def _ranking(
@@ -244,48 +240,13 @@ def _where(ranking: Ranking) -> str:
 
 
 def _answer(ranking: Ranking, models: Sequence[RankedModel], pairs: Sequence[RankedPair]) -> str:
-    order = ", ".join(f"{row.model} {signed(row.mean_rank.estimate)}" for row in models)
-    told = f"Mean place in {counted(ranking.n_rankings, 'ranking')} ({_where(ranking)}): {order}."
     tested = [pair for pair in pairs if pair.differs is not None]
-    if len(tested) == 1:
-        told += f" {tested[0].sentence('by their places')}."
-    elif tested:
-        apart = apart_words([pair.line() for pair in tested], "models")
-        told += f" {apart} ({clusters_words(tested[0].win_rate, ranking.n_workers)})."
-    if ranking.tau.estimate is not None:
-        limits = f" ({signed_range(ranking.tau.ci_low, ranking.tau.ci_high)})" if ranking.tau.ci_low is not None else ""
-        picks = f"picks of {counted(ranking.tau.n, 'turn')}"
-        told += f" Kendall's τ-b with the own raters' {picks}: {signed(ranking.tau.estimate)}{limits}."
-    return told
+    facts = {"models": models, "tested": tested, "apart": apart_words([pair.line() for pair in tested], "models")}
+    where, clusters = _where(ranking), clusters_words(tested[0].win_rate if tested else None, ranking.n_workers)
+    return sentence("rankings", "answer", ranking=ranking, where=where, clusters=clusters, **facts)
 
 
 def _remarks(pairs: Sequence[RankedPair]) -> list[str]:
     told = [results_disagree(f"{pair.names()}, places", pair.paper, pair.win_rate) for pair in pairs]
     notes = sorted({f"{note[:1].upper()}{note[1:]}." for pair in pairs for note in pair.win_rate.notes})
     return [*filter(None, told), *counted_once(pair.told for pair in pairs), *notes]
-
-
-_LABELS: Labels = {
-    "n": ("Rankings", "count"),
-    "mean_rank": ("Mean place", "number"),
-    "best": ("Best", "share"),
-    "own_picked": ("Picked by the own rater", "share"),
-    "p_value": ("p, binomial", "p"),
-    "p_holm": ("p, binomial, Holm", "p"),
-    "n_rankings": ("Rankings", "count"),
-    "tau": ("Kendall's τ-b", "number"),
-    "tau_of_models": ("τ-b over models", "number"),
-}
-_NAMES = columns("technique setting metric", _LABELS)
-_MODELS = columns("model n mean_rank mean_rank_low mean_rank_high best best_low best_high own_picked", _LABELS)
-_PAIRS = columns(
-    "model_a model_b wins_a wins_b ties win_rate_a ci_low ci_high lead_a lead_low lead_high score_a "
-    "score_low score_high p_clustered p_clustered_holm p_value p_holm per_worker p_per_worker_holm",
-    {**_LABELS, "per_worker": ("Every worker once", "share")},
-)
-_TAU = columns("n_rankings n_turns n_workers tau tau_low tau_high tau_of_models", _LABELS)
-_METHODS = (
-    BY_WORKER,
-    method("rankings", "places"),
-    method("rankings", "kendalls_b"),
-)

@@ -6,94 +6,66 @@ None of the papers reports it. A technique is blind only while nothing on the pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.report.rows import Columns, part_table
-from parlai_humaneval.report.section import Options, Part, Section
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sentences import say, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, method
-from parlai_humaneval.statistics.core.formatting import counted, money_words, seconds_words
+from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
 from parlai_humaneval.tables.build import Tables
 
 TELLING_GAP_S = 2.0
 """Seconds between two models' median latencies that people notice."""
 
-_SHOWN: Columns = (
-    ("model", "Model", "text"),
-    ("n", "Replies", "count"),
-    ("n_shown", "Shown", "count"),
-    ("n_failed", "Blank", "count"),
-    ("n_blocked", "Refused", "count"),
-    ("n_asked_again", "Asked again", "count"),
-    ("n_masked", "Words hidden", "count"),
-    ("n_changed", "Looks changed", "count"),
-    ("n_told", "Give-aways shown", "count"),
-    ("n_named", "Dialogues where raters named a model", "count"),
-)
-_SERVED: Columns = (
-    ("model", "Model", "text"),
-    ("latency_median", "Median s", "seconds"),
-    ("latency_p95", "95 % s", "seconds"),
-    ("n_cut", "Cut off by its length limit", "count"),
-    ("n_shortened", "Without the oldest turns", "count"),
-    ("prompt_tokens", "Tokens read", "count"),
-    ("completion_tokens", "Tokens written", "count"),
-    ("cost", "Cost", "money"),
-    ("currency", "Currency", "text"),
-    ("cost_per_dialogue", "A dialogue", "money"),
-)
+SERVED = "replies_served"
+"""A second table of models."""
 MOST_LISTED = 20
 """Dialogues that are named in the JSON, of those in which something gave a model away."""
 NAMED = 5
 """Of them, those that a sentence names."""
 
 
-class ModelReplies(Part):
-    """What one model was asked for and gave.
+class ModelReplies(Row):
+    """What one model was asked for and gave; of ``n`` replies ``n_shown`` could be rated.
 
-    Attributes:
-        n: replies asked for; ``n_shown`` of them could be rated.
-        n_failed: only blanks, or thoughts, which are ``n_thinking``; ``n_blocked``: refused by the response filter.
-        n_asked_again: for which the model was asked more than once, because its first words gave it away or were refused.
-        n_masked: shown with something hidden (a name, talk of being a program, an offensive word).
-        n_changed: shown with other changes, by kind in ``changes``.
-        n_told: shown with something in it that gives a model away, ``told_dialogues`` the first of those dialogues.
-        n_named: dialogues of this model in which the rater's own words name a model or a maker.
-        latency_median, latency_p95: seconds the model took.
-        n_shortened: for which the model did not read the oldest turns, ``most_left_out`` of them at most.
-        served_models: names by which servers call it. More than one: it changed during the study.
-        cost: of all its replies, in ``currency``; None where nothing is known.
+    ``n_failed``: only blanks, or thoughts, which are ``n_thinking``; ``n_blocked``: refused by the response filter;
+    ``n_asked_again``: as its first words gave the model away or were refused. ``n_masked``: shown with something hidden,
+    ``n_changed``: with other changes, by kind in ``changes``, ``n_told``: with what gives a model away, in
+    ``told_dialogues`` and others. ``n_named``: dialogues in which the rater's own words name a model or a maker.
+    ``n_shortened``: the model did not read the oldest turns, ``most_left_out`` at most. ``served_models``: more than one:
+    it changed during the study. ``cost``: of all replies, in ``currency``; None where nothing is known.
     """
 
-    model: str
-    n: int
+    model: Name
+    n: Annotated[int, Column("Replies")]
     n_dialogues: int
-    n_shown: int
-    n_failed: int
+    n_shown: Annotated[int, Column("Shown")]
+    n_failed: Annotated[int, Column("Blank")]
     n_thinking: int
-    n_blocked: int
-    n_asked_again: int
-    n_masked: int
-    n_changed: int
+    n_blocked: Annotated[int, Column("Refused")]
+    n_asked_again: Annotated[int, Column("Asked again")]
+    n_masked: Annotated[int, Column("Words hidden")]
+    n_changed: Annotated[int, Column("Looks changed")]
     changes: dict[str, int]
-    n_told: int
+    n_told: Annotated[int, Column("Give-aways shown")]
     told_dialogues: list[str]
-    n_named: int
-    latency_median: float | None
-    latency_p95: float | None
-    n_cut: int
-    n_shortened: int
+    n_named: Annotated[int, Column("Dialogues where raters named a model")]
+    latency_median: Annotated[float | None, Column("Median s", "seconds", table=SERVED)]
+    latency_p95: Annotated[float | None, Column("95 % s", "seconds", table=SERVED)]
+    n_cut: Annotated[int, Column("Cut off by its length limit", table=SERVED)]
+    n_shortened: Annotated[int, Column("Without the oldest turns", table=SERVED)]
     most_left_out: int
     served_models: list[str]
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    cost: float | None
-    currency: str | None
-    cost_per_dialogue: float | None
+    prompt_tokens: Annotated[int | None, Column("Tokens read", table=SERVED)]
+    completion_tokens: Annotated[int | None, Column("Tokens written", table=SERVED)]
+    cost: Annotated[float | None, Column("Cost", "money", table=SERVED)]
+    currency: Annotated[str | None, Column("Currency", table=SERVED)]
+    cost_per_dialogue: Annotated[float | None, Column("A dialogue", "money", table=SERVED)]
 
 
 class Replies(Section):
@@ -106,24 +78,19 @@ class Replies(Section):
     def in_short(self) -> list[str]:
         """For the summary: who was given away, what else there is to know, and costs. Empty: there is nothing to tell."""
         told = any(one.n_told for one in self.models)
-        return [*([self.headline] if told else self.remarks), *_in_short(self.models)]
+        return [*([self.headline] if told else self.remarks), *say("replies", "in_short", models=self.models)]
 
     def data_tables(self) -> list[DataTable]:
         # What raters saw, and what the models took; the second only where something of it is known.
-        tables = [part_table("replies_shown", "What did raters see of the models?", _SHOWN, self.models)]
         known = [one for one in self.models if one.latency_median is not None or one.completion_tokens is not None]
-        if known:
-            tables.append(part_table("replies_served", "What did the models take?", _SERVED, known))
-        return tables
+        served = [table_of(SERVED, "What did the models take?", known)] if known else []
+        return [table_of("replies_shown", "What did raters see of the models?", self.models), *served]
 
     def figures(self) -> list[Figure]:
         return []
 
     def methods(self) -> list[Method]:
-        return [
-            method("replies", "give_aways"),
-            method("replies", "tokens_and_cost"),
-        ]
+        return [method("replies", "give_aways"), method("replies", "tokens_and_cost")]
 
 
 def build(tables: Tables, options: Options) -> Replies | None:
@@ -136,10 +103,20 @@ def build(tables: Tables, options: Options) -> Replies | None:
     names = sorted(set(live["model"]))
     told = _told(live, names)
     named = _named(live, names)
-    section = Replies(models=[_of_model(name, live[live["model"] == name], told, named) for name in names])
-    section.headline = _headline(section.models)
-    section.remarks = [*_remarks(section.models), *_unprotected(tables, live)]
-    return section
+    models = [_of_model(name, live[live["model"] == name], told, named) for name in names]
+    timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
+    facts = {"models": models, "thoughts": ONLY_THOUGHTS, "most": NAMED}
+    # Where one model speaks at a time, its speed may give it away.
+    fast, slow = (min(timed), max(timed)) if timed else ((0.0, ""), (0.0, ""))
+    telling = slow[0] - fast[0] >= TELLING_GAP_S
+    return Replies(
+        models=models,
+        headline=sentence("replies", "headline", **facts),
+        remarks=[
+            *say("replies", "remarks", fast=fast if telling else None, slow=slow, **facts),
+            *_unprotected(tables, live),
+        ],
+    )
 
 
 def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
@@ -224,84 +201,3 @@ def _cost(rows: pd.DataFrame) -> tuple[float | None, str | None]:
     if len(currencies) != 1:
         return None, None
     return float(priced["cost"].sum()), str(currencies[0]) or None
-
-
-def _replies(count: int) -> str:
-    return f"{count:,} {'reply' if count == 1 else 'replies'}"
-
-
-def _headline(models: Sequence[ModelReplies]) -> str:
-    replies, shown = sum(one.n for one in models), sum(one.n_shown for one in models)
-    told = [one for one in models if one.n_told]
-    start = f"{shown:,} of {_replies(replies)} could be shown"
-    if not told:
-        return f"{start}; none of them says which model wrote it."
-    who = ", ".join(f"{one.model} in {one.n_told:,} of {one.n_shown:,}" for one in told)
-    return f"{start}; raters were told who speaks, or could guess it, by {who}."
-
-
-def _remarks(models: Sequence[ModelReplies]) -> list[str]:
-    found = [remark for one in models for remark in _remarks_on(one)]
-    timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
-    (fast, first), (slow, last) = (min(timed), max(timed)) if timed else ((0.0, ""), (0.0, ""))
-    if slow - fast >= TELLING_GAP_S:
-        found.append(
-            f"{last} takes {seconds_words(slow)} for a reply, {first} {seconds_words(fast)} (medians): where one model "
-            "speaks at a time, its speed gives it away unless replies were held back (setting `typing`)."
-        )
-    return found
-
-
-def _remarks_on(one: ModelReplies) -> list[str]:
-    found = []
-    if one.n_told:
-        dialogues = ", ".join(one.told_dialogues[:NAMED]) + (", …" if len(one.told_dialogues) > NAMED else "")
-        found.append(
-            f"{one.n_told:,} of {_replies(one.n_shown)} that {'was' if one.n_shown == 1 else 'were'} shown "
-            f"{'gives' if one.n_told == 1 else 'give'} a model or its maker away "
-            f"(dialogues {dialogues}). Its raters were not blind there; compare the results without them."
-        )
-    if one.n_named:
-        found.append(
-            f"in {counted(one.n_named, 'dialogue')} the rater's own words name a model or a maker; they may have guessed "
-            "who speaks."
-        )
-    if one.n_asked_again:
-        found.append(
-            f"{one.n_asked_again:,} of {_replies(one.n)} came when it was asked again, because what it said first gave it "
-            "away or was refused; raters judged the later words (column `withdrawn` of the turns has the first)."
-        )
-    if one.n_shortened:
-        found.append(
-            f"{one.n_shortened:,} of {_replies(one.n)} were written without the oldest turns of the dialogue (up to "
-            f"{one.most_left_out:,}), which was longer than it may read (`history_limit`, or its own limit)."
-        )
-    if len(one.served_models) > 1:
-        names = " and ".join(one.served_models)
-        found.append(f"its server called it {names}: these may be different models under one name.")
-    if one.n_blocked or one.n_failed:
-        found.append(
-            f"{one.n_failed + one.n_blocked:,} of {_replies(one.n)} were not shown ({one.n_failed:,} blank, "
-            f"{one.n_blocked:,} refused by the filter); those turns were rated without it."
-        )
-    if one.n_thinking:
-        found.append(f"in {counted(one.n_thinking, 'turn')} {ONLY_THOUGHTS}.")
-    return [f"{one.model}: {remark}" for remark in found]
-
-
-def _in_short(models: Sequence[ModelReplies]) -> list[str]:
-    """What each model took, a line each: “my_server: 2,100 tokens read, 42 written, 0.00034 USD”; often nothing."""
-    return [f"{one.model}: {', '.join(parts)}" for one in models if (parts := list(_taken(one)))]
-
-
-def _taken(one: ModelReplies) -> Iterator[str]:
-    if one.prompt_tokens is not None:
-        yield f"{one.prompt_tokens:,} tokens read"
-    if one.completion_tokens is not None:
-        yield (
-            f"{one.completion_tokens:,} written"
-            if one.prompt_tokens is not None
-            else f"{one.completion_tokens:,} tokens written"
-        )
-    if one.cost is not None:
-        yield f"{money_words(one.cost)} {one.currency or ''}".rstrip()

@@ -7,40 +7,34 @@ intervals and tests are right for one look at an end that was planned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
-from parlai_humaneval.report.conclusions import DECIDED, best_of_pairs
-from parlai_humaneval.report.facts import settings_of
-from parlai_humaneval.report.rows import Labels, Row, columns, ends, part_table, published, row_table
+from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
+from parlai_humaneval.report.facts import decided_designs, questions_in
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
+from parlai_humaneval.report.sentences import say
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
-from parlai_humaneval.statistics.core.formatting import counted, percent, sentence
+from parlai_humaneval.statistics.core.formatting import percent, sentence
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
-from parlai_humaneval.stopping.events import Claimed, read_log
-from parlai_humaneval.stopping.fixed_plans import FEWEST, Peek
+from parlai_humaneval.stopping.events import Began, Claimed, read_log
+from parlai_humaneval.stopping.simulation import FEWEST
 from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
+from parlai_humaneval.techniques.registry import techniques
 
 Design = tuple[str, str, str]
 """Technique, setting, metric."""
 UNKNOWN: Design = ("", "", "")
-TITLE = "What was decided, and when"
+PREFERENCE = "preference"  # The metric that asks for no more
+MOST_NAMED = 6  # Pairs in a sentence for a paper; of more, what was decided of all together
 BY_CLAIMS = "claims that stay right however often one looks"
-OF_ONE_LOOK = "P-values that stand here are those of one look at an end that was planned, and decide nothing."
-AFTER_STOPPING = f"Estimates {AFTER}. {NOTE} Both stand under “{TITLE}”. {OF_ONE_LOOK}"
-"""What every other answer of such a study says of itself."""
-NOT_OVER = (
-    "This study goes on until it is decided. What stands here is right for one look at an end that was planned: go by the "
-    f"claims, and by the intervals that one may look at whenever one likes. Both stand under “{TITLE}”."
-)
-"""The same, before its end."""
-OWN_DIALOGUES = "Intervals are of dialogues of the two models alone, and each holds at all times together."
 NO_LOG = "its log of decisions is not among these tables, so that nothing can be said of what was decided"
 CHANGED = (
     "its log does not lead to the decisions that stand in it ({why}). It was changed, or is not whole: nothing is said here "
@@ -51,10 +45,10 @@ CHANGED = (
 class StudyPart(Row):
     """A part of what is told of a study; ``study``: its name."""
 
-    study: str
-    technique: str
-    setting: str
-    metric: str
+    study: Annotated[str, Column(telling=True)]
+    technique: Annotated[str, Column(telling=True)]
+    setting: Annotated[str, Column(telling=True)]
+    metric: Annotated[str, Column(telling=True)]
 
     @property
     def design(self) -> Design:
@@ -64,56 +58,61 @@ class StudyPart(Row):
 class DecidedStudy(StudyPart):
     """A study that ends when it is decided: its rule, what it took, and what came of it.
 
-    ``said``: how it stands, in a sentence. ``ended``: why nobody else is needed; None: it goes on. ``next_step``: what can
-    be done where it ended with pairs open. ``trouble``: why nothing can be said of it, and then it has no numbers.
-    ``dialogues``: that were finished, of ``evidence`` that count. ``of_fixed``, ``of_pooled``: of ``fixed`` and
-    ``fixed_pooled`` dialogues, which a fixed plan needs that makes each pair a study of its own, and one that estimates all
-    models together. ``warnings``: what speaks against trusting the answer.
-    ``cut_off``: dialogues that their workers left in the middle, which count as far as they went.
+    ``said``: how it stands, in a sentence. ``helped``: what a ``judge`` adds. ``unit``: what its dialogues are called.
+    ``question``: what raters were asked, where that is known and is no general preference. ``trouble``: why nothing can be
+    said of it, and then it has no numbers. ``rated``: whether models were rated together, or each by itself.
+    ``of_fixed``, ``of_pooled``: shares of ``fixed`` and ``fixed_pooled`` dialogues. All else as in
+    :class:`~parlai_humaneval.stopping.status.StoppingStatus`.
     """
 
     models: list[str]
-    answer: str
+    answer: Annotated[str, Column()]
     said: str
     ended: Literal["decided", "cap"] | None
     next_step: str = ""
     trouble: str = ""
-    margin: float | None = None
-    alpha: float | None = None
-    max_dialogues: int | None = None
+    margin: Annotated[float | None, Column(kind="points")] = None
+    alpha: Annotated[float | None, Column("False claims at most", "share")] = None
+    max_dialogues: Annotated[int | None, Column("Cap")] = None
     transitive: bool | None = None
-    pairs: int | None = None
-    open: int | None = None
-    dialogues: int | None = None
-    evidence: int | None = None
-    workers: int | None = None
-    fixed: float | None = None
-    of_fixed: float | None = None
-    fixed_pooled: float | None = None
-    of_pooled: float | None = None
-    timed_out: int | None = None
+    rated: Literal["together", "apart"] = "together"
+    pairs: Annotated[int | None, Column()] = None
+    open: Annotated[int | None, Column("Pairs open")] = None
+    answered: Annotated[int | None, Column(name="dialogues")] = None
+    dialogues: Annotated[int | None, Column("That count", name="evidence")] = None
+    workers: Annotated[int | None, Column()] = None
+    fixed: Annotated[float | None, Column("Fixed plan", "count")] = None
+    of_fixed: Annotated[float | None, Column("Of it", "share")] = None
+    fixed_pooled: Annotated[float | None, Column("Fixed, all together", "count")] = None
+    of_pooled: Annotated[float | None, Column("Of it", "share")] = None
+    timed_out: Annotated[int | None, Column("Ran out of time")] = None
     cut_off: int = 0
+    helped: str = ""
+    judge: str = ""
+    unit: str = "dialogue"
+    question: str = ""
     warnings: list[str] = Field(default_factory=list)
 
 
 class DecidedPair(StudyPart):
     """Two models. ``claim``: what was decided; empty: nothing yet. ``through``: it follows from what was decided of others.
 
-    ``after``: dialogues that counted by then. ``share_after_stopping``: of turns that ``model_a`` won; ``anytime_low``,
-    ``anytime_high``: an interval for it, of coverage ``level`` at all times together.
+    ``after``: dialogues that counted by then. ``estimate``: of the share of turns that the ``first`` won; ``low``, ``high``:
+    an interval for it, of coverage ``level`` at all times together; ``share``: the mean.
     """
 
-    model_a: str
-    model_b: str
+    first: Annotated[str, Column(name="model_a")]
+    second: Annotated[str, Column(name="model_b")]
     decided: Literal["first", "second", "equal"] | None
     claim: str
-    through: bool
-    after: int | None
-    n_workers: int
-    n_dialogues: int
-    share_after_stopping: float | None
-    anytime_low: float
-    anytime_high: float
+    through: Annotated[bool, Key(), Column("Decided", "text", name="state", of="state", in_json=False)]
+    after: Annotated[int | None, Column("After dialogues")]
+    estimate: Annotated[float | None, Column("A chosen", "share")]
+    low: Annotated[float, Column("At any time from", "share", name="anytime_low")]
+    high: Annotated[float, Column("to", "share", name="anytime_high")]
+    share: Annotated[float | None, Column("Mean", "share", name="share_after_stopping")]
+    workers: Annotated[int, Column(name="n_workers")]
+    dialogues: Annotated[int, Column(name="n_dialogues")]
     level: float
 
     @property
@@ -123,45 +122,34 @@ class DecidedPair(StudyPart):
 
     def ahead_first(self) -> DecidedPair:
         """The pair with the better model first, or of those that are not told apart that which won more."""
-        share = self.share_after_stopping
-        if self.decided == "first" or (self.decided != "second" and (share is None or share >= 0.5)):
+        share, estimate = self.share, self.estimate
+        if self.decided == "first" or (self.decided != "second" and (estimate is None or estimate >= 0.5)):
             return self
-        return self.model_copy(
-            update={
-                "model_a": self.model_b,
-                "model_b": self.model_a,
-                "decided": "first" if self.decided == "second" else self.decided,
-                "share_after_stopping": None if share is None else 1 - share,
-                "anytime_low": 1 - self.anytime_high,
-                "anytime_high": 1 - self.anytime_low,
-            }
-        )
+        turned = {"first": self.second, "second": self.first, "low": 1 - self.high, "high": 1 - self.low}
+        turned |= {"share": None if share is None else 1 - share}
+        turned |= {"estimate": None if estimate is None else 1 - estimate}
+        return self.model_copy(update=turned | {"decided": "first" if self.decided == "second" else self.decided})
 
     def line(self) -> PairLine:
         """The pair in a summary, as :meth:`ahead_first` has it."""
         pair = self.ahead_first()
-        gap = _gap(pair.share_after_stopping)
-        low, high = pair.ends if gap is not None else (None, None)
+        met = pair.share is not None
         return PairLine(
-            first=pair.model_a,
-            second=pair.model_b,
-            gap=gap,
-            low=low,
-            high=high,
+            first=pair.first,
+            second=pair.second,
+            **dict(zip(("gap", "low", "high"), pair.gap if met else (None,) * 3, strict=True)),
             share=True,
-            p_paper=None,
-            p_clustered=None,
-            p_decides=None,
+            **dict.fromkeys(("p_paper", "p_clustered", "p_decides")),
             differs=self.decided in ("first", "second"),
             family="",
             family_tests=0,
-            met=self.share_after_stopping is not None,
+            met=met,
         )
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """The interval as one of a difference of two shares."""
-        return 2 * self.anytime_low - 1, 2 * self.anytime_high - 1
+    def gap(self) -> tuple[float, float, float]:
+        """How far the first is ahead, of two that met, and the interval of that: differences of two shares."""
+        return 2 * (self.estimate or 0.0) - 1, 2 * self.low - 1, 2 * self.high - 1
 
 
 class PeekedPair(StudyPart):
@@ -170,27 +158,25 @@ class PeekedPair(StudyPart):
     ``wrongly``: against what was decided; None where nothing was, or it would have said nothing.
     """
 
-    model_a: str
-    model_b: str
-    after: int | None
-    better: str
-    wrongly: bool | None
+    model_a: Annotated[str, Column()]
+    model_b: Annotated[str, Column()]
+    better: Annotated[str, Column("Would have been called better")]
+    after: Annotated[int | None, Column("After workers")]
+    wrongly: Annotated[bool | None, Column(kind="text")]
 
 
 class StoppedModel(StudyPart):
     """A model's strength in log-odds, after optional stopping; there is no test of it."""
 
-    FROM = published(ends("strength", "strength_after_stopping"))
-
-    model: str
-    strength: Result
-    strength_note: str = ""
+    model: Name
+    strength: Annotated[Result, Estimate("Strength", name="strength_after_stopping", ends="ci")]
+    strength_note: Annotated[str, Column()] = ""
 
 
 class Stopping(Section):
     """Studies that end when they are decided."""
 
-    TITLE: ClassVar[str] = TITLE
+    TITLE: ClassVar[str] = DECIDED_TITLE
 
     studies: list[DecidedStudy]
     pairs: list[DecidedPair]
@@ -198,7 +184,10 @@ class Stopping(Section):
     strengths: list[StoppedModel]
 
     def labels(self) -> Mapping[Design, str]:
-        return {study.design: _label(study) for study in self.studies}
+        return {
+            study.design: say("stopping", "label", study=study, title=DECIDED_TITLE, after=AFTER, note=NOTE)[0]
+            for study in self.studies
+        }
 
     def pairs_of(self, study: DecidedStudy) -> list[DecidedPair]:
         return [pair for pair in self.pairs if pair.study == study.study]
@@ -224,25 +213,21 @@ class Stopping(Section):
             reference=None,
             model_table="",
             pair_table="stopping_pairs",
-            remarks=[
-                *study.warnings,
-                *([own_dialogues(pairs, in_points=True)] if known else []),
-                *_told_of(self, study),
-            ],
+            remarks=[*study.warnings, *([own_dialogues(pairs, in_points=True)] if known else []), *_about(self, study)],
             best=_best(study, lines),
             level=1 - (study.alpha or 0.0),
             rule=_rule(study),
+            paper=_paper(study, pairs),
         )
 
     def data_tables(self) -> list[DataTable]:
-        peeks = (
-            self.peeks if any(peek.better for peek in self.peeks) else []
-        )  # else there are names, and nothing of them
+        # Where testing would have said nothing, there are names, and nothing of them.
+        peeks = self.peeks if any(peek.better for peek in self.peeks) else []
         tables = [
             pairs_table(self.pairs),
-            part_table("stopping_studies", "The rule, and what it took", _STUDIES, self.studies, (), _NAMES),
-            part_table("stopping_peeks", "What testing after every worker would have said", _PEEKS, peeks, (), _NAMES),
-            part_table("stopping_strengths", f"Strengths, {AFTER}", _STRENGTHS, self.strengths, (NOTE,), _NAMES),
+            table_of("stopping_studies", "The rule, and what it took", self.studies),
+            table_of("stopping_peeks", "What testing after every worker would have said", peeks),
+            table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
         ]
         return [table for table in tables if table.rows]
 
@@ -255,20 +240,25 @@ class Stopping(Section):
         ]
 
     def methods(self) -> list[Method]:
-        return list(_METHODS)
+        names = ("deciding_as_answers_come", "intervals_that_hold_at_all_times", "testing_after_every_worker")
+        return [method("stopping", name, fewest=FEWEST) for name in names]
 
 
 def build(tables: Tables, options: Options) -> Stopping | None:
     """Of all studies that end when they are decided, also of those whose log is not there; None where there is none."""
     found = Stopping(studies=[], pairs=[], peeks=[], strengths=[])
     for log in tables.stopping:
-        _tell(found, log)
-    found.studies = list(_with_designs(found.studies, _stopped_by_settings(tables)))
+        _tell(found, log, tables)
+    found.studies = list(_with_designs(found.studies, decided_designs(tables)))
     if not found.studies:
         return None
     named = len(found.studies) > 1
     found.headline = " ".join(_named(sentence(study.said), study, named) for study in found.studies)
-    found.remarks = [_named(words, study, named) for study in found.studies for words in _remarks(found, study)]
+    found.remarks = [
+        _named(words, study, named)
+        for study in found.studies
+        for words in (*study.warnings, *([] if study.trouble else _about(found, study)))
+    ]
     return found
 
 
@@ -286,20 +276,41 @@ def _named(words: str, study: DecidedStudy, named: bool) -> str:
     return f"{name}: {words}" if named and name else words
 
 
-def _tell(found: Stopping, log: StoppingLog) -> None:
+def _question(began: Began, tables: Tables) -> str:
+    """What was asked, in its words: as the tables have it, or as the technique asks; empty of a general preference, and
+    where it is not one question."""
+    if began.metric in ("", PREFERENCE):
+        return ""
+    entry = techniques().get(began.technique)
+    asks = {} if entry is None else entry.questions_of.get(began.setting, entry.questions)
+    asked = dict.fromkeys(
+        one.text for one in questions_in(tables) if (one.technique, one.metric) == (began.technique, began.metric)
+    )
+    (said,) = asked if len(asked) == 1 else (asks.get(began.metric, ""),)
+    return said
+
+
+def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
     try:
         study = replay(read_log(log.events), cut_off=True)
-    except ValidationError:
-        found.studies.append(_untold(log.study, _design_of(log), CHANGED.format(why="an event of it cannot be read")))
-        return
-    except ReplayError as error:
-        found.studies.append(_untold(log.study, _design_of(log), CHANGED.format(why=error)))
+    except (ValidationError, ReplayError) as error:
+        why = error if isinstance(error, ReplayError) else "an event of it cannot be read"
+        first = log.events[0] if log.events else {}
+        technique, setting, metric = (str(first.get(name) or "") for name in ("technique", "setting", "metric"))
+        found.studies.append(_untold(log.study, (technique, setting, metric), CHANGED.format(why=why)))
         return
     began, standing = study.began, study.standing()
     names = {"study": log.study, "technique": began.technique, "setting": began.setting, "metric": began.metric}
-    found.studies.append(_study(names, study, standing))
-    found.pairs += pair_rows(standing, names, after=_claimed_after(study))
-    found.peeks += [_peeked(names, peek) for peek in study.peeks()]
+    found.studies.append(_study(names, study, standing, _question(began, tables)))
+    after: dict[frozenset[str], int] = {}
+    for event in study.log:
+        if isinstance(event, Claimed):
+            after.setdefault(frozenset((event.first, event.second)), event.dialogues)
+    found.pairs += pair_rows(standing, names, after=after)
+    for peek in study.peeks():
+        better = {"first": peek.first, "second": peek.second, None: ""}[peek.better]
+        pair = {"model_a": peek.first, "model_b": peek.second}
+        found.peeks.append(PeekedPair(**names, **pair, after=peek.after, better=better, wrongly=peek.wrongly))
     strengths = study.strengths() if standing.ended else None  # their intervals are right for one look
     if strengths is not None:
         of_models = {strength.name.removeprefix("strength of "): strength for strength in strengths.models}
@@ -309,62 +320,28 @@ def _tell(found: Stopping, log: StoppingLog) -> None:
 
 
 def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
-    technique, setting, metric = design
     said = f"this study ends when it is decided, and {trouble}"
-    names = {"study": study, "technique": technique, "setting": setting, "metric": metric}
-    return DecidedStudy(**names, models=[], answer="", said=said, ended=None, trouble=trouble)
+    names = dict(zip(("technique", "setting", "metric"), design, strict=True))
+    return DecidedStudy(study=study, **names, models=[], answer="", said=said, ended=None, trouble=trouble)
 
 
-def _design_of(log: StoppingLog) -> Design:
-    first = log.events[0] if log.events else {}
-    technique, setting, metric = (str(first.get(name) or "") for name in ("technique", "setting", "metric"))
-    return technique, setting, metric
-
-
-def _stopped_by_settings(tables: Tables) -> list[Design]:
-    return sorted(
-        {
-            (fact.technique, fact.setting, str(fact.values.get("metric", "")))
-            for fact in settings_of(tables)
-            if fact.values.get("stop") == "decided"
-        }
-    )
-
-
-def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus) -> DecidedStudy:
+def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus, question: str) -> DecidedStudy:
     rule = study.rule
-    return DecidedStudy(
-        **names,
+    return DecidedStudy.of(
+        rule,
+        standing,
+        names,
         models=list(rule.models),
-        answer=standing.answer,
         said=str(standing),
-        ended=standing.ended,
-        next_step=standing.next_step,
-        margin=rule.margin,
-        alpha=rule.alpha,
-        max_dialogues=rule.max_dialogues,
-        transitive=rule.transitive,
         pairs=len(standing.pairs),
         open=len(standing.open),
-        dialogues=standing.answered,
-        evidence=standing.dialogues,
-        workers=standing.workers,
-        fixed=standing.fixed,
         of_fixed=standing.answered / standing.fixed,
-        fixed_pooled=standing.fixed_pooled,
         of_pooled=standing.answered / standing.fixed_pooled,
-        timed_out=standing.timed_out,
-        cut_off=standing.cut_off,
+        helped="" if standing.judge is None else sentence(standing.judge.said),
+        judge="" if standing.judge is None else standing.judge.plain_name,
+        question=question,
         warnings=[sentence(warning) for warning in standing.warnings],
     )
-
-
-def _claimed_after(study: SequentialStudy) -> dict[frozenset[str], int]:
-    after: dict[frozenset[str], int] = {}
-    for event in study.log:
-        if isinstance(event, Claimed):
-            after.setdefault(frozenset((event.first, event.second)), event.dialogues)
-    return after
 
 
 def pair_rows(
@@ -373,57 +350,44 @@ def pair_rows(
     """The pairs of a study. ``names``: its own, and of what was asked; ``after``: how many dialogues each was decided."""
     known = after or {}
     return [
-        _pair(pair, names, known.get(frozenset((pair.first, pair.second))), standing.level) for pair in standing.pairs
+        DecidedPair.of(names, pair, after=known.get(frozenset((pair.first, pair.second))), level=standing.level)
+        for pair in standing.pairs
     ]
-
-
-def _pair(pair: PairStatus, names: Mapping[str, str], after: int | None, level: float) -> DecidedPair:
-    return DecidedPair(
-        **names,
-        model_a=pair.first,
-        model_b=pair.second,
-        decided=pair.decided,
-        claim=pair.claim,
-        through=pair.through,
-        after=after,
-        n_workers=pair.workers,
-        n_dialogues=pair.dialogues,
-        share_after_stopping=pair.share,
-        anytime_low=pair.low,
-        anytime_high=pair.high,
-        level=level,
-    )
-
-
-def _peeked(names: Mapping[str, str], peek: Peek) -> PeekedPair:
-    better = {"first": peek.first, "second": peek.second, None: ""}[peek.better]
-    pair = {"model_a": peek.first, "model_b": peek.second}
-    return PeekedPair(**names, **pair, after=peek.after, better=better, wrongly=peek.wrongly)
-
-
-def _gap(share: float | None) -> float | None:
-    return None if share is None else 2 * share - 1
 
 
 def own_dialogues(pairs: Iterable[DecidedPair | PairStatus], *, in_points: bool = False) -> str:
     """What intervals of pairs are of; and where some are decided, what that does to them. ``in_points``: they are gaps."""
-    if all(pair.decided is None for pair in pairs):
-        return OWN_DIALOGUES
-    value, nothing, zero = ("the points lie", "0", "0") if in_points else ("the share lies", "one half", "50 %")
-    return (
-        f"{OWN_DIALOGUES} Of a pair that is decided {value} a little too far from {nothing}, as its dialogues stopped when "
-        f"they were clear ({AFTER}). Where a decision also rests on dialogues with other models, the interval may still "
-        f"hold {zero}."
-    )
+    is_decided = any(pair.decided is not None for pair in pairs)
+    return say("stopping", "own_dialogues", decided=is_decided, in_points=in_points, after=AFTER)[0]
 
 
 def _rule(study: DecidedStudy) -> DecidedRule | None:
     """For other sections' words and figures; None where nothing can be said of the study."""
     if study.margin is None or study.alpha is None or study.max_dialogues is None:
         return None
-    return DecidedRule(
-        margin=study.margin, alpha=study.alpha, max_dialogues=study.max_dialogues, dialogues=study.dialogues or 0
-    )
+    rule = {name: getattr(study, name) for name in ("margin", "alpha", "max_dialogues", "rated")}
+    return DecidedRule(**rule, dialogues=study.answered or 0)
+
+
+def _paper(study: DecidedStudy, pairs: Sequence[DecidedPair]) -> str:
+    """What was decided, with estimates, intervals and rule, as it can be in a paper; empty before there is an answer."""
+    if not any(pair.share is not None for pair in pairs):
+        return ""
+    entry = techniques().get(study.technique)
+    habits = None if entry is None else entry.habits
+    unit = "turns" if habits is None or habits.of_turns else f"{habits.judgement}s"
+    if study.rated == "apart":
+        unit = "ratings that were compared, half the scale as a whole win"
+    verb, than = "chose", "over"
+    if study.rated == "apart":
+        verb, than = "rated", "above"
+    elif entry is not None and "segments" in entry.tables:
+        verb, than = "took", "for a human rather than"
+    elif study.metric == PREFERENCE:
+        verb, than = "preferred", "to"
+    ahead = [pair.ahead_first() for pair in pairs if pair.share is not None]
+    named = ahead if len(ahead) <= MOST_NAMED else []
+    return " ".join(say("stopping", "paper", study=study, pairs=named, verb=verb, than=than, unit=unit))
 
 
 def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
@@ -434,33 +398,26 @@ def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
     return best.model_copy(update={"leader": leader, "by": BY_CLAIMS, "risk": study.alpha})
 
 
-def _label(study: DecidedStudy) -> str:
-    if study.trouble:
-        return f"Estimates {AFTER}. {NOTE} Neither is known here: {study.trouble}."
-    return NOT_OVER if study.ended is None else AFTER_STOPPING
-
-
 def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) -> DataTable:
     """Each pair: what was decided, and what dialogues of the two say. ``while_it_runs``: as a study is watched."""
-    rows = [{**pair.model_dump(), "state": pair.state} for pair in (pair.ahead_first() for pair in pairs)]
-    shown, of = (_PAIRS_NOW, "as they stand") if while_it_runs else (_PAIRS, AFTER)
-    return row_table(
-        "stopping_pairs", f"Pairs of models, {of}", shown, rows, (own_dialogues(pairs), *_coverage(pairs)), _NAMES
-    )
-
-
-def _coverage(pairs: Sequence[DecidedPair]) -> list[str]:
     levels = " or ".join(percent(level) for level in sorted({pair.level for pair in pairs}))
-    return [f"Coverage of each interval at all times together: {levels}."] if levels else []
+    table = table_of(
+        "stopping_pairs",
+        f"Pairs of models, {'as they stand' if while_it_runs else AFTER}",
+        [pair.ahead_first() for pair in pairs],
+        own_dialogues(pairs),
+        *([f"Coverage of each interval at all times together: {levels}."] if levels else []),
+    )
+    hidden = ("study", "technique", "setting", "metric", "after") if while_it_runs else ()
+    return table.model_copy(update={"columns": tuple(one for one in table.columns if one.key not in hidden)})
 
 
 def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list[IntervalFigure]:
     """One figure of all pairs that met, on a band of what counts as equal; none where none did."""
     points = tuple(
-        IntervalPoint(label=f"{pair.model_a} over {pair.model_b}", estimate=gap, low=low, high=high)
-        for pair in (pair.ahead_first() for pair in pairs)
-        if (gap := _gap(pair.share_after_stopping)) is not None
-        for low, high in [pair.ends]
+        IntervalPoint(label=f"{pair.first} over {pair.second}", estimate=gap, low=low, high=high)
+        for pair in (pair.ahead_first() for pair in pairs if pair.share is not None)
+        for gap, low, high in [pair.gap]
     )
     figure = IntervalFigure(
         key=key,
@@ -476,117 +433,9 @@ def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list
     return [figure] if points else []
 
 
-def _remarks(found: Stopping, study: DecidedStudy) -> Iterator[str]:
-    yield from study.warnings
-    if not study.trouble:
-        yield from _told_of(found, study)
-
-
-def _told_of(found: Stopping, study: DecidedStudy) -> Iterator[str]:
-    if study.next_step:
-        yield study.next_step
-    yield _rule_words(study)
+def _about(found: Stopping, study: DecidedStudy) -> list[str]:
+    """The rule of a study, what it took, and what testing on the way would have said."""
+    peeks = [peek for peek in found.peeks if peek.study == study.study and peek.better]
     # Before that many workers nobody would have tested anything.
-    if any(pair.n_workers >= FEWEST for pair in found.pairs_of(study)):
-        yield _peek_words([peek for peek in found.peeks if peek.study == study.study], study.alpha or 0.0)
-
-
-def _rule_words(study: DecidedStudy) -> str:
-    return (
-        f"Two models are equal where their win rates are less than {100 * (study.margin or 0):g} points apart. The chance "
-        f"of any false claim is {percent(study.alpha)} at most, however often one looks. The cap is {study.max_dialogues:,} "
-        f"dialogues. {_took_words(study)}"
-    )
-
-
-def _took_words(study: DecidedStudy) -> str:
-    """How much there is, beside fixed plans; before all is decided nothing is saved against one."""
-    begins = "It took" if study.ended is not None else "There is" if study.dialogues == 1 else "There are"
-    took = f"{begins} {_dialogues_words(study.dialogues or 0, study.evidence or 0, study.workers or 0)}."
-    if study.cut_off:
-        verb = (
-            "was left in the middle and counts as far as it"
-            if study.cut_off == 1
-            else ("were left in the middle and count as far as they")
-        )
-        took += f" {study.cut_off:,} more {verb} went."
-    shares = (study.of_fixed, study.of_pooled) if study.ended == "decided" else (None, None)
-    apart, pooled = (f" ({percent(share)} of it)" if share is not None else "" for share in shares)
-    return (
-        f"{took} For the variance that was seen, a fixed plan that makes each pair a study of its own takes "
-        f"{study.fixed:,.0f}{apart}, one for all models together {study.fixed_pooled:,.0f}{pooled}."
-    )
-
-
-def _dialogues_words(dialogues: int, evidence: int, workers: int) -> str:
-    """“180 dialogues; 179 of them count, of 179 workers”, “1 dialogue; it counts, of 1 worker”."""
-    if not dialogues:
-        return "no dialogues so far"
-    if not evidence:
-        which = "it does not count yet" if dialogues == 1 else "none of them counts yet"
-        return f"{counted(dialogues, 'dialogue')}; {which}"
-    all_count = "it counts" if dialogues == 1 else "all of them count"
-    some_count = f"{evidence:,} of them {'counts' if evidence == 1 else 'count'}"
-    which = all_count if evidence == dialogues else some_count
-    return f"{counted(dialogues, 'dialogue')}; {which}, of {counted(workers, 'worker')}"
-
-
-def _peek_words(peeks: Sequence[PeekedPair], alpha: float) -> str:
-    said = [
-        f"{peek.better} is better than {peek.model_b if peek.better == peek.model_a else peek.model_a} after "
-        f"{counted(peek.after or 0, 'worker')}{_IN_FACT[peek.wrongly]}"
-        for peek in peeks
-        if peek.better
-    ]
-    told, risk = "; ".join(said) or "nothing", f"{alpha:g}".removeprefix("0")
-    return f"Who had tested each pair after every worker, and stopped at p < {risk}, would have said: {told}."
-
-
-_IN_FACT = {True: ", wrongly by what was decided", False: "", None: ", which is not decided"}
-_NAMES = ("study", "technique", "setting", "metric")
-_LABELS: Labels = {
-    "study": ("Study", "text"),
-    "state": ("Decided", "text"),
-    "after": ("After dialogues", "count"),
-    "share_after_stopping": ("A chosen", "share"),
-    "anytime_low": ("At any time from", "share"),
-    "anytime_high": ("to", "share"),
-    "answer": ("Answer", "text"),
-    "margin": ("Margin", "points"),
-    "alpha": ("False claims at most", "share"),
-    "max_dialogues": ("Cap", "count"),
-    "open": ("Pairs open", "count"),
-    "pairs": ("Pairs", "count"),
-    "dialogues": ("Dialogues", "count"),
-    "evidence": ("That count", "count"),
-    "workers": ("Workers", "count"),
-    "fixed": ("Fixed plan", "count"),
-    "of_fixed": ("Of it", "share"),
-    "fixed_pooled": ("Fixed, all together", "count"),
-    "of_pooled": ("Of it", "share"),
-    "timed_out": ("Ran out of time", "count"),
-    "better": ("Would have been called better", "text"),
-    "wrongly": ("Wrongly", "text"),
-    "strength_after_stopping": ("Strength", "number"),
-}
-_OF_PAIR = "model_a model_b state {}share_after_stopping anytime_low anytime_high n_workers n_dialogues"
-_PAIRS = columns(f"study technique setting metric {_OF_PAIR.format('after ')}", _LABELS)
-_PAIRS_NOW = columns(_OF_PAIR.format(""), _LABELS)
-_STUDIES = columns(
-    "study technique setting metric answer margin alpha max_dialogues pairs open dialogues evidence workers fixed of_fixed "
-    "fixed_pooled of_pooled timed_out",
-    _LABELS,
-)
-_PEEKS = columns(
-    "study technique setting metric model_a model_b better after wrongly",
-    {**_LABELS, "after": ("After workers", "count")},
-)
-_STRENGTHS = columns(
-    "study technique setting metric model strength_after_stopping ci_low ci_high strength_note", _LABELS
-)
-
-_METHODS = (
-    method("stopping", "deciding_as_answers_come"),
-    method("stopping", "intervals_that_hold_at_all_times"),
-    method("stopping", "testing_after_every_worker", fewest=FEWEST),
-)
+    is_tested = any(pair.workers >= FEWEST for pair in found.pairs_of(study))
+    return say("stopping", "about", study=study, peeks=peeks, is_tested=is_tested)

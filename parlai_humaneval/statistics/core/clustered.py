@@ -1,35 +1,21 @@
 """Intervals and tests for shares whose observations come in clusters, as the turns of a worker do.
 
-All work on the sums of each cluster: a share is Σ numerators / Σ denominators. For Lin these are turns won
-and turns decided by a worker; for Sqr and WTA the scores and the number of a worker's dialogues.
-
 The rules of every clustered interval, here and in :mod:`~parlai_humaneval.statistics.core.means`:
 
 - p and interval are one statement: the interval holds the hypotheses that the same test does not reject.
-- The test flips the signs of the clusters' sums (:mod:`~parlai_humaneval.statistics.core.sign_flip`), which holds its level
-  also where few workers gave most of the answers; shares near 0 or 1 have a test of their own
-  (:mod:`~parlai_humaneval.statistics.core.proportions`). ``python -m benchmarks false_positives`` is why.
-- Below ``FLIPPED_CLUSTERS`` clusters signs can never show a difference at .05: there it is Student's t of the CR1
-  variance, with the effective number of clusters − 1 degrees of freedom, and it is said to be a rough guide.
-- Clusters that all agree leave no variance, so the interval is unknown. The p-value is not: flipping signs needs no
-  variance, and agreement of G clusters has p = 2/2^G (:func:`with_sign_flips`). So have three to five: what t tends to, 0,
-  would find a difference in .11 of studies of equal models with three workers who pick three times, in .07 with four.
-- No p-value is below what the randomisation of the clusters can reach (:func:`least_p`): 2/2^G where each saw both
-  models, one in the number of ways to deal the clusters out where each saw one.
-- Below ``MIN_CLUSTERS`` clusters there is no interval and no p-value: with two, t has one degree of freedom and its
-  95 % interval is ±12.7 standard errors, one of which is itself estimated from two numbers.
-- No interval reaches beyond what is possible, 0 to 1 for a share and −1 to 1 for a difference of two:
-  :func:`limited` cuts it there.
+- The signs of the clusters' sums are flipped; shares near 0 or 1 have a test of their own (:mod:`.shares`). Below
+  ``FLIPPED_CLUSTERS`` clusters it is Student's t of the CR1 variance, with the effective number of clusters − 1 df.
+- Clusters that all agree leave no variance, so the interval is unknown. Their p is that of the signs, also of three to five:
+  what t tends to, 0, would find a difference in .11 of studies of equal models with three workers who pick three times.
+- No p is below what the randomisation of the clusters can reach (:func:`least_p`).
+- Below ``MIN_CLUSTERS`` clusters there is neither interval nor p, and no interval reaches beyond what is possible.
 
-Do workers differ less from each other than they would if every answer were independent?
-
-Then a clustered p is the smaller one, and rightly so: as where everybody rates both models, and strict raters are strict
-with both. By chance alone it is smaller in about half of all studies, so that this has to be shown.
+Where workers differ less from each other than independent answers would (:func:`with_dispersion`), a clustered p is the
+smaller one. By chance alone it is smaller in half of all studies, so that this has to be shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 
@@ -38,37 +24,35 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import chdtr, stdtr, stdtrit
 
-from parlai_humaneval._util.arrays import Codes, Floats, Objects
-from parlai_humaneval.statistics.core import proportions as extreme_rates
+from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core import sign_flip
-from parlai_humaneval.statistics.core.proportions import ClusteredRate, DeviationTest, share_test
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
+from parlai_humaneval.statistics.core.shares import EXTREME_SOURCE, ClusteredRate, extreme_rate_test, share_test
 
-MIN_CLUSTERS = 3
-"""Below it there is no clustered interval and no p-value."""
-FLIPPED_CLUSTERS = 6
-"""From so many on a sign-flip test can have a p-value below .05."""
-FEW_CLUSTERS = 10
-"""Below it the interval is remarked as a rough guide."""
+MIN_CLUSTERS = 3  # Below it there is no clustered interval and no p-value
+FLIPPED_CLUSTERS = 6  # From so many on a sign-flip test can have a p-value below .05
+FEW_CLUSTERS = 10  # Below it the interval is remarked as a rough guide
 SHARE_LIMITS, DIFFERENCE_LIMITS = (0.0, 1.0), (-1.0, 1.0)
 """The possible range of a share, and of the difference of two shares."""
 _CELLS_AT_ONCE = 4_000_000
-_BEYOND_COUNTING = 1_000
-"""So many clusters can be dealt out in so many ways that the smallest p is 0 to any digit."""
-NO_VARIANCE = 1e-9
-"""A smaller standard error is none."""
+_BEYOND_COUNTING = 1_000  # So many clusters can be dealt out in so many ways that the smallest p is 0 to any digit
+NO_VARIANCE = 1e-9  # A smaller standard error is none
 FLIPPED, EXACT_FLIPS = "sign-flip test", "exact sign-flip test"
 AGREE = "agree, so there is no variance between them to estimate an interval from"
 """How the note ends of a result without an interval."""
 BINOMIAL = "binomial of the effective number of answers"
-Limits = tuple[float, float] | None
-"""Least and greatest possible value of an estimate; None where there is none."""
+Limits = tuple[float, float] | None  # Least and greatest possible value of an estimate; None where there is none
 CR1_SOURCE = "Cameron & Miller 2015, A Practitioner's Guide to Cluster-Robust Inference (CR1, t with G−1 df)"
 
 
 def too_few_clusters(cluster: str = "worker") -> str:
     """Said in place of an interval and a p-value."""
     return f"too few {cluster}s for an interval and a p-value (at least {MIN_CLUSTERS} are needed)"
+
+
+def independent(cluster: str = "worker") -> str:
+    """What every test by clusters assumes."""
+    return f"{cluster}s are independent of each other"
 
 
 def limited(low: float, high: float, limits: tuple[float, float] | None) -> tuple[float, float, tuple[str, ...]]:
@@ -127,10 +111,10 @@ def clustered_share(
 ) -> Result:
     """Estimate, interval and two-sided test of a share against ``null``, clustered.
 
-    The share is a ratio of cluster sums, x of n. A hypothesis h between .18 and .82 is tested by flipping the signs of the
-    deviations x − h·n (:func:`with_sign_flips`); one nearer to 0 or 1, or where the clusters do not differ at all, by
-    :func:`~parlai_humaneval.statistics.core.proportions.extreme_rate_test`. With 66 workers of 10 turns and worker log-odds
-    of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies, this one in a twentieth.
+    The share is a ratio of cluster sums, x of n. A hypothesis h between .18 and .82 is tested by flipping the signs of
+    the deviations x − h·n (:func:`with_sign_flips`); one nearer to 0 or 1, or where the clusters do not differ at all,
+    by :func:`~parlai_humaneval.statistics.core.shares.extreme_rate_test`. With 66 workers of 10 turns and worker
+    log-odds of SD 1 the i.i.d. binomial test rejects a true null in a fifth of studies, this one in a twentieth.
 
     The p-value says how surprising the share would be if the true one were ``null``; the interval holds the shares that
     are in keeping with the data. Assumes that clusters are independent; within one, answers may be as alike as they
@@ -148,93 +132,71 @@ def clustered_share(
     """
     check_level(level)
     check_null(null, SHARE_LIMITS)
-    groups, total = sums.n_clusters, sums.total
-    check_share(float(sums.numerators.sum()), total)
-    base = Result(
-        name=name,
-        level=level,
-        n=round(total),
-        method=f"{FLIPPED}, clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other",),
-        source=sign_flip.SOURCE,
-        details={f"n_{cluster}s": groups, "null": null},
-    )
-    if groups == 0:
-        return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))
-    share = float(sums.numerators.sum()) / total
-    base = base.but(estimate=share)
-    if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(cluster),))
-    observed = Deviations(share, (sums.numerators - share * sums.denominators) / total, sums.denominators / total)
-    of_rates = bool((sums.numerators >= 0).all() and (sums.numerators <= sums.denominators + 1e-9).all())
-    counts = ClusteredRate.of(np.minimum(sums.numerators, sums.denominators), sums.denominators) if of_rates else None
-    if not observed.varies and counts is not None:
-        return _of_alike_clusters(base, observed, counts, null, cluster)
+    x, n, total = sums.numerators, sums.denominators, sums.total
+    check_share(float(x.sum()), total)
+    share = float(x.sum()) / total if sums.n_clusters else None
+    base = clustered_base(name, share, round(total), sums.n_clusters, null, level, cluster)
+    if share is None or sums.n_clusters < MIN_CLUSTERS:
+        return base
+    observed = Clusters(share, (x - share * n) / total, n / total)
+    if (x < 0).any() or (x > n + 1e-9).any():  # weighted sums: together a share, one by one none
+        return with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
+    rates = ClusteredRate.of(np.minimum(x, n), n)
+    if not observed.varies:
+        return _of_alike_clusters(base, observed, rates, null, cluster)
     by_signs = with_sign_flips(base, observed, null, cluster, SHARE_LIMITS)
-    return by_signs if counts is None else _as_share(by_signs, observed, counts, null, cluster)
-
-
-def _as_share(by_signs: Result, observed: Deviations, counts: ClusteredRate, null: float, cluster: str) -> Result:
-    """``by_signs`` with the test for near 0 and 1 where a hypothesis or an end of the interval is there."""
-    low, high = by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high
-    tested = share_test(DeviationTest(observed.p_value, low, high), counts, null, by_signs.level)
-    if not tested.near_the_ends:
+    ends = by_signs.ci_low or 0.0, 1.0 if by_signs.ci_high is None else by_signs.ci_high
+    tested = share_test(observed.p_value, ends, rates, null, level)
+    if tested is None:
         return by_signs
     return by_signs.but(
         ci_low=tested.low,
         ci_high=tested.high,
-        p_value=tested.p_value,
+        p_value=float(tested.p_values[0]),
         method=f"{by_signs.method}; near 0 and 1 {BINOMIAL}",
-        source=f"{by_signs.source}; {extreme_rates.SOURCE}",
-        notes=small_sample_notes(len(observed.parts), cluster, observed.weights),
+        source=f"{by_signs.source}; {EXTREME_SOURCE}",
+        notes=small_sample_notes(sums.n_clusters, cluster, observed.weights),
     )
 
 
-def _of_alike_clusters(base: Result, observed: Deviations, counts: ClusteredRate, null: float, cluster: str) -> Result:
+def clustered_base(
+    name: str, estimate: float | None, n: int, groups: int, null: float | None, level: float, cluster: str
+) -> Result:
+    """A result by clusters, ready where there are too few observations or clusters for an interval."""
+    details = {f"n_{cluster}s": groups, **({} if null is None else {"null": null})}
+    how = f"{FLIPPED}, clustered by {cluster}", sign_flip.SOURCE, independent(cluster)
+    base = Result.by(*how, name=name, n=n, level=level, estimate=estimate, details=details)
+    if estimate is None:
+        return base.but(p_value=None if null is None else 1.0, notes=("no observations: nothing can be estimated",))
+    return base if groups >= MIN_CLUSTERS else base.but(notes=(too_few_clusters(cluster),))
+
+
+def _of_alike_clusters(base: Result, observed: Clusters, rates: ClusteredRate, null: float, cluster: str) -> Result:
     """Every cluster has the same share: the interval is that of a binomial, as no variance between clusters is known.
 
-    That two models are equal, a share of one half, is tested by the signs: then each cluster's share is as likely to be the
-    other model's. Where they reject what the binomial would keep, as of clusters that are more alike than chance would have
-    it, there is no interval. Another hypothesis has no such symmetry, and is tested by the binomial.
+    That two models are equal, a share of one half, is tested by the signs, and where they reject what the binomial would
+    keep there is no interval. Another hypothesis has no such symmetry, and is tested by the binomial.
     """
-    tested = extreme_rates.extreme_rate_test(counts, [null], base.level)
-    p, method, source = float(tested.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", extreme_rates.SOURCE
+    tested = extreme_rate_test(rates, [null], base.level)
+    p, method, source = float(tested.p_values[0]), f"{BINOMIAL}, clustered by {cluster}", EXTREME_SOURCE
     if observed.are_flipped and null == 0.5:
         p, method, source = observed.p_value(null), f"{EXACT_FLIPS}, clustered by {cluster}", sign_flip.SOURCE
     note = f"all {cluster}s have the same share, so a clustered variance cannot be estimated"
-    kept = p >= 1 - base.level
-    known = kept or not tested.low <= null <= tested.high
-    return base.but(
-        ci_low=(min(tested.low, null) if kept else tested.low) if known else None,
-        ci_high=(max(tested.high, null) if kept else tested.high) if known else None,
-        p_value=p,
-        method=method,
-        source=source,
-        notes=(note,),
-    )
+    result = base.but(p_value=p, method=method, source=source, notes=(note,))
+    if p >= 1 - base.level:
+        return result.but(ci_low=min(tested.low, null), ci_high=max(tested.high, null))
+    return result if tested.low <= null <= tested.high else result.but(ci_low=tested.low, ci_high=tested.high)
 
 
 def least_p(clusters: npt.ArrayLike, sides: npt.ArrayLike | None = None) -> float:
-    """The smallest two-sided p that any randomisation of the clusters reaches, whatever they answered.
-
-    Under the null hypothesis a cluster that holds both sides may as well have them the other way round, and those that
-    hold one side may as well be dealt out to the sides in any other way.
-
-    Args:
-        clusters: of each observation.
-        sides: which of two things each observation is about; None: all are about both.
-
-    >>> least_p(list('abcdef')), round(least_p(list('abcdef'), [0, 0, 0, 1, 1, 1]), 3)
-    (0.03125, 0.1)
-    """
+    """The smallest two-sided p that any randomisation of the clusters reaches, whatever they answered."""
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     if len(names) > _BEYOND_COUNTING:
         return 0.0
-    of_second = (
-        np.ones(len(codes), dtype=bool) if sides is None else pd.factorize(np.asarray(sides, dtype=object))[0] > 0
-    )
-    of_first = np.ones(len(codes), dtype=bool) if sides is None else ~of_second
-    first, second = (np.bincount(codes[of], minlength=len(names)) > 0 for of in (of_first, of_second))
+    if sides is None:
+        return min(1.0, 2.0 ** (1 - len(names)))
+    of_second = pd.factorize(np.asarray(sides, dtype=object))[0] > 0
+    first, second = (np.bincount(codes[of], minlength=len(names)) > 0 for of in (~of_second, of_second))
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     ways = 2 ** int((first & second).sum()) * comb(only_first + only_second, only_first)
     # The mirror of what was seen is as far, too.
@@ -247,18 +209,23 @@ def standard_error(parts: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Deviations:
-    """An estimate, and how the clusters deviate from any hypothesis about it.
-
-    ``parts``: what each cluster adds to the error of the ``estimate``, summing to 0; ``weights``: its share of what the
-    estimate rests on, summing to 1. Signs are flipped; below ``FLIPPED_CLUSTERS`` it is Student's t, unless there is no
-    variance. ``least``: no p is smaller, as :func:`least_p` has it; of signs that are flipped none can be below 2/2^G.
-    """
+class Clusters:
+    """An estimate, what each cluster adds to its error (``parts``, summing to 0), and its share of what the estimate
+    rests on (``weights``, summing to 1). ``least``: no p is smaller, as :func:`least_p` has it."""
 
     estimate: float
     parts: Floats
     weights: Floats
     least: float = 0.0
+
+    @classmethod
+    def of(
+        cls, estimate: float, influence: Floats, weights: Floats, clusters: npt.ArrayLike, least: float = 0.0
+    ) -> Clusters:
+        """From what each observation adds to the error, and its share of what the estimate rests on."""
+        codes, names = pd.factorize(np.asarray(clusters, dtype=object))
+        sums = [np.bincount(codes, weights=each, minlength=len(names)).astype(float) for each in (influence, weights)]
+        return cls(estimate, sums[0], sums[1], least)
 
     @property
     def are_flipped(self) -> bool:
@@ -292,21 +259,19 @@ class Deviations:
         return self.estimate - half, self.estimate + half
 
     def test(self, null: float | None, level: float) -> tuple[float | None, float, float]:
-        """p of ``null`` (None: no test), and the interval.
-
-        Sums of whole numbers tie at some hypotheses and not beside them, so that p may jump there: the larger p and the
-        longer interval are given, and both say the same.
-        """
+        """p of ``null`` (None: no test), and the interval."""
         low, high = self.interval(level)
         if null is None:
             return None, low, high
+        # Sums of whole numbers tie at some hypotheses and not beside them, so that p may jump there: the larger p and the
+        # longer interval are given, and both say the same.
         p = self.p_value(null)
         if p >= 1 - level:
             return p, min(low, null), max(high, null)
         return (max(p, 1 - level) if low <= null <= high else p), low, high
 
 
-def with_sign_flips(base: Result, observed: Deviations, null: float | None, cluster: str, limits: Limits) -> Result:
+def with_sign_flips(base: Result, observed: Clusters, null: float | None, cluster: str, limits: Limits) -> Result:
     """``base``, whose estimate the clusters make up, with interval and (where there is a ``null``) test.
 
     ``limits``: between which the estimate must lie. ``statistic`` and ``standard_error`` are those of the CR1 variance.
@@ -335,6 +300,22 @@ def with_sign_flips(base: Result, observed: Deviations, null: float | None, clus
     )
 
 
+def t_ends(estimate: float, error: float, df: float, level: float) -> dict[str, float]:
+    """The ends of an interval by Student's t."""
+    half = float(stdtrit(df, 0.5 + level / 2)) * error
+    return {"ci_low": estimate - half, "ci_high": estimate + half}
+
+
+def with_t(base: Result, error: float, df: float, null: float | None = 0.0) -> Result:
+    """``base`` with interval and (where there is a ``null``) test by Student's t, of a standard error with ``df``."""
+    estimate = base.estimate or 0.0
+    base = base.but(**t_ends(estimate, error, df, base.level))
+    if null is None:
+        return base
+    t = (estimate - null) / error
+    return base.but(statistic=t, p_value=float(2 * stdtr(df, -abs(t))))
+
+
 def not_below(result: Result, least: float, null: float | None) -> Result:
     """``result`` with a p of at least ``least``, and an interval that keeps ``null`` where that p does."""
     if null is None or result.p_value is None or result.p_value >= least:
@@ -353,11 +334,7 @@ def effective_clusters(sizes: npt.ArrayLike) -> float:
 
 
 def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = None) -> tuple[str, ...]:
-    """What to say of an interval that rests on few clusters, or on few large ones; often nothing.
-
-    ``sizes``: number of observations of each. Where they differ much, the interval rests on a few of them, however many
-    there are: what counts is the effective number. Of clusters that are about equal nothing is said.
-    """
+    """What to say of an interval that rests on few clusters, or on few large ones of such ``sizes``; often nothing."""
     if groups < FEW_CLUSTERS:
         return (f"fewer than {FEW_CLUSTERS} {cluster}s: take the interval as a rough guide",)
     effective = float(groups) if sizes is None else effective_clusters(sizes)
@@ -372,17 +349,7 @@ def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = 
 def sign_flip_p(
     sums: ClusterSums, *, null: float = 0.5, seed: int | None = None, draws: int | None = None
 ) -> float | None:
-    """Two-sided randomisation test: under the null the signs of the clusters' deviations are arbitrary.
-
-    None below two clusters. ``seed`` and ``draws`` may still be given, and change nothing: no signs are drawn any more. A
-    small p says that so many clusters would rarely lean to one side. Assumes independent clusters with deviations
-    symmetric about 0.
-
-    Source: Canay, Romano & Shaikh 2017.
-
-    >>> sign_flip_p(cluster_sums([1, 1, 1, 1, 0], [1] * 5, list('abcde')))
-    0.375
-    """
+    """Two-sided randomisation test: under the null the signs of the clusters' deviations are arbitrary."""
     if sums.n_clusters < 2:
         return None
     return sign_flip.sign_flip_p_value(sums.numerators - null * sums.denominators)
@@ -391,21 +358,7 @@ def sign_flip_p(
 def cluster_bootstrap(
     sums: ClusterSums, *, seed: int, draws: int = 2_000, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Percentile interval over ``draws`` resamples of whole clusters; None below ``MIN_CLUSTERS`` clusters.
-
-    A resample is a vector of how often each cluster was drawn, so that all of them are one matrix product. Clusters
-    with the same two sums are drawn as one kind, which saves time; the order of clusters changes nothing.
-    Somewhat too narrow with few clusters (Cameron, Gelbach & Miller 2008): a check of the t interval.
-
-    Assumes that clusters are independent of each other.
-
-    Source: Cameron, Gelbach & Miller 2008, §II.
-
-    >>> sums = cluster_sums([1, 0, 1, 1, 1, 0, 1, 1, 0, 1], [1] * 10, list('aabbccddee'))
-    >>> low, high = cluster_bootstrap(sums, seed=0)
-    >>> round(low, 2), round(high, 2)
-    (0.5, 0.9)
-    """
+    """Percentile interval over ``draws`` resamples of whole clusters; None below ``MIN_CLUSTERS`` clusters."""
     check_level(level)
     groups = sums.n_clusters
     if groups < MIN_CLUSTERS:
@@ -413,18 +366,16 @@ def cluster_bootstrap(
     kinds, sizes = np.unique(sums.numerators + 1j * sums.denominators, return_counts=True)
     rng = np.random.default_rng(seed)
     shares = []
-    for size in _batches(draws, groups):
-        weights = _times_drawn(rng, sizes, size)
+    at_once = max(1, _CELLS_AT_ONCE // groups)
+    for done in range(0, draws, at_once):
+        weights = _times_drawn(rng, sizes, min(at_once, draws - done))
         shares.append((weights @ kinds.real) / (weights @ kinds.imag))
     low, high = np.quantile(np.concatenate(shares), [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)
 
 
 def _times_drawn(rng: np.random.Generator, sizes: Codes, draws: int) -> Floats:
-    """Resamples × kinds: how many clusters of each kind were drawn, of which there are ``sizes``.
-
-    A multinomial draw of a kind takes about as long as ten clusters that are drawn one by one and counted.
-    """
+    """Resamples × kinds: how many clusters of each kind were drawn, of which there are ``sizes``."""
     groups, kinds = int(sizes.sum()), len(sizes)
     if 10 * kinds < groups:
         return rng.multinomial(groups, sizes / groups, size=draws).astype(float)
@@ -433,16 +384,7 @@ def _times_drawn(rng: np.random.Generator, sizes: Codes, draws: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=draws * kinds).reshape(draws, kinds).astype(float)
 
 
-def _batches(draws: int, groups: int) -> Iterator[int]:
-    """Sizes that sum to ``draws``, so that no matrix of draws × groups fills the memory."""
-    size = max(1, _CELLS_AT_ONCE // groups)
-    while draws > 0:
-        yield min(size, draws)
-        draws -= size
-
-
-RATIO, P_LESS = "dispersion", "p_dispersion"
-"""Names in the details of a result."""
+RATIO, P_LESS = "dispersion", "p_dispersion"  # Names in the details of a result
 ALPHA = 0.05
 
 
@@ -453,30 +395,15 @@ def with_dispersion(
     others: npt.ArrayLike = (),
     clusters_of_others: npt.ArrayLike = (),
 ) -> Result:
-    """``result``, whose details say how much the sums of clusters vary, for independent observations 1.
-
-    ``details["dispersion"]`` is the design effect: Σ of the squared sums of clusters by Σ of the squared deviations.
-    ``details["p_dispersion"]`` is one-sided: were observations independent, the ratio would be that of χ² to its degrees of
-    freedom, of which there are as many as clusters less one, and fewer where they are of unequal size. A small one says
-    that the sums vary less than that. Nothing is added where it cannot be told: below three clusters, or where nothing
-    varies.
-
-    Args:
-        result: a mean of ``values``, or their mean minus that of ``others``.
-        values, others: observations; nan does not count.
-        clusters, clusters_of_others: of each observation.
-
-    Assumes independent clusters, whose sums are about normal.
-
-    Source: Kish 1965, §5.4 (design effect); Satterthwaite 1946 (degrees of freedom).
-
-    >>> mean = Result(name='mean', n=8, method='by hand')
-    >>> told = with_dispersion(mean, [1, 0] * 4, list('aabbccdd'))  # everybody says yes once and no once
-    >>> told.details
-    {'dispersion': 0.0, 'p_dispersion': 0.0}
-    """
-    parts = [_influence(values, clusters, 1.0), _influence(others, clusters_of_others, -1.0)]
-    influence, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    """``result``, whose details say how much the sums of clusters vary, for independent observations 1."""
+    influence, owners = np.zeros(0), np.zeros(0, dtype=object)
+    for sign, given, of in ((1.0, values, clusters), (-1.0, others, clusters_of_others)):
+        y = np.asarray(given, dtype=float)
+        known = ~np.isnan(y)
+        y = y[known]
+        parts = sign * (y - y.mean()) / y.size if y.size else y
+        influence = np.concatenate([influence, parts])
+        owners = np.concatenate([owners, np.asarray(of, dtype=object)[known]])
     codes, names = pd.factorize(owners)
     groups, single = len(names), float((influence**2).sum())
     if groups < MIN_CLUSTERS or single < 1e-18:
@@ -486,21 +413,6 @@ def with_dispersion(
     ratio = groups / (groups - 1) * float((sums**2).sum()) / single
     df = effective_clusters(variances) * (groups - 1) / groups
     return result.but(details={**result.details, RATIO: ratio, P_LESS: float(chdtr(df, ratio * df))})
-
-
-def decided_wins(outcomes: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
-    """1 where the first of two models won and 0 where the second did, without ties; and the clusters of these."""
-    signs = np.asarray(outcomes, dtype=float)
-    decided = signs != 0
-    return (signs[decided] > 0).astype(float), np.asarray(clusters, dtype=object)[decided]
-
-
-def _influence(values: npt.ArrayLike, clusters: npt.ArrayLike, sign: float) -> tuple[Floats, Objects]:
-    """What each observation adds to the error of a mean, or of a difference of two."""
-    y = np.asarray(values, dtype=float)
-    known = ~np.isnan(y)
-    y = y[known]
-    return sign * (y - y.mean() if y.size else y) / max(1, y.size), np.asarray(clusters, dtype=object)[known]
 
 
 def agreement_shown(result: Result) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-ABSENT = "–"
-"""Stands where a number cannot be given."""
+ABSENT = "–"  # Stands where a number cannot be given
 MINUS = "−"
 
 
@@ -80,6 +79,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def with_article(noun: str) -> str:
+    """“a turn”, “an attention check”."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def listed(names: Sequence[str], word: str = "and") -> str:
     """“a”, “a and b”, “a, b and c”; or with another ``word``."""
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
@@ -104,13 +108,11 @@ def signed_points(difference: float | None) -> str:
     return f"{MINUS}{points}" if difference is not None and difference < 0 and points.strip("0.") else points
 
 
-def points_range(low: float | None, high: float | None, *, flip: bool = False) -> str:
-    """“5 to 21”, “−3 to 8”, or the dash; ``flip``: of the difference the other way round."""
+def points_range(low: float | None, high: float | None) -> str:
+    """“5 to 21”, “−3 to 8”, or the dash."""
     if low is None or high is None:
         return ABSENT
-    ends = (-high, -low) if flip else (low, high)
-    first, last = (f"{round(100 * end):d}".replace("-", MINUS) for end in ends)
-    return f"{first} to {last}"
+    return " to ".join(f"{round(100 * end):d}".replace("-", MINUS) for end in (low, high))
 
 
 def signed(value: float | None) -> str:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr
 
-from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core import sign_flip
+from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import (
-    FLIPPED,
     MIN_CLUSTERS,
     SHARE_LIMITS,
-    Deviations,
+    Clusters,
     Limits,
     cluster_sums,
+    clustered_base,
     clustered_share,
     least_p,
-    too_few_clusters,
     with_sign_flips,
 )
-from parlai_humaneval.statistics.core.once_each import once_each
-from parlai_humaneval.statistics.core.result import Result, check_level, check_null
+from parlai_humaneval.statistics.core.multiplicity import answer_weights
+from parlai_humaneval.statistics.core.result import OBSERVATIONS_INDEPENDENT, Result, check_level, check_null
+from parlai_humaneval.statistics.core.two_way import by_both
 
 
 def clustered_mean(
@@ -34,6 +35,7 @@ def clustered_mean(
     limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
+    dialogues: npt.ArrayLike | None = None,
     once: bool = False,
 ) -> Result:
     """Mean with an interval, clustered; with ``null`` also its two-sided test. nan does not count.
@@ -45,29 +47,39 @@ def clustered_mean(
     clusters there is no interval and no p-value. Where all clusters have the same mean there is no interval, and the
     p-value is that of the exact sign-flip test.
 
-    With ``once`` every cluster counts once: it is the mean of the means of clusters.
+    ``dialogues`` of the observations: where several workers judged the same one, it is by worker and dialogue. With
+    ``once`` every cluster counts once: it is the mean of the means of clusters.
 
-    The interval holds the means that are in keeping with the data. Assumes that clusters are independent.
+    The interval holds the means that are in keeping with the data. Assumes that clusters are independent; of
+    ``dialogues``, that observations without a common worker or dialogue are.
 
     Raises:
         ValueError: a ``level`` that is not between 0 and 1, or a ``null`` that is not finite or beyond ``limits``.
 
-    Source: Canay, Romano & Shaikh 2017.
+    Source: Canay, Romano & Shaikh 2017; by dialogue, too, Cameron, Gelbach & Miller 2011, §2.1.
 
     >>> print(clustered_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), null=3))
     mean: 3.833, 95% interval 2.399 to 5.268, statistic 2.500, p = .13, n = 6 [CR1 t, clustered by worker]
     """
     check_level(level)
     check_null(null, limits)
-    y, groups = once_each(values, clusters) if once else _counted(values, clusters)
-    if limits == SHARE_LIMITS and y.size and ((y >= 0) & (y <= 1)).all():
-        sums = cluster_sums(y, np.ones_like(y), groups)
-        share = clustered_share(sums, name=name, null=0.5 if null is None else null, level=level, cluster=cluster)
-        return share if null is not None else share.but(p_value=None, statistic=None)
-    mean = float(y.mean()) if y.size else None
-    parts = _by_cluster((y - (mean or 0.0)) / max(1, y.size), groups)
-    weights = _by_cluster(np.full(y.size, 1 / max(1, y.size)), groups)
-    return _with_interval(mean, parts, weights, y.size, name, null, limits, level, cluster)
+    y, owners, seen = _known(values, clusters, dialogues)
+    each, whose = _mean_of_each(y, owners) if once else (y, owners)
+    n = len(each)
+    mean = float(each.mean()) if n else None
+    if limits == SHARE_LIMITS and n and ((each >= 0) & (each <= 1)).all():
+        sums, of_half = cluster_sums(each, np.ones(n), whose), 0.5 if null is None else null
+        by_worker = clustered_share(sums, name=name, null=of_half, level=level, cluster=cluster)
+        if null is None:
+            by_worker = by_worker.but(p_value=None, statistic=None)
+    else:
+        parts = (each - (mean or 0.0)) / max(1, n), np.full(n, 1 / max(1, n))
+        by_worker = _by_worker(name, mean, *parts, whose, null, limits, level, cluster)
+    if seen is None:
+        return by_worker
+    sizes = answer_weights(owners, once=once)
+    influence = sizes * (y - (by_worker.estimate or 0.0)) / max(1.0, sizes.sum())
+    return by_both(by_worker, influence, owners, [seen], null=null, limits=limits, sizes=sizes)
 
 
 def clustered_difference(
@@ -80,12 +92,15 @@ def clustered_difference(
     limits: Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
+    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     once: bool = False,
 ) -> Result:
     """Mean of A minus mean of B, tested against 0 as :func:`clustered_mean` is. A cluster may hold both, or one only.
 
-    ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there. With ``once``
-    it is of the means of clusters, each of which counts once for each model.
+    ``limits``: what the difference cannot be beyond, such as −1 and 1 for shares; the interval is cut there. With
+    ``once`` it is of the means of clusters, each of which counts once for each model.
+
+    ``dialogues``: of the observations of A and of B, as for :func:`clustered_mean`.
 
     Above 0: A has the higher mean; an interval without 0 is a difference at its level. Assumes that clusters are
     independent.
@@ -99,69 +114,86 @@ def clustered_difference(
     difference: 1.000, 95% interval −0.299 to 2.299, statistic 2.449, p = .092, n = 8 [CR1 t, clustered by worker]
     """
     check_level(level)
-    counted = once_each if once else _counted
-    a, groups_a = counted(values_a, clusters_a)
-    b, groups_b = counted(values_b, clusters_b)
-    both = bool(a.size and b.size)
-    difference = float(a.mean() - b.mean()) if both else None
-    influence = (
-        np.concatenate([(a - a.mean()) / a.size, -(b - b.mean()) / b.size]) if both else np.zeros(a.size + b.size)
+    of_a, of_b = dialogues or (None, None)
+    sides = [_known(values_a, clusters_a, of_a), _known(values_b, clusters_b, of_b)]
+    each = [_mean_of_each(y, owners) if once else (y, owners) for y, owners, _ in sides]
+    (a, _), (b, _) = each
+    total, whose = a.size + b.size, np.concatenate([owners for _, owners in each])
+    models = np.repeat([0, 1], [a.size, b.size])
+    difference, influence, rests_on = None, np.zeros(total), np.ones(total)
+    if a.size and b.size:
+        difference = float(a.mean() - b.mean())
+        influence = np.concatenate([(a - a.mean()) / a.size, -(b - b.mean()) / b.size])
+        # Were A lower by h, the mean of all would move too: how far one of A deviates from it is by B's share, and so of B.
+        rests_on = np.where(models == 0, b.size / a.size, a.size / b.size)
+    rests_on = rests_on / max(1, total)
+    by_worker = _by_worker(name, difference, influence, rests_on, whose, 0.0, limits, level, cluster, models)
+    if difference is None or dialogues is None:
+        return by_worker
+    weights = [answer_weights(owners, once=once) for _, owners, _ in sides]
+    influence = np.concatenate(
+        [
+            sign * of * (y - np.average(y, weights=of)) / of.sum()
+            for sign, of, (y, _, _) in zip((1.0, -1.0), weights, sides, strict=True)
+        ]
     )
-    groups = np.concatenate([groups_a, groups_b])
-    total = a.size + b.size
-    # Were A lower by h, the mean of all would move too: how far one of A deviates from it is by B's share, and so of B.
-    rests_on = (
-        np.concatenate([np.full(a.size, b.size / a.size), np.full(b.size, a.size / b.size)]) if both else np.ones(total)
-    )
-    parts, weights = _by_cluster(influence, groups), _by_cluster(rests_on / max(1, total), groups)
-    least = least_p(groups, np.repeat([0, 1], [a.size, b.size]))
-    return _with_interval(difference, parts, weights, total, name, 0.0, limits, level, cluster, least)
+    owners, seen = (np.concatenate([side[place] for side in sides]) for place in (1, 2))
+    models = np.repeat([0, 1], [len(of) for of in weights])
+    sizes = np.concatenate(weights)
+    return by_both(by_worker, influence, owners, [seen], null=0.0, limits=limits, sizes=sizes, models=models)
 
 
-def _counted(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[Floats, Objects]:
+def crossed_mean(values: npt.ArrayLike, workers: npt.ArrayLike, dialogues: npt.ArrayLike, **named: Any) -> Result:
+    """:func:`clustered_mean` by worker and dialogue, as it was called."""
+    return clustered_mean(values, workers, dialogues=dialogues, **named)
+
+
+def crossed_difference(
+    values_a: npt.ArrayLike,
+    workers_a: npt.ArrayLike,
+    dialogues_a: npt.ArrayLike,
+    values_b: npt.ArrayLike,
+    workers_b: npt.ArrayLike,
+    dialogues_b: npt.ArrayLike,
+    **named: Any,
+) -> Result:
+    """:func:`clustered_difference` by worker and dialogue, as it was called."""
+    return clustered_difference(values_a, workers_a, values_b, workers_b, dialogues=(dialogues_a, dialogues_b), **named)
+
+
+def _known(
+    values: npt.ArrayLike, clusters: npt.ArrayLike, dialogues: npt.ArrayLike | None
+) -> tuple[Floats, Objects, Objects | None]:
     y = np.asarray(values, dtype=float)
     known = ~np.isnan(y)
-    return y[known], np.asarray(clusters, dtype=object)[known]
+    owners, seen = (None if of is None else np.asarray(of, dtype=object)[known] for of in (clusters, dialogues))
+    return y[known], np.asarray(owners, dtype=object), seen
 
 
-def _by_cluster(influence: Floats, clusters: Objects) -> Floats:
-    codes, names = pd.factorize(clusters)
-    return np.bincount(codes, weights=influence, minlength=len(names)).astype(float)
+def _mean_of_each(y: Floats, owners: Objects) -> tuple[Floats, Objects]:
+    codes, names = pd.factorize(owners)
+    sums = np.bincount(codes, weights=y, minlength=len(names))
+    return sums / np.maximum(np.bincount(codes, minlength=len(names)), 1), np.asarray(names, dtype=object)
 
 
-def _with_interval(
-    estimate: float | None,
-    parts: Floats,
-    weights: Floats,
-    n: int,
+def _by_worker(
     name: str,
+    estimate: float | None,
+    influence: Floats,
+    rests_on: Floats,
+    owners: Objects,
     null: float | None,
     limits: Limits,
     level: float,
     cluster: str,
-    least: float = 0.0,
+    models: Codes | None = None,
 ) -> Result:
-    """``parts``: what each cluster adds to the error of the estimate; ``weights``: its share of the observations.
-
-    ``least``: the smallest p there can be.
-    """
-    groups = len(parts)
-    base = Result(
-        name=name,
-        estimate=estimate,
-        level=level,
-        n=n,
-        method=f"{FLIPPED}, clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other",),
-        source=sign_flip.SOURCE,
-        details={f"n_{cluster}s": groups, **({} if null is None else {"null": null})},
-    )
-    if estimate is None:
-        p = None if null is None else 1.0
-        return base.but(p_value=p, notes=("no observations: nothing can be estimated",))
-    if groups < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(cluster),))
-    return with_sign_flips(base, Deviations(estimate, parts, weights, least), null, cluster, limits)
+    groups = len(pd.unique(owners))
+    base = clustered_base(name, estimate, len(owners), groups, null, level, cluster)
+    if estimate is None or groups < MIN_CLUSTERS:
+        return base
+    least = 0.0 if models is None else least_p(owners, models)
+    return with_sign_flips(base, Clusters.of(estimate, influence, rests_on, owners, least), null, cluster, limits)
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:
@@ -178,14 +210,9 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
     difference: 1.200, statistic 2.449, p = .040, n = 10 [two-sided t test]
     """
     a, b = np.asarray(values_a, dtype=float), np.asarray(values_b, dtype=float)
-    base = Result(
-        name=name,
-        estimate=float(a.mean() - b.mean()) if a.size and b.size else None,
-        n=a.size + b.size,
-        method="two-sided t test",
-        assumptions=("all observations are independent of each other, also those of one worker",),
-        source="Smith et al. 2022, App. C.7",
-    )
+    how = "two-sided t test", "Smith et al. 2022, App. C.7", OBSERVATIONS_INDEPENDENT
+    difference = float(a.mean() - b.mean()) if a.size and b.size else None
+    base = Result.by(*how, name=name, n=a.size + b.size, estimate=difference)
     df = a.size + b.size - 2
     if base.estimate is None:
         return base.but(p_value=1.0, notes=("no observations: nothing can be tested",))

@@ -1,18 +1,81 @@
-"""Several tests at once: which of them are one family, and Holm's correction over it.
+"""Several tests at once: which are one family, Holm's correction over it, which p tells two models apart; and once each.
 
-Which p-value tells two models apart: the one by worker, as a rule.
+Where workers who give many answers prefer another model than those who give few, both are right, about other things: what
+a typical answer says, and what a typical worker says (``python -m benchmarks.inference`` measures both). So results have
+next to the estimate the same from the mean of each worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from parlai_humaneval.statistics.core import once_each
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import agreement_shown
 from parlai_humaneval.statistics.core.result import Result
+
+VALUE, LOW, HIGH, P, P_HOLM = "per_worker", "per_worker_low", "per_worker_high", "p_per_worker", "p_per_worker_holm"
+"""Details of a result: the estimate in which every worker counts once, its interval, its p, and that after Holm."""
+ALPHA = 0.05
+Estimate = Callable[..., Result]
+
+
+def answer_weights(clusters: npt.ArrayLike, *, once: bool, sizes: npt.ArrayLike | None = None) -> Floats:
+    """How much each answer counts (``sizes``; None: 1), with ``once`` so that those of each cluster count 1 together."""
+    owners = np.asarray(clusters, dtype=object)
+    counts = np.ones(len(owners)) if sizes is None else np.asarray(sizes, dtype=float)
+    if not once:
+        return counts
+    codes, names = pd.factorize(owners)
+    return np.asarray(counts / np.bincount(codes, weights=counts, minlength=len(names))[codes])
+
+
+def with_once_each(estimate: Estimate, *given: object, **named: object) -> Result:
+    """What ``estimate`` makes of what it is given; its details have the same with every worker counted ``once``."""
+    result = estimate(*given, **named)
+    once = estimate(*given, **named, once=True)
+    details = {VALUE: once.estimate, LOW: once.ci_low, HIGH: once.ci_high, P: once.p_value}
+    return result.but(details={**result.details, **details})
+
+
+class OnceEach(NamedTuple):
+    """What a result says with every worker counted once; ``p_decides`` is corrected where the result is."""
+
+    estimate: float | None
+    p_decides: float | None
+
+
+def once_each_of(result: Result) -> OnceEach | None:
+    """The answer with every worker counted once; None where the result does not have it."""
+    if VALUE not in result.details:
+        return None
+    estimate, p = (result.details.get(name) for name in (VALUE, P_HOLM if P_HOLM in result.details else P))
+    return OnceEach(None if estimate is None else float(estimate), None if p is None else float(p))
+
+
+def rescaled(result: Result, scale: Callable[[float], float]) -> Result:
+    """``result`` with everything that is on its scale, also of every worker counted once, on another one."""
+    ends = {name: getattr(result, name) for name in ("estimate", "ci_low", "ci_high")}
+    once = {name: result.details[name] for name in (VALUE, LOW, HIGH) if name in result.details}
+    changed = {name: None if value is None else scale(float(value)) for name, value in once.items()}
+    moved = {name: None if value is None else scale(value) for name, value in ends.items()}
+    return result.but(**moved, details={**result.details, **changed})
+
+
+def counts_matter(result: Result) -> bool:
+    """Whether only one of both answers is significant, or both are, on different sides of the hypothesis."""
+    p, once = result.p_decides, once_each_of(result)
+    if p is None or once is None or once.p_decides is None or once.estimate is None or result.estimate is None:
+        return False
+    if (p < ALPHA) != (once.p_decides < ALPHA):
+        return True
+    null = float(result.details.get("null") or 0.0)
+    return p < ALPHA and (result.estimate - null) * (once.estimate - null) < 0
 
 
 class Family(NamedTuple):
@@ -28,6 +91,9 @@ class Family(NamedTuple):
         metric = self.metric if self.metric != self.technique else ""
         question = self.question if self.question not in (self.technique, self.metric) else ""
         return ", ".join(filter(None, (self.technique, self.setting, metric, question)))
+
+
+NO_FAMILY = Family("", "", "")  # Of tests that are all of one family
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -54,21 +120,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def corrected(results: Sequence[Result], families: Sequence[Family] | None = None) -> list[Result]:
-    """The ``results``, in their order, each with Holm's correction over its family; a test alone keeps its p.
-
-    Args:
-        results: tests of pairs of models. One that rests on nothing (``n`` is 0) does not count: no answer was ever given.
-            One that could not be made counts as p = 1.
-        families: the family of each; None: all are one.
-
-    Returns:
-        copies, whose ``details`` say which ``family`` and of how many tests (``family_tests``) it was. The p of every worker
-        counted once (:mod:`~parlai_humaneval.statistics.core.once_each`) is corrected over the same family.
-
-    Raises:
-        ValueError: not as many families as results.
-    """
-    of_each = [Family("", "", "")] * len(results) if families is None else list(families)
+    """The ``results``, in their order, each with Holm's correction over its family; a test alone keeps its p."""
+    of_each = [NO_FAMILY] * len(results) if families is None else list(families)
     if len(of_each) != len(results):
         raise ValueError(f"{len(results)} results, but {len(of_each)} families")
     p_holm: dict[int, float | None] = {}
@@ -78,7 +131,7 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
         places = [place for place, of in enumerate(of_each) if of == family and results[place].n]
         tests[family] = len(places)
         p_holm.update(zip(places, holm([results[place].p_value for place in places]), strict=True))
-        once = [results[place].details.get(once_each.P) for place in places]
+        once = [results[place].details.get(P) for place in places]
         p_once.update(zip(places, holm([None if p is None else float(p) for p in once]), strict=True))
     return [
         result.but(
@@ -87,32 +140,31 @@ def corrected(results: Sequence[Result], families: Sequence[Family] | None = Non
                 **result.details,
                 "family": str(family),
                 "family_tests": tests[family],
-                **({once_each.P_HOLM: p_once.get(place)} if once_each.P in result.details else {}),
+                **({P_HOLM: p_once.get(place)} if P in result.details else {}),
             },
         )
         for place, (result, family) in enumerate(zip(results, of_each, strict=True))
     ]
 
 
-ALPHA = 0.05
+Row = TypeVar("Row")
+
+
+def corrected_fields(rows: Sequence[Row], family: Family, *names: str) -> list[Row]:
+    """``rows``, of which each result called one of ``names`` has Holm's correction over all rows."""
+    families = [family] * len(rows)
+    tests = [corrected([getattr(row, name) for row in rows], families) for name in names]
+    copies = [copy(row) for row in rows]
+    for row, *of in zip(copies, *tests, strict=True):
+        vars(row).update(zip(names, of, strict=True))
+    return copies
+
+
 DecidedBy = Literal["clustered", "paper"]
 
 
 def deciding(paper: Result | None, clustered: Result, alpha: float = ALPHA) -> tuple[float | None, DecidedBy]:
-    """The p to go by, corrected where there are several tests, and whose it is: the clustered one, as a rule.
-
-    Where only that one is below ``alpha``, the larger of the two decides, the paper's: that workers agree with each other
-    more than chance would have it, which makes the clustered p the smaller one, has to be shown
-    (:func:`~parlai_humaneval.statistics.core.clustered.with_dispersion`) before it may tell models apart.
-
-    Assumes what both tests assume.
-
-    Source: Holm 1979, of the correction.
-
-    >>> sure, unsure = (Result(name='a − b', estimate=0.2, p_value=p, n=40, method='by hand') for p in (0.01, 0.2))
-    >>> deciding(unsure, sure), deciding(sure, unsure)
-    ((0.2, 'paper'), (0.2, 'clustered'))
-    """
+    """The p to go by, corrected where there are several tests, and whose it is: the clustered one, as a rule."""
     p, independent = clustered.p_decides, None if paper is None else paper.p_decides
     if p is None or independent is None or p >= alpha or independent < alpha or agreement_shown(clustered):
         return p, "clustered"

@@ -6,32 +6,22 @@ What public functions are asked for, checked: a wrong argument must not come bac
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from parlai_humaneval.statistics.core.formatting import format_number, format_p
 
-if TYPE_CHECKING:
-    pass
-
 
 def check_level(level: float) -> None:
-    """Refuse a coverage that no interval can have.
-
-    Raises:
-        ValueError: ``level`` is not above 0 and below 1.
-    """
+    """Refuse a coverage that no interval can have."""
     if not 0 < level < 1:
         raise ValueError(f"level {level}: expected a share above 0 and below 1; a 95 % interval is level=0.95")
 
 
 def check_null(null: float | None, limits: tuple[float, float] | None = None) -> None:
-    """Refuse a hypothesis that cannot be true; None, where nothing is tested, is one.
-
-    Raises:
-        ValueError: ``null`` is not finite, or beyond ``limits``.
-    """
+    """Refuse a hypothesis that cannot be true; None, where nothing is tested, is one."""
     if null is None:
         return
     least, most = limits or (-math.inf, math.inf)
@@ -42,13 +32,7 @@ def check_null(null: float | None, limits: tuple[float, float] | None = None) ->
 
 
 def check_share(numerators: float, denominators: float) -> None:
-    """Refuse sums of which one is no part of the other.
-
-    Single clusters may lie beyond, as where answers are weighted so that all places count alike; all together cannot.
-
-    Raises:
-        ValueError: ``numerators``, the sum of them, is not from 0 to ``denominators``.
-    """
+    """Refuse sums of which one is no part of the other."""
     slack = 1e-9 * max(1.0, denominators)
     if not -slack <= numerators <= denominators + slack:
         raise ValueError(
@@ -57,6 +41,7 @@ def check_share(numerators: float, denominators: float) -> None:
         )
 
 
+OBSERVATIONS_INDEPENDENT = "all observations are independent of each other, also those of one worker"
 Detail = float | int | str | None
 
 
@@ -96,6 +81,22 @@ class Result(BaseModel):
     source: str = ""
     notes: tuple[str, ...] = ()
     details: dict[str, Detail] = Field(default_factory=dict)
+
+    @classmethod
+    def by(
+        cls,
+        method: str,
+        source: str,
+        *assumptions: str,
+        name: str,
+        n: int,
+        level: float = 0.95,
+        estimate: float | None = None,
+        details: Mapping[str, Detail] | None = None,
+    ) -> Result:
+        """How a number is made, for :meth:`but` to fill in what was made."""
+        how = {"method": method, "source": source, "assumptions": assumptions, "details": dict(details or {})}
+        return cls.model_validate({"name": name, "n": n, "level": level, "estimate": estimate, **how})
 
     @field_validator("estimate", "ci_low", "ci_high", "statistic", "p_value", "p_holm")
     @classmethod

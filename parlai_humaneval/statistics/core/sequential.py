@@ -1,24 +1,20 @@
-"""Looking at a study again and again while it grows: p-values of every look, and one that allows for the looking.
+"""Looking at a study again and again while it grows: p-values of every look, and ones that allow for the looking.
 
-A p-value that is right at one planned end is wrong as a rule for stopping: who looks after every answer and stops at
-the first p < .05 finds a difference between two equal models in a third of studies of 400 answers.
-:func:`anytime_p_values` may be looked at after every answer.
+Who looks after every answer and stops at the first p < .05 finds a difference between two equal models in a third of
+studies of 400 answers. Bets on which of two models wins may be looked at after every worker: somebody who holds that
+neither is the better one lets us stake a share of our capital on the next worker's share of turns, and the chance of
+ever having twenty times the capital is then at most one in twenty (Ville's inequality). Several bets find small and
+large gaps.
 
-Bets on which of two models wins: evidence that may be looked at after every worker, and intervals that stay right.
-
-Somebody who holds that neither of two models is the better one lets us bet on each worker who comes: we stake a share of
-our capital on the worker's share of turns won, which is fair if they are right. However we bet and whenever we stop, the
-chance of ever having twenty times the capital that we began with is then at most one in twenty (Ville's inequality).
-Several bets at once, each with a part of the capital, find small gaps as well as large ones.
-
-The unit is the worker, folded in once: turns of a dialogue and dialogues of a worker are alike, and bets on them one by one
-are not fair. The order of workers must not depend on what they answer: that of their arrival does not. Nor must a stake: it
-goes by the dialogues that a worker was given, and not by how many they stayed for.
+The unit is the worker, folded in once, in an order that does not depend on answers. Nor may a stake: it goes by the
+dialogues that a worker was given, and not by how many they stayed for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +26,8 @@ SOURCE = "Waudby-Smith & Ramdas 2024, Estimating means of bounded random variabl
 PRIOR_VARIANCE = 0.05
 """Mean square of what the share of a dialogue's turns that one model wins is away from one half, before anything is known:
 some six turns that are a little alike."""
-PRIOR_COUNT = 8.0
-"""So many workers that is worth."""
-PRIOR_LIKENESS = 0.3
-"""Expected correlation of the shares in two dialogues of one worker."""
+PRIOR_COUNT = 8.0  # So many workers that is worth
+PRIOR_LIKENESS = 0.3  # Expected correlation of the shares in two dialogues of one worker
 SMALLEST = 1e-200
 """Where a capital is held, so that numbers stay what processors count quickly: nothing beside a stake of 1."""
 LARGEST = 1e200
@@ -41,11 +35,9 @@ LARGEST = 1e200
 
 @dataclass(frozen=True)
 class Bets:
-    """Bets that are held at once. ``gains``: what each expects of a dialogue on average; ``weights``: parts of the capital,
-    which sum to 1; ``most``: the largest stake at which the capital of a worker's single dialogue stays above 0.
-
-    Expectations only shape the stakes, and so does the variance that was seen of earlier workers: whether a bet is fair does
-    not rest on them.
+    """Bets that are held at once: the ``gains`` that each expects of a dialogue, ``weights`` (parts of the capital),
+    and ``most``, the largest stake at which the capital of a worker's single dialogue stays above 0. Expectations and
+    the variance seen of earlier workers only shape the stakes: whether a bet is fair does not rest on them.
     """
 
     gains: Floats
@@ -53,33 +45,25 @@ class Bets:
     most: float
 
     def of(self, terms: Terms, variance: Floats) -> Floats:
-        """Stakes (… × bets) on what one worker says, if one dialogue has this ``variance`` (…).
-
-        The capital grows fastest with the mean ÷ mean square of the outcome, and must never be staked as a whole.
-        """
-        mean, spread = np.broadcast_arrays(terms.mean, terms.square * variance)
-        scale: Floats = np.divide(mean, spread, out=np.zeros_like(spread), where=mean > 0)
+        """Stakes (bets × …) on what one worker says, if one dialogue has this ``variance`` (…)."""
+        spread = terms.square * variance
+        scale = terms.mean / np.where(terms.mean > 0, spread, 1.0)
         cap = self.most / 2 / np.maximum(terms.bound, 0.25)
-        return np.minimum(self.gains * scale[..., None], cap[..., None])
+        return np.asarray(np.minimum(np.multiply.outer(self.gains, scale), cap), dtype=float)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How much one worker says (…): of dialogues of two models alone, each weighs 1.
-
-    Attributes:
-        mean: what all of it together shows of a gap, in dialogues of the two alone.
-        square: its variance, in that of one such dialogue.
-        bound: the furthest from 0 that its sum can be.
-    """
+    """How much one worker says (…), in dialogues of the two models alone: on average, its variance, and the furthest
+    from 0."""
 
     mean: Floats
     square: Floats
     bound: Floats
 
-    def of_each(self) -> Terms:
-        """The same, with an axis for several variances after the first one."""
-        return Terms(*(np.expand_dims(each, 1) for each in (self.mean, self.square, self.bound)))
+    def reaching(self, further: Floats) -> Terms:
+        """The same where what a worker says can be so much further from 0."""
+        return Terms(self.mean, self.square, self.bound + further)
 
 
 def direct_terms(n: Floats) -> Terms:
@@ -88,11 +72,7 @@ def direct_terms(n: Floats) -> Terms:
 
 
 def pooled_terms(direct: Floats, indirect: Floats, bound: Floats) -> Terms:
-    """Of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved.
-
-    Such a one shows a quarter of the gap, with a quarter of the variance; the worker's likes come in through half of it, and
-    only those for one of the two. ``bound``: the furthest from 0 that the sum of the indirect ones can be.
-    """
+    """Of some ``direct`` dialogues, and ``indirect`` ones of one of the two with a third model, each halved."""
     mean, liked = direct + indirect / 4, direct + indirect / np.sqrt(8)
     together = liked**2 - direct - indirect / 8
     return Terms(mean, mean + PRIOR_LIKENESS * together, direct / 2 + bound)
@@ -118,6 +98,18 @@ def variance_seen(total: Floats, count: Floats) -> Floats:
     return np.asarray((PRIOR_COUNT * PRIOR_VARIANCE + total) / (PRIOR_COUNT + count), dtype=float)
 
 
+def prediction_weight(together: Floats, predicted: Floats, variance: Floats) -> Floats:
+    """How much of a prediction is to be taken off, from 0 to 1, after earlier workers: the least squares slope of what they
+    said on what was predicted, drawn towards 0 the less it is known, and 0 where it is no larger than its standard error.
+
+    ``together``: sum of the products of both. ``predicted``: of the squares of predictions. ``variance``: of what a worker
+    says in one dialogue.
+    """
+    slope = np.divide(together, predicted, out=np.zeros_like(together), where=predicted > 0)
+    error = np.divide(variance * predicted, together**2, out=np.ones_like(together), where=together > 0)
+    return np.asarray(np.clip(slope * (1 - np.minimum(error, 1.0)), 0.0, 1.0), dtype=float)
+
+
 def _half(margin: float) -> float:
     if not 0 < margin < 1:
         raise ValueError(f"the margin must lie between 0 and 1, such as 0.1 for ten points: it is {margin:g}")
@@ -125,9 +117,11 @@ def _half(margin: float) -> float:
 
 
 def staked(capital: Floats, stakes: Floats, outcome: Floats) -> Floats:
-    """The ``capital`` of each bet (… × bets) after a worker with this ``outcome`` (…)."""
-    grown: Floats = np.clip(capital * (1 + stakes * outcome[..., None]), SMALLEST, LARGEST)
-    return grown
+    """The ``capital`` of each bet (bets × …) after a worker with this ``outcome`` (…)."""
+    grown = stakes * outcome
+    grown += 1
+    grown *= capital
+    return np.clip(grown, SMALLEST, LARGEST, out=grown)
 
 
 def order_evidence(shares: npt.ArrayLike, margin: float = 0.1) -> tuple[Floats, Floats]:
@@ -174,20 +168,8 @@ def equality_evidence(shares: npt.ArrayLike, margin: float = 0.1) -> Floats:
 
 
 def score_evidence(differences: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """E-values after each worker that A is rated higher than B, and that B is, of standardised scores.
-
-    ``differences``: of each worker, the mean score of A − that of B. Each is bet on by 1 + tanh(λ·difference). There is no
-    evidence that two are rated alike: no margin of win rates means anything here.
-
-    Assumes independent workers in an order that does not depend on their answers, and that, of two models that are rated
-    alike, a worker's difference is as often so much above 0 as below.
-
-    Source: Ramdas et al. 2023, Game-theoretic statistics and safe anytime-valid inference.
-
-    >>> for_a, for_b = score_evidence([0.8, 0.3, 1.2, 0.5, 0.9, 0.7])
-    >>> for_a.round(1).tolist()
-    [1.5, 2.0, 3.5, 5.2, 9.1, 15.5]
-    """
+    """E-values after each worker that A is rated higher than B, and that B is, of ``differences`` of standardised
+    scores."""
     d = np.asarray(differences, dtype=float)
     if d.ndim != 1 or not np.isfinite(d).all():
         raise ValueError("differences must be a list of numbers, with nothing missing")
@@ -207,12 +189,12 @@ def share_interval(
 ) -> tuple[Floats, Floats]:
     """Lower and upper end after each worker of an interval for the mean share that one may look at whenever one likes.
 
-    All means that no bet has spoken against so far: the same bets as in :func:`order_evidence`, made against each mean, so
-    that one half lies outside just when A or B is called better at α = 1 − ``level``. Ends never move apart.
+    All means that no bet has spoken against so far: the same bets as in :func:`order_evidence`, made against each mean,
+    so that one half lies outside just when A or B is called better at α = 1 − ``level``. Ends never move apart.
 
-    ``terms``: dialogues behind each share, a part of one where its worker left; without it one each. ``asked``: that each
-    worker was given, where some left: stakes go by these, as who likes one model may leave sooner. ``margin``: the gap for
-    which the bets are meant. ``last``: only after the last worker, which is quicker.
+    ``terms``: dialogues behind each share, a part of one where its worker left; without it one each. ``asked``: that
+    each worker was given, where some left: stakes go by these, as who likes one model may leave sooner. ``margin``: the
+    gap for which the bets are meant. ``last``: only after the last worker, which is quicker.
 
     Assumes independent workers, whose order does not depend on their answers, with one mean share at all times.
 
@@ -237,33 +219,24 @@ def share_interval(
     looks = np.arange(len(y))[-1:] if last else np.arange(len(y))
     bets = order_bets(margin)
     uncapped = Bets(bets.gains, bets.weights, np.inf)
-    hedged = _Hedged(n, given, _stakes(uncapped, y, n, given), bets)
-    return _lowest(y, hedged, bar, looks), 1 - _lowest(1 - y, hedged, bar, looks)
+    stakes = _stakes(uncapped, y, n, given)
 
-
-@dataclass(frozen=True)
-class _Hedged:
-    """Bets against any mean: dialogues that each worker answered, and was ``given``; stakes before they are capped."""
-
-    answered: Floats
-    given: Floats
-    stakes: Floats
-    bets: Bets
-
-    def against(self, mean: float, y: Floats) -> Floats:
+    def against(mean: float, shares: Floats) -> Floats:
         """Evidence that the mean share is above ``mean``; no more is staked than leaves capital after shares of 0."""
-        most = self.bets.most / 2 / mean / self.given[:, None]
-        return _evidence((y - mean) * self.answered, np.minimum(self.stakes, most), self.bets)
+        most = bets.most / 2 / mean / given[:, None]
+        return _evidence((shares - mean) * n, np.minimum(stakes, most), bets)
+
+    low, high = (_lowest(partial(against, shares=shares), bar, looks) for shares in (y, 1 - y))
+    return low, 1 - high
 
 
-def _lowest(y: Floats, hedged: _Hedged, bar: float, looks: Ints) -> Floats:
+def _lowest(against: Callable[[float], Floats], bar: float, looks: Ints) -> Floats:
     """At each look the smallest mean against which the evidence never reached ``bar``: found by halving."""
     low, high = np.zeros(len(looks)), np.ones(len(looks))
     while looks.size and (high - low).max() > 1e-4:
         middle = (low + high) / 2
         means, which = np.unique(middle, return_inverse=True)
-        reached = np.stack([np.maximum.accumulate(hedged.against(mean, y)) for mean in means]) >= bar
-        refuted = reached[which, looks]
+        refuted = (np.stack([np.maximum.accumulate(against(mean)) for mean in means]) >= bar)[which, looks]
         low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
     return low
 
@@ -272,7 +245,7 @@ def _stakes(bets: Bets, y: Floats, n: Floats, given: Floats) -> Floats:
     """Workers × bets; stakes of each on the dialogues that they were ``given``, after the variance of those before."""
     seen = np.cumsum(squares((y - 0.5) * n, n))
     before = np.concatenate([[0.0], seen[:-1]]) if len(y) else seen
-    return bets.of(direct_terms(given), variance_seen(before, np.arange(len(y), dtype=float)))
+    return bets.of(direct_terms(given), variance_seen(before, np.arange(len(y), dtype=float))).T
 
 
 def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
@@ -296,18 +269,8 @@ PRIOR_WEIGHT = 20.0
 
 
 def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:
-    """The two-sided t test of A against B after every value: two independent samples, equal variances.
-
-    ``values`` in the order in which they came; ``of_a``: True where a value is of A. 1 as long as a sample is empty
-    or no value differs, so that no variance can be estimated.
-
-    Right for one look that was fixed beforehand. Assumes independent, normal values.
-
-    Source: Smith et al. 2022, App. C.7.
-
-    >>> t_p_values([5, 3, 4, 2, 5, 3], [True, False] * 3).round(3).tolist()
-    [1.0, 1.0, 0.333, 0.106, 0.032, 0.013]
-    """
+    """The two-sided t test of A against B after every value: two independent samples, equal variances; 1 while
+    unknown."""
     y, a = np.asarray(values, dtype=float), np.asarray(of_a, dtype=bool)
     if y.shape != a.shape or y.ndim != 1:
         raise ValueError(f"values and of_a must be equally long lists: they are {y.shape} and {a.shape}")
@@ -326,23 +289,35 @@ def t_p_values(values: npt.ArrayLike, of_a: npt.ArrayLike) -> Floats:
     return np.asarray(np.where(known, 2 * stdtr(np.maximum(df, 1), -np.abs(t)), 1.0), dtype=float)
 
 
-def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
-    """The beta-binomial e-process after each of ``outcomes`` (0 or 1): how much better they fit a share unlike ``p0``.
+def mean_p_values(values: npt.ArrayLike) -> Floats:
+    """The two-sided t test of a mean of 0 after every value, in the order in which they came.
 
-    The chance of the outcomes so far under shares spread as Beta(``weight``·p0, ``weight``·(1−p0)), over their chance
-    under ``p0``. Under ``p0`` its mean is 1 at any time, and it ever reaches 1/α with a chance of at most α
-    (Ville's inequality). Infinite evidence is cut to the largest number there is.
+    As long as all values agree there is no t, and signs are flipped: with n values that is 2/2ⁿ. 1 of a single value.
 
-    Assumes that outcomes are independent, also those of one worker.
+    Right for one look that was fixed beforehand. Assumes independent, normal values.
 
-    An e-value of 20 is evidence as strong as p = .05.
+    Source: Student 1908.
 
-    Source: Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe & Sekhon 2021.
-
-    >>> e_values([1, 1, 0, 1, 1, 1, 1, 1]).round(2).tolist()
-    [1.0, 1.05, 0.95, 0.99, 1.08, 1.21, 1.39, 1.65]
+    >>> mean_p_values([0.2, 0.2, 0.2, 0.1, 0.3]).round(3).tolist()
+    [1.0, 0.5, 0.25, 0.006, 0.003]
     """
-    x = _flags(outcomes)
+    y = np.asarray(values, dtype=float)
+    n = np.arange(1, len(y) + 1)
+    mean = np.cumsum(y) / n
+    squared = np.maximum(np.cumsum(y**2) - n * mean**2, 0.0)
+    error = np.sqrt(squared / np.maximum(n - 1, 1) / n)
+    agree = error < 1e-9
+    t = np.divide(mean, error, out=np.zeros_like(mean), where=~agree)
+    p = 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
+    return np.where(agree, np.where(np.abs(mean) > 1e-9, 0.5 ** (n - 1), 1.0), p)
+
+
+def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_WEIGHT) -> Floats:
+    """The beta-binomial e-process after each of ``outcomes`` (0 or 1): how much better they fit a share unlike ``p0``."""
+    given = np.asarray(outcomes, dtype=float)
+    if given.ndim != 1 or not np.isin(given, (0.0, 1.0)).all():
+        raise ValueError("outcomes must be a list of 0 and 1; leave ties out")
+    x = given.astype(np.int64)
     if not 0 < p0 < 1 or not weight > 0:
         raise ValueError(f"p0 must lie between 0 and 1 and weight above 0: they are {p0} and {weight}")
     k, n = np.cumsum(x), np.arange(1, len(x) + 1)
@@ -365,13 +340,6 @@ def anytime_p_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float 
     return np.asarray(np.minimum(1.0, 1 / np.maximum.accumulate(e)), dtype=float) if e.size else e
 
 
-def _flags(outcomes: npt.ArrayLike) -> Ints:
-    x = np.asarray(outcomes, dtype=float)
-    if x.ndim != 1 or not np.isin(x, (0.0, 1.0)).all():
-        raise ValueError("outcomes must be a list of 0 and 1; leave ties out")
-    return x.astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Crossing:
     """Where p fell below α. ``first``: index of the first look; ``sustained``: of the first from which on all are."""
@@ -381,17 +349,7 @@ class Crossing:
 
 
 def crossing(p_values: npt.ArrayLike, alpha: float = 0.05, min_looks: int = 1) -> Crossing:
-    """Looks before the ``min_looks``-th do not count.
-
-    Where p fell below ``alpha`` for the first time, and for good.
-
-    Assumes nothing of how the p-values were made; a first crossing is not corrected for many looks.
-
-    Source: Smith et al. 2022, App. C.7.
-
-    >>> crossing([0.2, 0.04, 0.07, 0.03, 0.01])
-    Crossing(first=1, sustained=3)
-    """
+    """Looks before the ``min_looks``-th do not count."""
     p = np.asarray(p_values, dtype=float)
     below = (p < alpha) & (np.arange(1, len(p) + 1) >= min_looks)
     if not below.any():

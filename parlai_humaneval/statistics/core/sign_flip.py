@@ -1,15 +1,12 @@
 """The sign-flip test of cluster sums, and the interval of all hypotheses that it does not reject.
 
-Under a hypothesis each cluster (a worker) deviates from it by some sum, as likely to the one side as to the other: all
-assignments of signs to the sums are equally likely, however different the clusters are in size and however alike the
-answers within one are. The p-value is the share of assignments whose sum is at least as far from 0 as the observed one.
-Up to ``EXACT_CLUSTERS`` clusters all of them are tried. Beyond, their distribution is that of a saddlepoint
-approximation (Lugannani & Rice 1980), which needs no random draws, has no smallest p-value of its own, and counts half of
-what is exactly as far, as mid-p does: an exact count of sums that are whole numbers would lose power to no gain.
+Under a hypothesis each cluster (a worker) deviates from it by some sum, as likely to the one side as to the other,
+however different the clusters are. p is the share of assignments of signs whose sum is at least as far from 0 as the
+observed one. Up to ``EXACT_CLUSTERS`` clusters all are tried; beyond, it is a saddlepoint approximation (Lugannani &
+Rice 1980), which needs no random draws and counts half of what is exactly as far, as mid-p does.
 
 An estimate whose clusters add ``parts`` to its error (they sum to 0) and have the ``weights`` (they sum to 1) deviates
-from a hypothesis h by parts + (estimate − h)·weights. Testing all h, and keeping those that are not rejected, gives the
-interval; so p is below .05 exactly where the 95 % interval leaves the hypothesis out.
+from a hypothesis h by parts + (estimate − h)·weights. The interval holds all h that are not rejected.
 """
 
 from __future__ import annotations
@@ -23,8 +20,7 @@ from scipy.special import ndtr, ndtri
 
 from parlai_humaneval._util.arrays import Floats
 
-EXACT_CLUSTERS = 12
-"""Up to so many all assignments of signs are tried."""
+EXACT_CLUSTERS = 12  # Up to so many all assignments of signs are tried
 JOINT_DRAWS = 9_999
 SOURCE = "Canay, Romano & Shaikh 2017 (sign-flip test of cluster sums); Lugannani & Rice 1980 (its distribution)"
 _LARGE_CLUSTERS, _LARGE_SHARE = 8, 0.04
@@ -80,10 +76,7 @@ def _tail(sizes: Floats, reached: float) -> float:
 
 
 def _many_tails(sizes: Floats, reached: Floats) -> Floats:
-    """:func:`_saddlepoint` of many ``reached``, right to 1e-8: a polynomial through Chebyshev's nodes, at their cost.
-
-    Close to all that is possible tails are not smooth: there, and of few sums, each is computed.
-    """
+    """:func:`_saddlepoint` of many ``reached``, right to 1e-8: a polynomial through Chebyshev's nodes, at their cost."""
     most = min(float(reached.max()), _OF_POSSIBLE * float(sizes.sum()))
     smooth = reached <= most
     if int(smooth.sum()) <= 2 * _NODES or most <= 0:
@@ -160,21 +153,8 @@ def _signs_of_one_side(groups: int) -> Floats:
 def sign_flip_interval(
     estimate: float, parts: npt.ArrayLike, weights: npt.ArrayLike, level: float = 0.95
 ) -> tuple[float, float]:
-    """Ends of all hypotheses whose p-value is not below 1 − ``level``; infinite where no value can be excluded.
-
-    ``parts``: what each cluster adds to the error of the ``estimate``, summing to 0; ``weights``: its share of what the
-    estimate rests on, not negative and summing to 1. Few clusters, or one of more than half of the weight, can exclude
-    nothing.
-
-    The interval holds what is in keeping with the data. Assumes, at the true value, independent clusters whose
-    deviations are symmetric.
-
-    Source: Canay, Romano & Shaikh 2017, by inversion.
-
-    >>> low, high = sign_flip_interval(0.6, [0.02, -0.02, 0, 0.01, -0.01, 0.01, -0.01, 0], [0.125] * 8)
-    >>> round(low, 3), round(high, 3)
-    (0.52, 0.68)
-    """
+    """Ends of all hypotheses whose p-value is not below 1 − ``level``; infinite where no value can be excluded, as by few
+    clusters, or one of more than half of the weight."""
     psi, w = np.asarray(parts, dtype=float), np.asarray(weights, dtype=float)
     if not psi.size:
         return -np.inf, np.inf
@@ -193,11 +173,7 @@ def _reaches(parts: bytes, weights: bytes, alpha: float) -> tuple[float, float]:
 
 
 def _exact_interval(estimate: float, parts: Floats, weights: Floats, alpha: float) -> tuple[float, float]:
-    """Each assignment of signs s is at least as far as the observed sum for the hypotheses between two ends.
-
-    With A = Σ s·parts and B = Σ s·weights, |A + hB| ≥ |h| (h counted from the estimate, downwards) holds between
-    −A/(1 + B) and A/(1 − B). A hypothesis is kept while the share of assignments that hold it is at least alpha.
-    """
+    """Each assignment of signs s is at least as far as the observed sum for the hypotheses between two ends."""
     signs = _signs_of_one_side(len(parts))
     a, b = signs @ parts, signs @ weights
     # Where B is 1 or −1 all signs are equal, A is 0, and the assignment is as far as the observed sum for every h.
@@ -224,22 +200,16 @@ def _reach(parts: Floats, weights: Floats, alpha: float) -> float:
 
     if _p_value(weights, 1.0) >= alpha:
         return np.inf  # even a hypothesis without end is kept
-    return _root_beyond(rejects, _if_normal(parts, weights, beyond) or -beyond * error or 1.0)
-
-
-def _if_normal(parts: Floats, weights: Floats, z: float) -> float:
-    """The distance at which the sum of deviations would be ``z`` standard deviations if it were normal; else 0."""
-    square, lean, known = z**2, float(parts @ weights), 1 - z**2 * float(weights @ weights)
-    if known <= 0:
-        return 0.0
-    return (float(np.sqrt((square * lean) ** 2 + known * square * float(parts @ parts))) - square * lean) / known
+    # First sought where the sum of deviations would be so many standard deviations if it were normal.
+    square, lean, known = beyond**2, float(parts @ weights), 1 - beyond**2 * float(weights @ weights)
+    start = 0.0
+    if known > 0:
+        start = (float(np.sqrt((square * lean) ** 2 + known * square * float(parts @ parts))) - square * lean) / known
+    return _root_beyond(rejects, start or -beyond * error or 1.0)
 
 
 def _root_beyond(rejects: Callable[[float], float], start: float) -> float:
-    """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``.
-
-    Infinite where it stays below 0.
-    """
+    """The distance at which ``rejects`` turns from below 0 to above, first sought around ``start``."""
     at: dict[float, float] = {}
 
     def seen(distance: float) -> float:
@@ -280,18 +250,12 @@ def _root_by_secants(rejects: Callable[[float], float], start: float) -> float |
 
 
 def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = JOINT_DRAWS) -> float:
-    """p-value that several sums are all 0: do the clusters' vectors of deviations add up to a longer one than by chance?
+    """p-value that several sums are all 0: do the clusters' vectors of deviations add up to a longer one than by
+    chance?
 
-    ``deviations``: clusters × values. The statistic is Σ over values of (Σ over clusters)², under flips of the sign of
-    whole clusters: exact up to ``EXACT_CLUSTERS``, else from ``draws`` assignments of ``seed``. Of two models whose
-    deviations mirror each other it is :func:`sign_flip_p_value`.
-
-    A small p says that not all sums are 0, not which. Assumes independent clusters whose deviations are symmetric.
-
-    Source: Canay, Romano & Shaikh 2017.
-
-    >>> joint_sign_flip_p([[2, -1, -1], [1, 0, -1], [1, 1, -2], [2, -2, 0], [1, -1, 0]])
-    0.0625
+    ``deviations``: clusters × values. Under flips of the sign of whole clusters: exact up to ``EXACT_CLUSTERS``, else
+    from ``draws`` assignments of ``seed``. Of two models whose deviations mirror each other it is
+    :func:`sign_flip_p_value`.
     """
     d = np.asarray(deviations, dtype=float)
     d = d[(d != 0).any(axis=1)]
@@ -307,21 +271,17 @@ def joint_sign_flip_p(deviations: npt.ArrayLike, *, seed: int = 0, draws: int = 
     groups = len(d)
     if groups <= EXACT_CLUSTERS:
         return float((((_signs_of_one_side(groups) @ d) ** 2).sum(axis=1) >= reached).mean())
-    by_byte = _sums_of_bytes(d)
+    # For each eight clusters, the sum of their deviations under each of 256 assignments of signs, as the bits of a byte.
+    padded = np.pad(d, ((0, -groups % 8), (0, 0))).reshape(-1, 8, d.shape[1])
+    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    by_byte = np.ascontiguousarray((signs @ padded).transpose(0, 2, 1))
     rng, further, left = np.random.default_rng(seed), 0, draws
     while left > 0:
         size = min(left, max(1, _CELLS_AT_ONCE // groups))
-        drawn = rng.integers(0, 256, (size, len(by_byte)), dtype=np.uint8)
-        added = np.zeros((size, d.shape[1]))
-        for table, byte in zip(by_byte, drawn.T, strict=True):
-            added += table[byte]
-        further += int(((added**2).sum(axis=1) >= reached).sum())
+        drawn = np.ascontiguousarray(rng.integers(0, 256, (size, len(by_byte)), dtype=np.uint8).T)
+        added = np.zeros((d.shape[1], size))
+        for table, byte in zip(by_byte, drawn, strict=True):
+            added += table.take(byte, axis=1)
+        further += int(((added**2).sum(axis=0) >= reached).sum())
         left -= size
     return (further + 1) / (draws + 1)
-
-
-def _sums_of_bytes(deviations: Floats) -> Floats:
-    """For each eight clusters, the sum of their deviations under each of 256 assignments of signs, as the bits of a byte."""
-    padded = np.pad(deviations, ((0, -len(deviations) % 8), (0, 0)))
-    signs = 1.0 - 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    return np.asarray(signs @ padded.reshape(-1, 8, deviations.shape[1]))

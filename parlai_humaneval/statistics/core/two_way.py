@@ -1,20 +1,13 @@
-"""Shares, means and differences of dialogues that several workers judged: likeness of workers and of dialogues both count.
+"""Shares, means and differences of dialogues that several workers judged: likeness of workers and of dialogues both
+count.
 
-Where a dialogue is judged again and again, its answers are alike because it is the same dialogue, whoever judges it. A
-test by worker alone takes the dialogues at hand for all there are: where 150 workers judge 30 dialogues, whose quality
-has an SD of .7 log-odds, it rejects a true null in .13 to .24 of studies (in .19 to .33 where dialogues of A and of B are
-paired anew each time). :func:`by_both` adds the variances by worker and by dialogue, takes off that of both together, and
-is never below the larger of them; t has the smallest *effective* number of clusters less one as degrees of freedom. A
-share's variance is scaled to the hypothesis, as in Wilson's interval, so that the interval is the test turned round and
-holds near 0 and 1 too (it misses a true .95 in .02 to .05 of studies, the plain one in .05 to .13).
-
-Measured over 2,000 null studies each (10, 30, 100 dialogues; 20, 50, 150 workers; equal and lognormal numbers of answers;
-worker SD 0, .5, 1): it rejects in .01 to .07, .04 in the mean. Others that were tried: the larger of p by worker and p by
-dialogue rejects in up to .12; without the floor, in up to .13; the sum of both variances, with nothing taken off, loses
-a fifth to a half of the power. With 30 dialogues or more it finds as much as the test by worker does where dialogues do
-not differ; with 10, where nine degrees of freedom are left, .48 instead of .60.
-
-Where no dialogue has several workers the answer is the one by worker, to the last digit.
+A test by worker alone takes the dialogues at hand for all there are: where 150 workers judge 30 dialogues, whose
+quality has an SD of .7 log-odds, it rejects a true null in .13 to .33 of studies. :func:`by_both` adds the variances by
+worker and by dialogue, takes off that of both together, and is never below the larger of them; t has the smallest
+*effective* number of clusters less one as degrees of freedom. A share's variance is scaled to the hypothesis, as in
+Wilson's interval. Over 2,000 null studies each it rejects in .01 to .07 (``python -m benchmarks.inference``); the
+larger of both p, or no floor, would in up to .13. Where no dialogue has several workers the answer is the one by
+worker, to the last digit.
 """
 
 from __future__ import annotations
@@ -27,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from parlai_humaneval._util.arrays import Codes, Flags, Floats
+from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.statistics.core.clustered import (
     EXACT_FLIPS,
     FLIPPED_CLUSTERS,
@@ -44,16 +37,13 @@ from parlai_humaneval.statistics.core.clustered import (
     small_sample_notes,
     too_few_clusters,
 )
-from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.core.once_each import answer_weights
+from parlai_humaneval.statistics.core.multiplicity import answer_weights
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
 
 FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 """Below so many (effective) dialogues, or so many of a model, the answer is said to be about these dialogues."""
-ABOUT = "about_dialogues"
-"""The detail of a result that says how few dialogues it is about; others have no such detail."""
-ABOUT_THESE = "the answer is about"
-"""How the note of such a result begins."""
+ABOUT = "about_dialogues"  # The detail of a result that says how few dialogues it is about; others have no such detail
+ABOUT_THESE = "the answer is about"  # How the note of such a result begins
 OF_BOTH = "clustered by worker and dialogue"
 BY_BOTH = f"two-way t, {OF_BOTH}"
 CROSSED_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
@@ -70,31 +60,7 @@ def crossed_share(
     level: float = 0.95,
     once: bool = False,
 ) -> Result:
-    """Σ won / Σ counted, tested against ``null``: by worker, and by dialogue where several workers judged the same.
-
-    Args:
-        won: of each observation; 0 where ``counted`` is 0.
-        counted: 1 where the observation counts, else 0.
-        workers: who made it.
-        dialogues: what it is about, an array for each dialogue that was seen: of a comparison that of A and that of B.
-        name: what the share is of.
-        null: the share that is tested.
-        level: coverage of the interval.
-        once: every worker counts once, whatever the number of their observations.
-
-    The interval holds the shares that are in keeping with the data, for other workers and other dialogues like these.
-    Assumes that observations without a common worker or dialogue are independent.
-
-    Raises:
-        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
-
-    Source: Cameron, Gelbach & Miller 2011, §2.1.
-
-    >>> won, workers, dialogues = [1, 0, 1, 1, 1, 0, 1, 1, 1], list('aaabbbccc'), list('xyzxyzxyz')
-    >>> print(crossed_share(won, [1] * 9, workers, [dialogues]))
-    share: 0.778, 95% interval 0.268 to 0.971, statistic 2.079, p = .17, n = 9 [two-way t, clustered by worker and
-    dialogue]
-    """
+    """Σ won / Σ counted, tested against ``null``: by worker, and by dialogue where several workers judged the same."""
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = ~np.isnan(x) & (n > 0)
     x, n, raters = x[used], n[used], np.asarray(workers, dtype=object)[used]
@@ -105,87 +71,6 @@ def crossed_share(
     influence = (x - (by_worker.estimate or 0.0) * n) / total
     seen = [np.asarray(of, dtype=object)[used] for of in dialogues]
     return by_both(by_worker, influence, raters, seen, null=null, limits=SHARE_LIMITS, sizes=n, share=True)
-
-
-def crossed_mean(
-    values: npt.ArrayLike,
-    workers: npt.ArrayLike,
-    dialogues: npt.ArrayLike,
-    *,
-    name: str = "mean",
-    null: float | None = None,
-    limits: Limits = None,
-    level: float = 0.95,
-    once: bool = False,
-) -> Result:
-    """The mean, by worker, and by dialogue where several workers judged the same; nan does not count.
-
-    Otherwise as :func:`~parlai_humaneval.analysis.clustered_mean`. Assumes that observations without a common worker or
-    dialogue are independent.
-
-    Source: Cameron, Gelbach & Miller 2011, §2.1.
-
-    >>> print(crossed_mean([4, 5, 3, 4, 2, 5], list('aabbcc'), list('xyxyxy')).method)
-    CR1 t, clustered by worker
-    """
-    by_worker = clustered_mean(values, workers, name=name, null=null, limits=limits, level=level, once=once)
-    y, known = _known(values)
-    raters, seen = (np.asarray(of, dtype=object)[known] for of in (workers, dialogues))
-    sizes = answer_weights(raters, once=once)
-    influence = sizes * (y - (by_worker.estimate or 0.0)) / max(1.0, sizes.sum())
-    return by_both(by_worker, influence, raters, [seen], null=null, limits=limits, sizes=sizes)
-
-
-def crossed_difference(
-    values_a: npt.ArrayLike,
-    workers_a: npt.ArrayLike,
-    dialogues_a: npt.ArrayLike,
-    values_b: npt.ArrayLike,
-    workers_b: npt.ArrayLike,
-    dialogues_b: npt.ArrayLike,
-    *,
-    name: str = "difference",
-    limits: Limits = None,
-    level: float = 0.95,
-    once: bool = False,
-) -> Result:
-    """Mean of A minus mean of B, tested against 0: by worker, and by dialogue where several workers judged the same.
-
-    Otherwise as :func:`~parlai_humaneval.analysis.clustered_difference`. Assumes that observations without a common
-    worker or dialogue are independent.
-
-    Source: Cameron, Gelbach & Miller 2011, §2.1.
-
-    >>> a, b = [4, 5, 4, 3, 5, 3], [3, 3, 4, 2, 3, 1]
-    >>> gap = crossed_difference(a, list('rrsstt'), list('uvuwvw'), b, list('rrsstt'), list('xyxzyz'))
-    >>> print(gap)
-    difference: 1.333, 95% interval −1.874 to 4.540, statistic 1.789, p = .22, n = 12 [two-way t, clustered by worker
-    and dialogue]
-    """
-    by_worker = clustered_difference(
-        values_a, workers_a, values_b, workers_b, name=name, limits=limits, level=level, once=once
-    )
-    if by_worker.estimate is None:
-        return by_worker
-    (a, known_a), (b, known_b) = _known(values_a), _known(values_b)
-    sizes = [
-        answer_weights(np.asarray(of, dtype=object)[known], once=once)
-        for of, known in ((workers_a, known_a), (workers_b, known_b))
-    ]
-    influence = np.concatenate(
-        [
-            sign * weights * (y - np.average(y, weights=weights)) / weights.sum()
-            for sign, y, weights in ((1.0, a, sizes[0]), (-1.0, b, sizes[1]))
-        ]
-    )
-    raters, seen = (
-        np.concatenate([np.asarray(of_a, dtype=object)[known_a], np.asarray(of_b, dtype=object)[known_b]])
-        for of_a, of_b in ((workers_a, workers_b), (dialogues_a, dialogues_b))
-    )
-    models = np.repeat([0, 1], [a.size, b.size])
-    return by_both(
-        by_worker, influence, raters, [seen], null=0.0, limits=limits, sizes=np.concatenate(sizes), models=models
-    )
 
 
 def by_both(
@@ -202,48 +87,49 @@ def by_both(
 ) -> Result:
     """``by_worker`` with the interval and test of both; itself where no dialogue was judged by several workers.
 
-    Where there are fewer than three dialogues, nothing can be said of others: the answer by worker stays, with a note.
-
-    Args:
-        by_worker: the estimate, with interval and test by worker.
-        influence: what each observation adds to the error of the estimate; they sum to 0.
-        workers: of each observation.
-        dialogues: of each observation, an array a dialogue that was seen.
-        null: the value that is tested; None: there is no test.
-        limits: what the value cannot be beyond.
-        sizes: how much each observation counts in the number of a worker's or a dialogue's; None: 1.
-        models: of each observation, where a dialogue belongs to one of several.
-        share: the value is a share, whose variance depends on it.
+    ``influence``: what each observation adds to the error of the estimate; ``sizes``: how much it counts;
+    ``dialogues``: an array a dialogue that was seen; ``models``: of each observation, where a dialogue belongs to one
+    of several; ``share``: the variance depends on the value.
     """
     if by_worker.estimate is None:
         return by_worker
     weights = np.ones(len(influence)) if sizes is None else sizes
     raters = _codes(workers)
     shown = list(map(_codes, dialogues))
-    judged_by_several = _unlike([codes for codes in shown if not _inside(codes, raters)])
+    judged_by_several: list[Codes] = []  # each once: both replies of a turn stem from the same dialogue
+    for codes in shown:
+        if not _inside(codes, raters) and not any((codes == other).all() for other in judged_by_several):
+            judged_by_several.append(codes)
     if not judged_by_several:
         return by_worker
-    few = _few(dialogues, judged_by_several, weights, models)
+    n_dialogues = len(pd.unique(np.concatenate([np.asarray(of, dtype=object) for of in dialogues])))
+    of_model = np.zeros(len(weights), dtype=np.intp) if models is None else _codes(models)
+    several = [(codes, model) for codes in judged_by_several for model in range(of_model.max() + 1)]
+    least_of_model = min(len(np.unique(codes[of_model == model])) for codes, model in several)
+    effective = min(effective_clusters(np.bincount(codes, weights=weights)) for codes in judged_by_several)
+    few = few_dialogues([least_of_model], effective, n_dialogues)
+    few_notes = tuple(about_words(n) for n in few.values())
     counted = [codes for codes in judged_by_several if codes.max() + 1 >= MIN_CLUSTERS]
     if not counted or raters.max() + 1 < MIN_CLUSTERS:
-        notes = (*by_worker.notes, *_few_notes(few))
+        notes = (*by_worker.notes, *few_notes)
         return by_worker.but(notes=notes, details={**by_worker.details, **few})
+    numbers = {"n_dialogues": n_dialogues, **few, "p_by_worker": by_worker.p_value}
     clusterings = [raters, *counted]
     tested = _tested(by_worker, influence, clusterings, weights, null, limits, share=share)
     many = [codes for codes in clusterings if codes.max() + 1 >= FLIPPED_CLUSTERS or tested is None]
     least = max((least_p(codes, models) for codes in many), default=0.0)
     if tested is None:
-        details = {**by_worker.details, **_number_of(dialogues), **few, "p_by_worker": by_worker.p_value}
+        details = {**by_worker.details, **numbers}
         alike = _without_variance(by_worker, clusterings, weights, null, least, share=share)
-        return alike.but(details={**alike.details, **details}, notes=(*alike.notes, *_few_notes(few)))
+        return alike.but(details={**alike.details, **details}, notes=(*alike.notes, *few_notes))
     tested = not_below(tested, least, null)
     of_workers = np.bincount(raters, weights=weights)
     return tested.but(
         method=BY_BOTH,
         assumptions=("answers without a common worker or dialogue are independent",),
         source=CROSSED_SOURCE,
-        notes=(*small_sample_notes(len(of_workers), "worker", of_workers), *_few_notes(few), *tested.notes),
-        details={**tested.details, **_number_of(dialogues), **few, "p_by_worker": by_worker.p_value},
+        notes=(*small_sample_notes(len(of_workers), "worker", of_workers), *few_notes, *tested.notes),
+        details={**tested.details, **numbers},
     )
 
 
@@ -258,24 +144,7 @@ def two_way_share(
     level: float = 0.95,
     cluster: str = "dialogue",
 ) -> Result:
-    """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``.
-
-    As :func:`crossed_share`, but of clusters of one kind, as the dialogues of A and those of B that are compared. Where
-    ``first`` and ``second`` are the same it is :func:`~parlai_humaneval.analysis.clustered_share`.
-
-    Assumes that observations which share neither cluster are independent. Arrays are equally long; ``won`` is 0 where
-    ``counted`` is 0.
-
-    Raises:
-        ValueError: as :func:`~parlai_humaneval.analysis.clustered_share`: ``level``, ``null`` or ``won`` cannot be.
-
-    Source: Cameron, Gelbach & Miller 2011, §2.1.
-
-    >>> won, first, second = [1, 0, 1, 1, 1, 0, 1, 1], list('aabbccdd'), list('wxwxyzyz')
-    >>> print(two_way_share(won, [1] * 8, first, second))
-    share: 0.750, 95% interval 0.276 to 0.959, statistic 1.500, p = .23, n = 8 [two-way t, clustered by dialogue on
-    both sides]
-    """
+    """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``."""
     check_level(level)
     check_null(null, SHARE_LIMITS)
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
@@ -287,16 +156,10 @@ def two_way_share(
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
     check_share(float(x.sum()), total)
     share = float(x.sum()) / total
-    base = Result(
-        name=name,
-        estimate=share,
-        level=level,
-        n=round(total),
-        method=f"two-way t, clustered by {cluster} on both sides",
-        assumptions=(f"comparisons without a common {cluster} are independent",),
-        source=CROSSED_SOURCE,
-        details={"n_first": groups[0], "n_second": groups[1], "null": null},
-    )
+    assumed = f"comparisons without a common {cluster} are independent"
+    details = {"n_first": groups[0], "n_second": groups[1], "null": null}
+    how = f"two-way t, clustered by {cluster} on both sides", CROSSED_SOURCE, assumed
+    base = Result.by(*how, name=name, n=round(total), level=level, estimate=share, details=details)
     if min(groups) < MIN_CLUSTERS:
         return base.but(notes=(too_few_clusters(cluster),))
     tested = _tested(base, (x - share * n) / total, clusterings, n, null, SHARE_LIMITS, share=True)
@@ -310,21 +173,18 @@ def two_way_share(
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
-    """The standard error of what ``influence`` sums to, by all ``clusterings`` at once, each a cluster's number.
-
-    The sum over every choice of clusterings of the CR1 variance by what they have in common, added for an odd number of
-    them and taken off for an even one; not below the largest variance by one of them.
-    """
+    """The standard error of what ``influence`` sums to, by all ``clusterings`` at once, each a cluster's number."""
     return float(two_way_errors(influence[None], clusterings)[0])
 
 
 def two_way_errors(influence: Floats, clusterings: Sequence[Codes]) -> Floats:
     """:func:`two_way_error` of several studies with the same clusters: ``influence`` is studies × observations."""
-    variances = {
-        chosen: _variances(influence, _common([clusterings[place] for place in chosen]))
-        for size in range(1, len(clusterings) + 1)
-        for chosen in combinations(range(len(clusterings)), size)
-    }
+    variances = {}
+    for size in range(1, len(clusterings) + 1):
+        for chosen in combinations(range(len(clusterings)), size):
+            totals = cluster_totals(influence, _common([clusterings[place] for place in chosen]))
+            groups = totals.shape[1]
+            variances[chosen] = np.asarray(groups / (groups - 1) * (totals**2).sum(axis=1))
     signed = [variance if len(chosen) % 2 else -variance for chosen, variance in variances.items()]
     by_one = [variances[(place,)] for place in range(len(clusterings))]
     return np.asarray(np.sqrt(np.max([np.sum(signed, axis=0), *by_one], axis=0)))
@@ -333,34 +193,21 @@ def two_way_errors(influence: Floats, clusterings: Sequence[Codes]) -> Floats:
 def either_side_covariances(
     influence: Floats, workers: Codes, dialogues: tuple[Codes, Codes]
 ) -> tuple[Floats, Floats, Floats]:
-    """Covariances of what rows of ``influence`` sum to: by worker and dialogue, by worker alone, by dialogue alone.
+    """Covariances of what rows of ``influence`` sum to: by worker and dialogue, by worker alone, by dialogue alone."""
+    by_worker, by_dialogue = _covariances(influence, workers), dialogue_covariances(influence, dialogues)
+    return by_worker + by_dialogue - dialogue_covariances(influence, dialogues, workers), by_worker, by_dialogue
 
-    Of comparisons in which a dialogue may stand on either side, now as that of A and now as that of B: all that share one
-    hang together. ``influence``: estimates × comparisons; ``dialogues``: numbered alike on both sides. Comparisons of the
-    same two dialogues share both, and count once (Aronow, Samii & Assenova 2015).
-    """
+
+def dialogue_covariances(influence: Floats, dialogues: tuple[Codes, Codes], *within: Codes) -> Floats:
+    """Covariances of what rows of ``influence`` sum to, by dialogue, on whichever side it stands, and ``within`` others."""
     first, second = dialogues
     of_two = np.flatnonzero(first != second)
     rows = np.concatenate([np.arange(len(first)), of_two])
     seen = np.concatenate([first, second[of_two]])
-    ends = np.sort(np.stack([first[of_two], second[of_two]]), axis=0)
-    by_worker = _covariances(influence, workers)
-    by_dialogue = dialogue_covariances(influence, dialogues)
-    of_common = _covariances(influence[:, rows], _common([seen, workers[rows]]))
-    if len(of_two):
-        of_common -= _covariances(influence[:, of_two], _common([*ends, workers[of_two]]))
-    return by_worker + by_dialogue - of_common, by_worker, by_dialogue
-
-
-def dialogue_covariances(influence: Floats, dialogues: tuple[Codes, Codes]) -> Floats:
-    """Covariances of what rows of ``influence`` sum to, by dialogue alone, on whichever side it stands."""
-    first, second = dialogues
-    of_two = np.flatnonzero(first != second)
-    rows = np.concatenate([np.arange(len(first)), of_two])
-    covariances = _covariances(influence[:, rows], np.concatenate([first, second[of_two]]))
+    covariances = _covariances(influence[:, rows], _common([seen, *(codes[rows] for codes in within)]))
     if len(of_two):
         ends = np.sort(np.stack([first[of_two], second[of_two]]), axis=0)
-        covariances -= _covariances(influence[:, of_two], _common([*ends]))
+        covariances -= _covariances(influence[:, of_two], _common([*ends, *(codes[of_two] for codes in within)]))
     return covariances
 
 
@@ -376,7 +223,8 @@ def are_reused(dialogues: tuple[Codes, Codes], workers: Codes) -> bool:
 
 
 def few_dialogues(numbers: Sequence[int], effective: float, n: int) -> dict[str, int]:
-    """The detail of a result on ``n`` dialogues where they are few, by ``numbers`` a model or by their ``effective`` one."""
+    """The detail of a result on ``n`` dialogues where they are few, by ``numbers`` a model or by their ``effective``
+    one."""
     return {ABOUT: n} if min(numbers) < FEW_OF_A_MODEL or effective < FEW_DIALOGUES - 1e-9 else {}
 
 
@@ -406,10 +254,7 @@ def _tested(
 
 
 def by_t(base: Result, error: float, df: float, null: float | None, limits: Limits, *, share: bool) -> Result:
-    """``base`` with interval and test by Student's t, of a standard error with ``df`` degrees of freedom.
-
-    A share's error is scaled to each value tested, as in Wilson's interval.
-    """
+    """``base`` with interval and test by Student's t, of a standard error with ``df`` degrees of freedom."""
     estimate = base.estimate or 0.0
     critical = float(stdtrit(df, 0.5 + base.level / 2))
     spread = estimate * (1 - estimate)
@@ -436,30 +281,13 @@ def by_t(base: Result, error: float, df: float, null: float | None, limits: Limi
 def _without_variance(
     by_worker: Result, clusterings: Sequence[Codes], weights: Floats, null: float | None, least: float, *, share: bool
 ) -> Result:
-    """Nothing differs. Where all was won, or all lost, the fewer of workers and dialogues count, one answer each.
-
-    Else the exact test is that of the workers' signs, and p is at least ``least``, as dialogues are a sample, too.
-    """
+    """Nothing differs. Where all was won, or all lost, the fewer of workers and dialogues count, one answer each."""
     estimate = by_worker.estimate or 0.0
     fewest = min(range(len(clusterings)), key=lambda place: int(clusterings[place].max()))
     if not share or null is None or fewest == 0 or 1e-9 < estimate < 1 - 1e-9:
         return not_below(by_worker.but(method=f"{EXACT_FLIPS}, {OF_BOTH}"), least, null)
     sums = cluster_sums(round(estimate) * weights, weights, clusterings[fewest])
     return clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster="dialogue")
-
-
-def _few(
-    dialogues: Sequence[npt.ArrayLike], reused: Sequence[Codes], weights: Floats, models: npt.ArrayLike | None
-) -> dict[str, int]:
-    """How many dialogues the answer is about, where they are few; else nothing."""
-    of_model = np.zeros(len(weights), dtype=np.intp) if models is None else _codes(models)
-    least = min(len(np.unique(codes[of_model == model])) for codes in reused for model in range(of_model.max() + 1))
-    effective = min(effective_clusters(np.bincount(codes, weights=weights)) for codes in reused)
-    return few_dialogues([least], effective, _number_of(dialogues)["n_dialogues"])
-
-
-def _few_notes(few: dict[str, int]) -> tuple[str, ...]:
-    return tuple(about_words(n) for n in few.values())
 
 
 def is_by_both(result: Result) -> bool:
@@ -471,17 +299,6 @@ def about_words(n: int) -> str:
     """What is said of an answer that rests on few dialogues."""
     these = f"these {n:,} dialogues" if n > 1 else "this one dialogue"
     return f"{ABOUT_THESE} {these}: with others of the same models it might come out differently"
-
-
-def _number_of(dialogues: Sequence[npt.ArrayLike]) -> dict[str, int]:
-    names = np.concatenate([np.asarray(of, dtype=object) for of in dialogues])
-    return {"n_dialogues": len(pd.unique(names))}
-
-
-def _known(values: npt.ArrayLike) -> tuple[Floats, Flags]:
-    y = np.asarray(values, dtype=float)
-    known = ~np.isnan(y)
-    return y[known], known
 
 
 def _codes(clusters: npt.ArrayLike) -> Codes:
@@ -497,15 +314,6 @@ def _common(clusterings: Sequence[Codes]) -> Codes:
     return first
 
 
-def _unlike(clusterings: Sequence[Codes]) -> list[Codes]:
-    """Each once: both replies of a turn stem from the same dialogue."""
-    return [
-        codes
-        for place, codes in enumerate(clusterings)
-        if not any((codes == other).all() for other in clusterings[:place])
-    ]
-
-
 def _inside(inner: Codes, outer: Codes) -> bool:
     return bool(_common([inner, outer]).max() == inner.max())
 
@@ -514,9 +322,3 @@ def _covariances(influence: Floats, codes: Codes) -> Floats:
     totals = cluster_totals(influence, codes)
     groups = totals.shape[1]
     return np.asarray(groups / max(1, groups - 1) * totals @ totals.T)
-
-
-def _variances(influence: Floats, codes: Codes) -> Floats:
-    totals = cluster_totals(influence, codes)
-    groups = totals.shape[1]
-    return np.asarray(groups / (groups - 1) * (totals**2).sum(axis=1))

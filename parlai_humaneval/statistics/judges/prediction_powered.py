@@ -1,25 +1,25 @@
 """An estimate by people, made more exact by a judge's answers: PPI++ (Angelopoulos, Duchi & Zrnic 2023), clustered.
 
-θ = people's estimate − λ·(judge's answers on people's part − judge's answers on all). Both terms of the gap come from the
-same judge, so that it is 0 on average however wrong the judge is: it corrects for the luck of which dialogues people
-happened to judge. λ, from 0 to 1, is chosen to make the variance small: 0 for a judge that says nothing.
+θ = people's estimate − λ·(judge's answers on people's part − judge's answers on all). The gap is 0 on average however
+wrong the judge is: it corrects for the luck of which dialogues people happened to judge. λ, from 0 to 1, makes the
+variance small.
 
-What each answer adds to the error of people's estimate and of the gap is summed by worker (people's alone: the judge is
-one and the same) and by dialogue (people's answers and the judge's on the same dialogue hang together), so that the
-interval is for other workers and other dialogues. λ is tuned on the sums of dialogues, of which there are more than
-workers: tuned on the two-way variance of ten workers it follows their noise. ``python -m benchmarks prediction_powered``
-measures what that comes to.
+What each answer adds to the error of people's estimate and of the gap is summed by worker (people's alone) and by
+dialogue (people's and the judge's on the same dialogue hang together). λ is tuned on the sums of dialogues, of which
+there are more than workers. ``python -m benchmarks prediction_powered`` measures what that comes to.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from scipy.special import stdtrit
 
-from parlai_humaneval._util.arrays import Codes, Floats
+from parlai_humaneval._util.arrays import Codes, Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, small_sample_notes
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.core.two_way import (
@@ -29,10 +29,10 @@ from parlai_humaneval.statistics.core.two_way import (
     by_t,
     dialogue_covariances,
     either_side_covariances,
+    numbered,
 )
 
-Ends = tuple[Codes, Codes]
-"""Dialogues of the first and of the second side, numbered alike; the same where there is one."""
+Ends = tuple[Codes, Codes]  # Dialogues of the first and of the second side, numbered alike; the same where there is one
 
 SOURCE = "Angelopoulos, Duchi & Zrnic 2023, PPI++: Efficient Prediction-Powered Inference"
 CROSSED = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
@@ -42,8 +42,7 @@ ASSUMPTIONS = (
     "the judge answers dialogues of both parts in the same way",
     "answers without a common worker or dialogue are independent",
 )
-MOST_WIDER = 1.01
-"""An interval that is wider than people's alone by more is not given: people's is."""
+MOST_WIDER = 1.01  # An interval that is wider than people's alone by more is not given: people's is
 FEWEST_CLUSTERS = 6
 """Below so many effective workers (or dialogues, where people judged the same ones) the judge is not used.
 
@@ -56,15 +55,9 @@ in about .06.
 class Evidence:
     """People's estimate of some parameters, and the judge's answers to the same and to more.
 
-    Attributes:
-        influence: parameters × people's answers, what each adds to the error of the estimate; rows sum to 0.
-        said_of_people: parameters × people's answers, how the judge's answer would move the estimate; nan where the
-            judge did not answer.
-        said_of_all: the same, parameters × everything the judge answered.
-        strata, strata_of_all: of each answer, the pair or model it is about; only like is compared with like.
-        workers: of people's answers.
-        dialogues, dialogues_of_all: of people's answers and of the judge's, numbered alike.
-        times: how many times as much the judge answered as people did.
+    ``influence``: parameters × people's answers, what each adds to the error. ``said_of_people``, ``said_of_all``: how
+    the judge's answers would move the estimate, nan where it gave none. ``strata``: the pair or model that each is
+    about; only like is compared with like. ``times``: how many times as much the judge answered.
     """
 
     influence: Floats
@@ -89,10 +82,7 @@ class Evidence:
 
     @cached_property
     def _adjustment(self) -> tuple[Floats, Floats, Floats]:
-        """The gap, and what each of people's and of the judge's answers adds to its error.
-
-        The mean of a stratum takes a degree of freedom, which counts where people gave few answers to each of many pairs.
-        """
+        """The gap, and what each of people's and of the judge's answers adds to its error."""
         gap = np.zeros(self.size)
         of_people, of_all = np.zeros_like(self.influence), np.zeros_like(self.said_of_all)
         known = ~np.isnan(self.said_of_people).any(axis=0)
@@ -132,78 +122,62 @@ class Evidence:
             return 0.0
         return min(1.0, max(0.0, together / of_gap))
 
-    def alone(self, row: Floats, sizes: Floats) -> tuple[float, float]:
-        """Standard error of a combination of the parameters by people alone, and its degrees of freedom.
-
-        ``sizes``: how much each of people's answers is about it.
-        """
-        return float(np.sqrt(self._by_people(row, 0.0))), self._df(sizes)
-
     def together(self, row: Floats, power: float, sizes: Floats) -> tuple[float, float, float]:
-        """Standard error with λ = ``power``, its degrees of freedom, and the gain: people's variance by that with the judge.
+        """Standard error with λ = ``power``, its degrees of freedom, and the gain: people's variance by that with the
+        judge.
 
-        The degrees of freedom are those of people's answers and of the judge's, weighed by the variance that each adds
-        (Satterthwaite). Of few workers this variance is a noisy number, and judges that seem to help are used, so that by
-        itself it promises too much. What the judge takes off the variance by dialogue is known better: where that is less,
-        it counts, as far as the other may be off by chance (by its standard error); for the gain in full, for the
-        interval, whose degrees of freedom allow for chance too, half of it.
+        Degrees of freedom are weighed by the variance that people's answers and the judge's add (Satterthwaite). What
+        the judge takes off the variance by dialogue is known better than what it takes off the two-way one: where that
+        is less, it counts.
         """
-        people, (by_dialogue, of_all) = self._by_people(row, power), self._by_dialogue(row, power)
-        units = max(2.0, self._effective_dialogues(sizes))
+        before, _, _ = self._variances(row, 0.0)
+        people, by_dialogue, of_all = self._variances(row, power)
+        units = max(2.0, self._effective(self.dialogues, sizes))
         people *= (units + 1) / (units - 1)  # λ was tuned on as many
-        judge = max(0.0, of_all - by_dialogue)
-        df = (
-            (people + judge) ** 2 / (people**2 / self._df(sizes) + judge**2 / self._df_of_judge)
-            if people + judge
-            else 1.0
-        )
+        judge, judged = max(0.0, of_all - by_dialogue), max(1.0, self._effective(self.dialogues_of_all) - 1)
+        parts = people**2 / self.df(sizes) + judge**2 / judged
+        df = (people + judge) ** 2 / parts if people + judge else 1.0
         variance = people + of_all - by_dialogue
         variance = variance if variance > 0 else people
-        before = self._by_people(row, 0.0)
-        by_dialogues = before + of_all - self._by_dialogue(row, 0.0)[1]
+        by_dialogues = before + of_all - self._variances(row, 0.0)[2]
         cautious = max(variance, min(by_dialogues, variance * (1 + float(np.sqrt(2 / df)))))
         # No judge makes people's answers worth more than as many as it gave.
         gain = min(max(1.0, before / cautious), self.times) if cautious else self.times
         return float((variance * cautious) ** 0.25), df, gain
 
-    def _by_people(self, row: Floats, power: float) -> float:
-        """The variance of people's answers less λ times the judge's, as in people's own test: by worker alone where nobody
-        shares a dialogue."""
+    def _variances(self, row: Floats, power: float) -> tuple[float, float, float]:
+        """Of people's answers less λ times the judge's: as in people's own test (by worker alone where nobody shares a
+        dialogue), by dialogue, and by dialogue with all answers of the judge."""
         both = np.concatenate([row, -power * row])
-        variances = [float(both @ part @ both) for part in self._covariances[:3]]
-        return max(0.0, *variances) if self._reused else max(0.0, variances[1])
+        by_both, by_worker, by_dialogue, of_all = (float(both @ part @ both) for part in self._covariances)
+        people = max(0.0, by_both, by_worker, by_dialogue) if self._reused else max(0.0, by_worker)
+        return people, by_dialogue, of_all
 
-    def _by_dialogue(self, row: Floats, power: float) -> tuple[float, float]:
-        """The variance by dialogue of people's answers less λ times the judge's, and with all answers of the judge."""
-        both = np.concatenate([row, -power * row])
-        return float(both @ self._covariances[2] @ both), float(both @ self._covariances[3] @ both)
+    def error_alone(self, row: Floats) -> float:
+        """The standard error of a combination by people alone."""
+        return float(np.sqrt(self._variances(row, 0.0)[0]))
 
-    def _df(self, sizes: Floats) -> float:
-        """The fewest effective clusters of people's answers less one."""
+    def df(self, sizes: Floats) -> float:
+        """The fewest effective clusters of people's answers, of ``sizes``, less one."""
         effective = effective_clusters(np.bincount(self.workers, weights=sizes))
         if self._reused:
-            effective = min(effective, self._effective_dialogues(sizes))
+            effective = min(effective, self._effective(self.dialogues, sizes))
         return max(1.0, effective - 1)
+
+    @staticmethod
+    def _effective(dialogues: Ends, sizes: Floats | None = None) -> float:
+        return min(effective_clusters(np.bincount(side, weights=sizes)) for side in dialogues)
 
     @cached_property
     def _reused(self) -> bool:
         return are_reused(self.dialogues, self.workers)
 
-    def _effective_dialogues(self, sizes: Floats) -> float:
-        return min(effective_clusters(np.bincount(side, weights=sizes)) for side in self.dialogues)
-
-    @cached_property
-    def _df_of_judge(self) -> float:
-        return max(1.0, min(effective_clusters(np.bincount(side)) for side in self.dialogues_of_all) - 1)
-
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the evidence: a combination of its parameters.
-
-    ``people``: the answer by people alone, as reports give it; ``row``: the combination; ``sizes``: how much each of
-    people's answers is about it; ``unit``, ``units``: what people judged, in words, and how many of it. ``null``,
-    ``limits``, ``share``: as in :func:`~parlai_humaneval.statistics.core.two_way.by_both`.
+    """A combination (``row``) of the evidence's parameters: ``people``, the answer by people alone; ``sizes``, how much
+    each of their answers is about it; ``units`` of a ``unit`` that people judged; the others as for
+    :func:`.two_way.by_both`.
     """
 
     people: Result
@@ -223,7 +197,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         return _alone(question, "without an interval of people's answers the judge's are not used")
     if not power:
         return _alone(question)
-    alone, df_alone = evidence.alone(question.row, question.sizes)
+    alone, df_alone = evidence.error_alone(question.row), evidence.df(question.sizes)
     if round(df_alone) + 1 < FEWEST_CLUSTERS:
         return _alone(
             question,
@@ -232,11 +206,12 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         )
     error, df, gain = evidence.together(question.row, power, question.sizes)
     estimate = people.estimate - power * float(question.row @ evidence.gap)
+    tail = 0.5 + people.level / 2
     within = question.limits is None or question.limits[0] < estimate < question.limits[1]
     if (
         not within
         or not NO_VARIANCE < error < alone
-        or _half(error, df, people.level) >= _half(alone, df_alone, people.level)
+        or error * float(stdtrit(df, tail)) >= alone * float(stdtrit(df_alone, tail))
     ):
         return _alone(question)
     base = people.but(
@@ -250,20 +225,12 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         details={key: value for key, value in people.details.items() if key.startswith("n_") or key == "null"},
     )
     result = by_t(base, error, df, question.null, question.limits, share=question.share)
-    if _width(result) > MOST_WIDER * _width(people):
+    if (result.ci_high or 0.0) - (result.ci_low or 0.0) > MOST_WIDER * (people.ci_high - people.ci_low):
         return _alone(question)
     sizes = np.bincount(evidence.workers, weights=question.sizes)
     about = (note for note in people.notes if note.startswith(ABOUT_THESE))
     notes = (*small_sample_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
     return _with_human_result(result.but(notes=notes), question, power, gain)
-
-
-def _half(error: float, df: float, level: float) -> float:
-    return error * float(stdtrit(df, 0.5 + level / 2))
-
-
-def _width(result: Result) -> float:
-    return (result.ci_high or 0.0) - (result.ci_low or 0.0)
 
 
 def _alone(
@@ -289,3 +256,104 @@ def _with_human_result(result: Result, question: Question, power: float, gain: f
     noun = question.unit if question.units == 1 else f"{question.unit}s"
     words = f"{what} human {noun} {verb} worth {worth:,}"
     return result.but(notes=(words, *result.notes), details=details)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to one question, an entry each; 1 is ``counted`` where it counts, as ties do not. ``strata``: of the pair
+    or model; ``items``: what was judged, named alike for people and judge; ``dialogues``: of both sides, the same where
+    there is one.
+    """
+
+    values: Floats
+    counted: Floats
+    strata: Codes
+    items: Objects
+    workers: Objects
+    dialogues: tuple[Objects, Objects]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """People's answers, the place of each one's item among the judge's (−1: none), and the judge's, averaged to one an
+    item."""
+
+    people: Answers
+    judge: Answers
+    on_people: Codes
+    workers: Codes
+    dialogues: tuple[Codes, Codes]
+    dialogues_of_all: tuple[Codes, Codes]
+
+    @property
+    def known(self) -> Flags:
+        """Which of people's answers the judge has answered, too."""
+        return np.asarray(self.on_people >= 0)
+
+    @property
+    def only_judged(self) -> int:
+        """Items that the judge answered and people did not."""
+        return len(self.judge.items) - len(np.unique(self.on_people[self.known]))
+
+    def beside(self, of_items: Floats) -> Floats:
+        """A value of each of the judge's items (the last axis) for each of people's answers; nan where there is none."""
+        taken = of_items[..., np.maximum(self.on_people, 0)].astype(float)
+        return np.where(self.known, taken, np.nan)
+
+    def evidence(self, influence: Floats, said: Floats) -> Evidence:
+        """The evidence of an estimate; ``said``: parameters × the judge's items, how each would move it."""
+        return Evidence(
+            influence=influence,
+            said_of_people=self.beside(said),
+            said_of_all=said,
+            strata=self.people.strata,
+            strata_of_all=self.judge.strata,
+            workers=self.workers,
+            dialogues=self.dialogues,
+            dialogues_of_all=self.dialogues_of_all,
+            times=len(self.judge.items) / max(1, len(self.judge.items) - self.only_judged),
+        )
+
+
+def matched(people: Answers, judge: Answers) -> Matched:
+    """The judge's answers to each item averaged, and found again for people's."""
+    whole = one_an_item(judge)
+    on_people = pd.Index(whole.items).get_indexer(pd.Index(people.items))
+    sides = numbered([*people.dialogues, *whole.dialogues])
+    (workers,) = numbered([people.workers])
+    return Matched(
+        people=people,
+        judge=whole,
+        on_people=np.asarray(on_people, dtype=np.intp),
+        workers=workers,
+        dialogues=(sides[0], sides[1]),
+        dialogues_of_all=(sides[2], sides[3]),
+    )
+
+
+def one_an_item(answers: Answers) -> Answers:
+    """The mean of the answers to each item, however many gave them."""
+    codes, items = pd.factorize(answers.items)
+    size = np.bincount(codes, minlength=len(items)).astype(float)
+    first = np.unique(codes, return_index=True)[1]
+    means = [
+        np.bincount(codes, weights=part, minlength=len(items)) / size for part in (answers.values, answers.counted)
+    ]
+    sides = (answers.dialogues[0][first], answers.dialogues[1][first])
+    strata, workers = answers.strata[first], answers.workers[first]
+    return Answers(means[0], means[1], strata, np.asarray(items, dtype=object), workers, sides)
+
+
+def evidence_of_rates(answers: Matched, signs: Sequence[float] = (1.0,)) -> Evidence:
+    """Σ values / Σ counted of each stratum, times its sign, summed: a share, a mean, or the difference of two."""
+    people, judge = answers.people, answers.judge
+    influence, said = np.zeros(len(people.values)), np.zeros(len(judge.values))
+    for stratum, sign in enumerate(signs):
+        here, of_all = people.strata == stratum, judge.strata == stratum
+        total = float(people.counted[here].sum())
+        if not total:
+            continue
+        rate = float(people.values[here].sum()) / total
+        influence[here] = sign * (people.values[here] - rate * people.counted[here]) / total
+        said[of_all] = sign * (judge.values[of_all] - rate * judge.counted[of_all]) / total
+    return answers.evidence(influence[None], said[None])

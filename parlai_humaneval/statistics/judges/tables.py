@@ -11,14 +11,21 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS, Limits
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
 from parlai_humaneval.statistics.core.result import Detail, Result, check_level
-from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share
-from parlai_humaneval.statistics.judges.matching import Answers, Matched, evidence_of_rates, matched
-from parlai_humaneval.statistics.judges.pairing import compared, levels, people_and_judge
-from parlai_humaneval.statistics.judges.prediction_powered import Question, combined
+from parlai_humaneval.statistics.core.two_way import crossed_share
+from parlai_humaneval.statistics.judges.answers import compared, levels, people_and_judge
+from parlai_humaneval.statistics.judges.prediction_powered import (
+    Answers,
+    Matched,
+    Question,
+    combined,
+    evidence_of_rates,
+    matched,
+)
 from parlai_humaneval.statistics.ranking.bradley_terry import FittedPairs
-from parlai_humaneval.statistics.ranking.from_tables import fitted_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import fitted_strengths
 from parlai_humaneval.tables.columns import TableError, Tables
 
 
@@ -34,12 +41,7 @@ class StrengthsWithJudge:
 def strengths_with_judge(
     people: pd.DataFrame, judge: pd.DataFrame, unit: str, *, level: float
 ) -> StrengthsWithJudge | None:
-    """Strengths by people and judge together; None where no strength can be estimated, or the judge answered nothing.
-
-    A judge's comparison moves the strengths as a person's would; only those of one pair are held against each other, so
-    that people and judge may have compared pairs unequally often. One λ is tuned for all strengths, so that their
-    differences add up wherever the judge helps each of them.
-    """
+    """Strengths by people and judge together; None where no strength can be estimated, or the judge answered nothing."""
     fitted = fitted_strengths(people, level=level)
     rows, influence = fitted.rows, fitted.influence
     if rows is None or influence is None:
@@ -86,7 +88,8 @@ def _answers(rows: pd.DataFrame, pairs: set[tuple[str, str]]) -> Answers:
 
 
 def _said(fitted: FittedPairs, judge: pd.DataFrame) -> Floats:
-    """Parameters × items: how the judge's answers to each, averaged, would move the parameters; items as in ``matched``."""
+    """Parameters × items: how the judge's answers to each, averaged, would move the parameters; items as in
+    ``matched``."""
     moved = fitted.moved_by(judge["model_a"], judge["model_b"], judge["outcome"])
     names = judge["item"] + " of " + judge["model_a"] + " and " + judge["model_b"]
     codes, items = pd.factorize(names.to_numpy(dtype=object))
@@ -96,6 +99,7 @@ def _said(fitted: FittedPairs, judge: pd.DataFrame) -> Floats:
 
 _PAIRED = ("technique", "setting", "kind", "metric")
 _RATED = ("scope", "source", "technique", "setting", "metric", "criterion")
+_UNITS = {"dialogue": "comparison"}  # What people judged, by the kind of a comparison; else a dialogue
 _MAY_DIFFER = ("technique", "setting")
 _MAY_DIFFER_OF_RATINGS = (*_MAY_DIFFER, "source", "metric")
 """What a judge's answers are called tells them apart only where people's have the same names."""
@@ -224,7 +228,7 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
         yield from corrected(rates, [family] * len(rates))
         two = (rows["n_models"] == 2).to_numpy(dtype=bool)
         found = (
-            strengths_with_judge(rows[two], of_judge, _unit(names["kind"]), level=level)
+            strengths_with_judge(rows[two], of_judge, _UNITS.get(names["kind"], "dialogue"), level=level)
             if rates and two.any()
             else None
         )
@@ -233,10 +237,6 @@ def _of_pairs(people: pd.DataFrame, judge: pd.DataFrame, level: float) -> Iterat
             yield from corrected(
                 [_with_question(result, found.answers, names) for result in found.pairs], [family] * len(found.pairs)
             )
-
-
-def _unit(kind: str) -> str:
-    return "comparison" if kind == "dialogue" else "dialogue"
 
 
 def _decided_wins(rows: pd.DataFrame) -> Answers:
@@ -249,39 +249,21 @@ def _decided_wins(rows: pd.DataFrame) -> Answers:
 
 
 def _win_rate(both: Matched, rows: pd.DataFrame, a: str, b: str, names: dict[str, str], level: float) -> Result:
-    people = both.people
-    alone = crossed_share(
-        people.values, people.counted, people.workers, people.dialogues, name=f"win rate of {a} over {b}", level=level
-    )
-    units = len(rows) if names["kind"] == "dialogue" else rows["dialogue_a"].nunique()
-    question = Question(
-        people=alone,
-        row=np.ones(1),
-        sizes=people.counted,
-        unit=_unit(names["kind"]),
-        units=int(units),
-        null=0.5,
-        limits=SHARE_LIMITS,
-        share=True,
-    )
-    return _of_rates(both, question, (1.0,))
+    of, unit, name = both.people, _UNITS.get(names["kind"], "dialogue"), f"win rate of {a} over {b}"
+    alone = crossed_share(of.values, of.counted, of.workers, of.dialogues, name=name, level=level)
+    units = len(rows) if names["kind"] == "dialogue" else int(rows["dialogue_a"].nunique())
+    limits = SHARE_LIMITS
+    return _of_rates(both, Question(alone, np.ones(1), of.counted, unit, units, null=0.5, limits=limits, share=True))
 
 
-def _of_rates(both: Matched, question: Question, signs: Sequence[float]) -> Result:
+def _of_rates(both: Matched, question: Question, signs: Sequence[float] = (1.0,)) -> Result:
     evidence = evidence_of_rates(both, signs)
     result = combined(evidence, question, evidence.tuned(np.ones((1, 1))))
-    return result.but(details={**result.details, "judge": _judge_alone(both, signs)})
-
-
-def _judge_alone(both: Matched, signs: Sequence[float]) -> float | None:
-    judge, total = both.judge, 0.0
-    for stratum, sign in enumerate(signs):
-        here = judge.strata == stratum
-        counted = float(judge.counted[here].sum())
-        if not counted:
-            return None
-        total += sign * float(judge.values[here].sum()) / counted
-    return total
+    strata = [both.judge.strata == stratum for stratum in range(len(signs))]
+    counted = [float(both.judge.counted[here].sum()) for here in strata]
+    values = [float(both.judge.values[here].sum()) for here in strata]
+    of_judge = sum(sign * x / n for sign, x, n in zip(signs, values, counted, strict=True)) if all(counted) else None
+    return result.but(details={**result.details, "judge": of_judge})
 
 
 def _with_question(result: Result, both: Matched, names: dict[str, str]) -> Result:
@@ -340,44 +322,24 @@ def _on_scale(judge: pd.DataFrame, limits: Limits) -> pd.DataFrame:
     own = _scale(judge)
     if limits is None or own is None or own == limits or own[0] >= own[1]:
         return judge
-    stretched: pd.DataFrame = judge.assign(value=np.interp(judge["value"].to_numpy(dtype=float), own, limits))
-    return stretched
-
-
-def _kind(limits: Limits) -> str:
-    return "share" if limits == SHARE_LIMITS else "mean"
+    return judge.assign(value=np.interp(judge["value"].to_numpy(dtype=float), own, limits))
 
 
 def _mean(both: Matched, rows: pd.DataFrame, model: str, level: float) -> Result:
-    people, limits = both.people, _scale(rows)
-    alone = crossed_mean(
-        people.values,
-        people.workers,
-        people.dialogues[0],
-        name=f"{_kind(limits)} of {model}",
-        limits=limits,
-        level=level,
-    )
-    units = len(pd.unique(people.dialogues[0]))
-    question = Question(
-        people=alone,
-        row=np.ones(1),
-        sizes=people.counted,
-        unit="dialogue",
-        units=units,
-        limits=limits,
-        share=limits == SHARE_LIMITS,
-    )
-    return _of_rates(both, question, (1.0,))
+    of, shown, limits = both.people, both.people.dialogues[0], _scale(rows)
+    share, units = limits == SHARE_LIMITS, len(pd.unique(shown))
+    name = f"{'share' if share else 'mean'} of {model}"
+    alone = clustered_mean(of.values, of.workers, dialogues=shown, name=name, limits=limits, level=level)
+    return _of_rates(both, Question(alone, np.ones(1), of.counted, "dialogue", units, limits=limits, share=share))
 
 
 def _difference(both: Matched, rows: pd.DataFrame, models: tuple[str, str], level: float) -> Result:
-    people, limits = both.people, _scale(rows)
+    of, limits = both.people, _scale(rows)
     span = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
-    a, b = people.strata == 0, people.strata == 1
-    sides = [(people.values[of], people.workers[of], people.dialogues[0][of]) for of in (a, b)]
-    name = f"{_kind(limits)} of {models[0]} − {models[1]}"
-    alone = crossed_difference(*sides[0], *sides[1], name=name, limits=span, level=level)
-    units = len(pd.unique(people.dialogues[0]))
-    question = Question(alone, np.ones(1), people.counted, "dialogue", units, null=0.0, limits=span)
+    a, b = of.strata == 0, of.strata == 1
+    sides = [part[here] for here in (a, b) for part in (of.values, of.workers)]
+    shown, units = (of.dialogues[0][a], of.dialogues[0][b]), len(pd.unique(of.dialogues[0]))
+    name = f"{'share' if limits == SHARE_LIMITS else 'mean'} of {models[0]} − {models[1]}"
+    alone = clustered_difference(*sides, name=name, limits=span, level=level, dialogues=shown)
+    question = Question(alone, np.ones(1), of.counted, "dialogue", units, null=0.0, limits=span)
     return _of_rates(both, question, (1.0, -1.0))

@@ -9,14 +9,13 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval._util.arrays import Flags, Ints
+from parlai_humaneval._util.arrays import Ints
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.choices import READ_AGAIN
+from parlai_humaneval.tables.choices import of_own_rater
 from parlai_humaneval.tables.filters import is_set
 from parlai_humaneval.tables.validate import picks_one
 
-SHOWN = 3
-"""As many turns of a kind are named; the others are counted."""
+SHOWN = 3  # As many turns of a kind are named; the others are counted
 
 _STUDY = ["technique", "setting", "metric"]
 _RATED = ["dialogue_id", "worker_id"]
@@ -25,14 +24,9 @@ _NEEDED += ["continued_each", "tick_choices"]
 
 
 def data_warnings(turns: pd.DataFrame) -> list[str]:
-    """Sentences on what may be a mistake in the table, or in the study; none of it keeps the table from being read.
-
-    ``turns``: a checked table. Told are turns in which one reply had to be chosen and none was, dialogues of one model in
-    which there was nothing to choose from, turns that lack a model of their dialogue, and those with another model, as
-    a misspelt name makes one.
-    """
-    first_hand = turns["own_worker"].isna() & turns["judgement_id"].isna() & (turns["technique"] != READ_AGAIN)
-    rows = turns[_NEEDED][first_hand.to_numpy(dtype=bool) & ~is_set(turns, "continued_each")]
+    """Sentences on what may be a mistake in a checked table, or in the study; none of it keeps the table from being
+    read."""
+    rows = turns[_NEEDED][of_own_rater(turns) & ~is_set(turns, "continued_each")]
     if rows.empty:
         return []
     rows = rows.assign(setting=rows["setting"].fillna(""))
@@ -46,7 +40,10 @@ def data_warnings(turns: pd.DataFrame) -> list[str]:
 def _of_study(rows: pd.DataFrame) -> Iterator[str]:
     dialogue = np.asarray(rows.groupby(_RATED, sort=False).ngroup(), dtype=np.int64)
     turn = np.asarray(rows.groupby([*_RATED, "turn"], sort=False).ngroup(), dtype=np.int64)
-    alone = (picks_one(rows) & rows["tick_choices"].isna().to_numpy(dtype=bool)) & _one_model(rows, dialogue, turn)
+    one = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
+    several = np.bincount(turn)[turn] > 1
+    one_model = one & (np.bincount(dialogue, weights=several)[dialogue] == 0)
+    alone = (picks_one(rows) & rows["tick_choices"].isna().to_numpy(dtype=bool)) & one_model
     if alone.any():
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
         yield (
@@ -55,12 +52,6 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
     yield from _changing_turns(rows, dialogue, turn)
-
-
-def _one_model(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Flags:
-    models = pd.Series(rows["model"].to_numpy()).groupby(dialogue).transform("nunique").to_numpy() == 1
-    several = np.bincount(turn)[turn] > 1
-    return np.asarray(models & (np.bincount(dialogue, weights=several)[dialogue] == 0), dtype=bool)
 
 
 def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:

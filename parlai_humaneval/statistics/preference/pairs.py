@@ -1,11 +1,10 @@
-"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row is.
-
-Two dialogues that are compared are both used again, so that the share won has clusters of two kinds.
-"""
+"""Who won against whom over comparisons of two models (Smith et al. 2022, §3.1.3 and App. C.7), whichever side a row
+is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,35 @@ from parlai_humaneval._util.arrays import Flags, Floats, Objects
 from parlai_humaneval.statistics.core.clustered import (
     cluster_sums,
     clustered_share,
-    decided_wins,
     sign_flip_p,
     with_dispersion,
 )
-from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.once_each import with_once_each
+from parlai_humaneval.statistics.core.multiplicity import (
+    NO_FAMILY,
+    Family,
+    corrected,
+    corrected_fields,
+    rescaled,
+    with_once_each,
+)
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import (
+    FAMILY,
+    UNSEEN,
+    Column,
+    Count,
+    Estimate,
+    Key,
+    Name,
+    Row,
+    family_keys,
+    interval_keys,
+    once_columns,
+    p_columns,
+)
 from parlai_humaneval.statistics.core.shares import binomial_test
 from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
+from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unfinished
 from parlai_humaneval.tables.schema import TIE
@@ -34,25 +53,7 @@ METHOD = "each place counts alike"
 
 
 def position_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
-    """A number an observation, whose mean is the mean over places of the mean of ``values`` at each place.
-
-    It is the value's distance from the mean of its place, weighted so that all places count alike, plus that mean of
-    means; so the clustered interval of its mean is that of the adjusted estimate (post-stratification). None where that
-    is not possible (one place only, or a place that is not known) or not needed (as often at each place). A nan value stays
-    nan and does not count.
-
-    Args:
-        values: what was found.
-        places: where the model stood, or whether it stood before the other.
-
-    Assumes that places were drawn without regard to what is shown there.
-
-    Source: Holt & Smith 1979 (post-stratification).
-
-    >>> won, first = [1, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0]  # first four times of six: won 3 of 4, else 1 of 2
-    >>> round(float(position_balanced(won, first).mean()), 3)
-    0.625
-    """
+    """A number an observation, whose mean is the mean over places of the mean of ``values`` at each place."""
     x, where = np.asarray(values, dtype=float), np.asarray(places, dtype=float)
     known = ~np.isnan(x)
     if np.isnan(where[known]).any():
@@ -69,37 +70,23 @@ def position_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | 
 
 
 def place_outweighs(effect: Result, by_place: float | None, gap: float | None) -> bool:
-    """Whether the effect of the place is shown and is larger than the gap between the models.
-
-    ``effect``: the test of the place; ``by_place``: its size on the scale of ``gap``.
-    """
+    """Whether the ``effect`` of the place is shown and, on the scale of ``gap``, larger than the gap between the
+    models."""
     shown = effect.p_value is not None and effect.p_value < ALPHA
     return shown and by_place is not None and gap is not None and abs(by_place) > abs(gap)
 
 
-GROUP = ("technique", "setting", "kind", "metric")
-"""Comparisons are only taken together where these are the same."""
-NO_FAMILY = Family("", "", "")
+GROUP = ("technique", "setting", "kind", "metric")  # Comparisons are only taken together where these are the same
 
 
 def counted_comparisons(tables: Tables) -> pd.DataFrame:
-    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before.
-
-    Assumes nothing of the answers: rows are only chosen.
-
-    Source: Smith et al. 2022, §3.1.3.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> len(counted_comparisons(example_tables()))
-    32
-    """
+    """Rows that count: asked, of complete dialogues or judgements, and not a second rating of what was rated before."""
     rows = tables.comparisons
     asked = ~is_set(rows, "automatic") & rows["own_worker"].isna().to_numpy(dtype=bool)
     # Tables from elsewhere say only in the table of dialogues which of them were left.
     left = of_unfinished(rows["dialogue_a"], rows["worker_id"], tables.dialogues)
     left &= _same_dialogue(rows)
-    kept: pd.DataFrame = rows[finished(rows) & asked & ~left]
-    return kept
+    return rows[finished(rows) & asked & ~left]
 
 
 def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -124,26 +111,6 @@ def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     a, b = (comparisons[name].astype(str).to_numpy(dtype=object) for name in ("model_a", "model_b"))
     winner = comparisons["winner"].to_numpy(dtype=object)
     tied = nobody_won(comparisons)
-    _check(comparisons, a, b, winner, tied)
-    turned = np.asarray(a > b, dtype=bool)
-    outcome = np.where(tied, 0, np.where(winner == a, 1, -1))
-    first = _first_a(comparisons)
-    dialogue_a, dialogue_b = (comparisons[name].to_numpy(dtype=object) for name in ("dialogue_a", "dialogue_b"))
-    whole: pd.DataFrame = comparisons.assign(
-        model_a=np.where(turned, b, a),
-        model_b=np.where(turned, a, b),
-        dialogue_a=np.where(turned, dialogue_b, dialogue_a),
-        dialogue_b=np.where(turned, dialogue_a, dialogue_b),
-        outcome=np.where(turned, -outcome, outcome),
-        first_a=np.where(turned, 1 - first, first),
-        kind=_kind(comparisons, _same_dialogue(comparisons)),
-        technique=comparisons["technique"].fillna(""),
-        setting=comparisons["setting"].fillna(""),
-    )
-    return whole
-
-
-def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Flags) -> None:
     for wrong, words in (
         (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
         (
@@ -153,68 +120,180 @@ def _check(rows: pd.DataFrame, a: Objects, b: Objects, winner: Objects, tied: Fl
     ):
         if wrong.any():
             at = int(wrong.argmax())
-            raise TableError(
-                f"item {rows['item_id'].iloc[at]!r} of worker {rows['worker_id'].iloc[at]!r}: {words} (model_a "
-                f"{a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r})",
-                where="comparisons",
-            )
-
-
-def _first_a(rows: pd.DataFrame) -> Floats:
-    """Of two dialogues ``side`` says it; of two replies their position, which of more than two says too little."""
-    side = rows["side"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
-    position = rows["position_a"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
-    two = rows["n_models"].fillna(2).to_numpy(dtype=int) == 2
-    place = np.where(np.isnan(side), np.where(two, position, np.nan), side)
-    return np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
+            item, worker = (comparisons[name].iloc[at] for name in ("item_id", "worker_id"))
+            named = f"model_a {a[at]!r}, model_b {b[at]!r}, winner {winner[at]!r}"
+            raise TableError(f"item {item!r} of worker {worker!r}: {words} ({named})", where="comparisons")
+    turned = np.asarray(a > b, dtype=bool)
+    outcome = np.where(tied, 0, np.where(winner == a, 1, -1))
+    # Of two dialogues ``side`` says who was first; of two replies their position, which of more than two says too little.
+    side, position = (
+        comparisons[name].astype("Float64").to_numpy(dtype=float, na_value=np.nan) for name in ("side", "position_a")
+    )
+    of_two = comparisons["n_models"].fillna(2).to_numpy(dtype=int) == 2
+    place = np.where(np.isnan(side), np.where(of_two, position, np.nan), side)
+    first = np.where(np.isin(place, (1.0, 2.0)), (place == 1).astype(float), np.nan)
+    dialogue_a, dialogue_b = (comparisons[name].to_numpy(dtype=object) for name in ("dialogue_a", "dialogue_b"))
+    return comparisons.assign(
+        model_a=np.where(turned, b, a),
+        model_b=np.where(turned, a, b),
+        dialogue_a=np.where(turned, dialogue_b, dialogue_a),
+        dialogue_b=np.where(turned, dialogue_a, dialogue_b),
+        outcome=np.where(turned, -outcome, outcome),
+        first_a=np.where(turned, 1 - first, first),
+        kind=_kind(comparisons),
+        technique=comparisons["technique"].fillna(""),
+        setting=comparisons["setting"].fillna(""),
+    )
 
 
 def is_turn(comparisons: pd.DataFrame) -> Flags:
     """Which rows compare replies of one turn."""
-    return np.asarray(_kind(comparisons, _same_dialogue(comparisons)) == "turn", dtype=bool)
+    return np.asarray(_kind(comparisons) == "turn", dtype=bool)
 
 
 def _same_dialogue(rows: pd.DataFrame) -> Flags:
     return np.asarray((rows["dialogue_a"] == rows["dialogue_b"]).to_numpy(dtype=bool))
 
 
-def _kind(rows: pd.DataFrame, same: Flags) -> Objects:
+def _kind(rows: pd.DataFrame) -> Objects:
     verdict = np.array([str(item).endswith(":verdict") for item in rows["item_id"]], dtype=bool)
-    return np.where(~same, "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
+    return np.where(~_same_dialogue(rows), "dialogue", np.where(verdict, "verdict", "turn")).astype(object)
 
 
-@dataclass(frozen=True)
-class PairWins:
-    """All comparisons of two models in one group. Results are about A's wins of those that were decided.
+LEAD_A = Estimate(kind="points", name="lead_a", ends="lead", of="lead")
+SCORE = Estimate(kind="share", name="score_a", ends="score", end_labels=("From, superiority", "To, superiority"))
+"""Of two models of which one won: how far the first is ahead, and how often it does better, ties counting half."""
 
-    ``win_rate``: clustered by worker, and by dialogue where several workers judged the same. ``by_worker``: by worker
-    alone, as if there were no other dialogues. ``by_dialogue``: by the dialogues of A and those of B. ``paper``: the
-    binomial test. ``score``: ties count half, clustered as ``win_rate``. ``p_sign_flip``: of workers. ``adjusted``,
-    ``adjusted_score``: win rate and score with both places counting alike, where the one shown first wins so much more (or
-    less) often that this outweighs the difference of the two models; else None.
+
+class DecidedPair(Row):
+    """Two models that were compared; ``model_a`` comes first in the alphabet.
+
+    ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
+    several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
+    corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
+    clustered likewise. ``adjusted``, ``adjusted_score``: both with each place counting alike, where the effect of the place
+    outweighs that of the models; then these are what the pair is told by.
+    ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
-    model_a: str
-    model_b: str
-    wins_a: int
-    wins_b: int
-    ties: int
-    both_bad: int
-    n_workers: int
-    n_dialogues: int
-    win_rate: Result
-    by_worker: Result
-    by_dialogue: Result
-    paper: Result
-    score: Result
-    p_sign_flip: float | None
-    adjusted: Result | None = None
-    adjusted_score: Result | None = None
+    model_a: Annotated[str, Column()]
+    model_b: Annotated[str, Column()]
+    wins_a: Count
+    wins_b: Count
+    ties: Count
+    win_rate: Annotated[
+        Result,
+        Estimate(kind="share", name="win_rate_a", ends="ci"),
+        Key(name="win_rate_b", of="win_rate_b", path="estimate"),
+        LEAD_A,
+    ]
+    score: Annotated[Result, SCORE, p_columns(of="win_rate"), family_keys("win_rate")]
+    paper: Annotated[
+        Result,
+        p_columns("p_value", "p_value", "p, binomial", "p, binomial, Holm"),
+        once_columns("Every worker once", "share", of="win_rate"),
+    ]
+    adjusted: Annotated[
+        Result | None,
+        interval_keys("win_rate_adjusted", "adjusted"),
+        Key(name="p_adjusted", path="p_value"),
+        Key(name="p_adjusted_holm", path="p_decides"),
+    ] = None
+    adjusted_score: Annotated[Result | None, interval_keys("score_adjusted", "score_adjusted")] = None
+
+    @property
+    def told(self) -> Result:
+        """The win rate that the pair is told by: the adjusted one where there is one."""
+        return self.adjusted or self.win_rate
+
+    @property
+    def a_leads(self) -> bool:
+        return self.wins_a >= self.wins_b if self.adjusted is None else (self.adjusted.estimate or 0.0) >= 0.5
+
+    @property
+    def leader(self) -> str:
+        return self.model_a if self.a_leads else self.model_b
+
+    @property
+    def other(self) -> str:
+        return self.model_b if self.a_leads else self.model_a
+
+    @property
+    def lead(self) -> Result:
+        """The win rate as a difference: 0 where both win as often, 1 where A always does."""
+        return as_lead(self.win_rate)
+
+    @property
+    def win_rate_b(self) -> Result:
+        return complement(self.win_rate)
+
+    def names(self) -> str:
+        return f"{self.model_a} against {self.model_b}"
+
+
+def as_lead(rate: Result) -> Result:
+    return rescaled(rate, lambda share: 2 * share - 1)
+
+
+ALIKE = ("From, places alike", "To, places alike")
+SUPERIORITY_ALIKE = ("From, superiority, places alike", "To, superiority, places alike")
+
+
+def _alone(whose: str) -> tuple[Column, ...]:
+    """The interval and the p of a win rate that is clustered by worker, or by dialogue, alone."""
+    low = Column(f"From, by {whose} alone", "share", name=f"{whose}_low", of=f"by_{whose}", path="ci_low")
+    high = replace(low, label=f"To, by {whose} alone", name=f"{whose}_high", path="ci_high")
+    label = f"p, by {whose} alone"
+    return low, high, *p_columns("p_value", f"p_{whose}", label, f"{label}, Holm", of=f"by_{whose}")
+
+
+class PairOutcome(DecidedPair):
+    """All comparisons of two models in one group; A's wins of those that were decided.
+
+    ``win_rate`` and ``score`` are clustered by worker, and by dialogue where several workers judged the same.
+    ``by_worker``: the win rate by worker alone, which ``p_sign_flip`` is of too; ``by_dialogue``: by the dialogues of A
+    and of B alone. ``paper``: the binomial test.
+    """
+
+    ties: Annotated[int, Column(), Column("Both bad", "count", name="both_bad", of="both_bad")]
+    win_rate: Annotated[
+        Result,
+        Estimate(kind="share", name="win_rate_a", ends="ci"),
+        Column("Win rate of B", "share", name="win_rate_b", of="win_rate_b", path="estimate"),
+        LEAD_A,
+        p_columns(),
+        FAMILY,
+        Column("p, sign flip", "p", name="p_sign_flip", of="p_sign_flip"),
+        _alone("worker"),
+        _alone("dialogue"),
+        Key(name="notes", path="notes"),
+    ]
+    score: Annotated[
+        Result, p_columns("p_value", "p_value", "p, binomial (paper)", "p, binomial, Holm", of="paper"), SCORE
+    ]
+    paper: Annotated[Result, once_columns("Every worker once", "share", of="win_rate")]
+    adjusted: Annotated[
+        Result | None,
+        Estimate("Win rate of A, places alike", "share", name="win_rate_adjusted", ends="adjusted", end_labels=ALIKE),
+        p_columns("p_value", "p_adjusted", "p, places alike", "p, places alike, Holm"),
+    ] = None
+    adjusted_score: Annotated[
+        Result | None,
+        Estimate("Superiority of A, places alike", "share", name="score_adjusted", end_labels=SUPERIORITY_ALIKE),
+    ] = None
+    n: int
+    tie_rate: float | None
+    both_bad: Annotated[int | None, UNSEEN]
+    p_sign_flip: Annotated[float | None, UNSEEN]
+    by_worker: Annotated[Result, UNSEEN]
+    by_dialogue: Annotated[Result, UNSEEN]
+    n_workers: Annotated[int, Column(last=True)]
+    n_dialogues: Annotated[int, Column(last=True)]
 
 
 def wins_of_pairs(
     rows: pd.DataFrame, *, family: Family = NO_FAMILY, level: float = 0.95, seed: int = 0
-) -> list[PairWins]:
+) -> list[PairOutcome]:
     """Every pair of models in ``rows``, and Holm's correction over them.
 
     Win rates leave ties out, as in the paper; a pair in which all is tied has p = 1 and no estimate, and does not count
@@ -244,25 +323,14 @@ def wins_of_pairs(
         _adjusted(_pair(own, str(a), str(b), level), own, habit)
         for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)
     ]
-    tests = [
-        corrected([getattr(pair, name) for pair in pairs], [family] * len(pairs))
-        for name in ("win_rate", "by_worker", "by_dialogue", "paper")
-    ]
-    leading = corrected([pair.adjusted or pair.win_rate for pair in pairs], [family] * len(pairs))
-    return [
-        replace(
-            pair,
-            win_rate=win_rate,
-            by_worker=by_worker,
-            by_dialogue=by_dialogue,
-            paper=paper,
-            adjusted=pair.adjusted and leads,
-        )
-        for pair, win_rate, by_worker, by_dialogue, paper, leads in zip(pairs, *tests, leading, strict=True)
-    ]
+    leading = corrected([pair.told for pair in pairs], [family] * len(pairs))
+    pairs = corrected_fields(pairs, family, "win_rate", "by_worker", "by_dialogue", "paper")
+    for pair, leads in zip(pairs, leading, strict=True):
+        pair.adjusted = pair.adjusted and leads
+    return pairs
 
 
-def _adjusted(pair: PairWins, rows: pd.DataFrame, habit: Result) -> PairWins:
+def _adjusted(pair: PairOutcome, rows: pd.DataFrame, habit: Result) -> PairOutcome:
     """The pair with both places counting alike, where ``habit``, what the one shown first wins, outweighs its gap."""
     by_place = None if habit.estimate is None else habit.estimate - 0.5
     gap = None if pair.win_rate.estimate is None else pair.win_rate.estimate - 0.5
@@ -274,7 +342,9 @@ def _adjusted(pair: PairWins, rows: pd.DataFrame, habit: Result) -> PairWins:
         _with_places(values, first, rows, result)
         for values, result in ((won, pair.win_rate), ((outcome + 1) / 2, pair.score))
     )
-    return pair if rate is None or score is None else replace(pair, adjusted=rate, adjusted_score=score)
+    if rate is not None and score is not None:
+        pair.adjusted, pair.adjusted_score = rate, score
+    return pair
 
 
 def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: Result) -> Result | None:
@@ -289,26 +359,31 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
-def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairWins:
-    outcome = rows["outcome"].to_numpy(dtype=float)
+def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairOutcome:
+    outcome, ones, name = (
+        rows["outcome"].to_numpy(dtype=float),
+        np.ones(len(rows)),
+        f"win rate of {model_a} over {model_b}",
+    )
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
-    workers, ones = rows["worker_id"].to_numpy(dtype=object), np.ones(len(rows))
-    name = f"win rate of {model_a} over {model_b}"
-    sums = cluster_sums(won, decided, workers)
-    shown = [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
-    wins, losses = int(won.sum()), int((decided - won).sum())
-    return PairWins(
+    workers, *shown = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
+    sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())
+    ties = len(rows) - wins - losses
+    return PairOutcome(
         model_a=model_a,
         model_b=model_b,
         wins_a=wins,
         wins_b=losses,
-        ties=len(rows) - wins - losses,
+        ties=ties,
+        n=len(rows),
+        tie_rate=ties / len(rows),
         both_bad=int(is_set(rows, "both_bad").sum()),
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
         win_rate=with_dispersion(
             with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
-            *decided_wins(outcome, workers),
+            np.where(outcome == 0, np.nan, won),
+            workers,
         ),
         by_worker=clustered_share(sums, name=name, level=level),
         by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
@@ -318,29 +393,19 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairW
     )
 
 
-@dataclass(frozen=True)
-class ModelWins:
+class ModelOutcome(Row):
     """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered as that of a pair."""
 
-    model: str
-    wins: int
-    losses: int
-    ties: int
-    win_rate: Result
+    model: Name
+    wins: Annotated[int, Column("Won")]
+    losses: Annotated[int, Column("Lost")]
+    ties: Count
+    win_rate: Annotated[Result, Estimate(kind="share", ends="ci")]
 
 
-def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
-    """Every model of ``rows`` (as :func:`orient_pairs`), the most often winning first; weaker opponents mean more wins.
-
-    Assumes, for the interval, that comparisons without a common worker or dialogue are independent.
-
-    Source: Smith et al. 2022, §3.1.3.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = orient_pairs(counted_comparisons(example_tables()))
-    >>> [(wins.model, wins.wins, wins.losses) for wins in model_wins(rows)]
-    [('ada', 22, 10), ('bob', 10, 22)]
-    """
+def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]:
+    """Every model of ``rows`` (as :func:`orient_pairs`), the most often winning first; weaker opponents mean more
+    wins."""
     a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
     workers, outcome = rows["worker_id"].to_numpy(dtype=object), rows["outcome"].to_numpy(dtype=float)
     shown = [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
@@ -353,29 +418,21 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelWins]:
         of_a, of_b = (dialogues[took_part] for dialogues in shown)
         sides = [np.where(is_a, of_a, of_b), np.where(is_a, of_b, of_a)]
         rate = crossed_share(won, decided, workers[took_part], sides, name=f"win rate of {model}", level=level)
-        standings.append(ModelWins(model, int(won.sum()), int((decided - won).sum()), int((1 - decided).sum()), rate))
-    return sorted(standings, key=_win_rate, reverse=True)
-
-
-def _win_rate(standing: ModelWins) -> float:
-    return -1.0 if standing.win_rate.estimate is None else standing.win_rate.estimate
+        standings.append(
+            ModelOutcome(
+                model=model,
+                wins=int(won.sum()),
+                losses=int((decided - won).sum()),
+                ties=int((1 - decided).sum()),
+                win_rate=rate,
+            )
+        )
+    rates = {of.model: -1.0 if of.win_rate.estimate is None else of.win_rate.estimate for of in standings}
+    return sorted(standings, key=lambda of: rates[of.model], reverse=True)
 
 
 def first_shown(rows: pd.DataFrame, *, level: float = 0.95) -> Result:
-    """How often the one shown first (above or on the left) won, of decided comparisons where that is known.
-
-    Tested against one half, clustered by worker: sides were drawn by chance, so that more is a habit of raters.
-
-    Assumes independent workers.
-
-    Source: Smith et al. 2022, App. C.7.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> rows = orient_pairs(counted_comparisons(example_tables()))
-    >>> print(first_shown(rows))
-    the one shown first won: 0.562, 95% interval 0.375 to 0.750, statistic 0.798, p = .69, n = 32 [sign-flip test,
-    clustered by worker]
-    """
+    """How often the one shown first (above or on the left) won, of decided comparisons where that is known."""
     side, outcome = rows["first_a"].to_numpy(dtype=float), rows["outcome"].to_numpy(dtype=float)
     known = ~np.isnan(side) & (outcome != 0)
     won = np.where(side[known] == 1, outcome[known] > 0, outcome[known] < 0).astype(float)

@@ -1,9 +1,8 @@
 """What raters wrote to explain their choices: how long, and in which words (Smith et al. 2022, App. C.5).
 
-The texts are data of unknown writers. They are counted here, never shown as anything but text. Words that say nothing of
-their own are left out, as in the list of NLTK that the paper used. The list goes back to M. F. Porter's Snowball stop
-words and stands here so that no network is needed. It is shorter than scikit-learn's: “never”, “well” or “keep” do say
-something in a reason, and are among the paper's top terms.
+The texts are data of unknown writers, counted here and never shown as anything but text. Words that say nothing of
+their own are left out, as in the list of NLTK that the paper used (M. F. Porter's Snowball stop words); “never”, “well”
+or “keep” do.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
+from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.preference.pairs import counted_comparisons, is_turn, orient_pairs
@@ -39,39 +38,23 @@ isn't ma mightn mightn't mustn mustn't needn needn't shan shan't shouldn shouldn
 won't wouldn wouldn't
 """
 
-STOP_WORDS = frozenset(_WORDS.split())
-"""English words that say nothing of their own."""
+STOP_WORDS = frozenset(_WORDS.split())  # English words that say nothing of their own
 
 Unit = Literal["group", "reason"]
 
 MAX_DOCUMENT_SHARE = 0.8
 N_TERMS = 20
-NONE_CHOSEN = "none"
-"""Stands for the chosen model where none was."""
+NONE_CHOSEN = "none"  # Stands for the chosen model where none was
 REASON_COLUMNS = ("technique", "setting", "comparison", "model", "nobody", "worker_id", "reason")
 _TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn"]
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn's vectoriser cuts words
 
 
 def reasons(tables: Tables) -> pd.DataFrame:
-    """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``.
-
-    Columns: ``technique``, ``setting`` ("" where there is none), ``comparison`` (the models compared, joined by ;),
-    ``model`` (the chosen one), ``nobody`` (none was: ``model`` is ``tie`` or ``none``), ``worker_id``, ``reason``.
-    Only of finished dialogues; reasons of second raters are left out. A reason that stands in both tables counts once.
-
-    Assumes that a reason speaks for what was chosen with it.
-
-    Source: Smith et al. 2022, App. C.5.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> reasons(example_tables())[['comparison', 'model', 'reason']].iloc[0].tolist()
-    ['ada;bob', 'bob', 'asks about me']
-    """
+    """Every written reason once for each model that it speaks for, from ``turns`` and ``comparisons``."""
     of_turns, of_pairs = _of_turns(tables), _of_comparisons(tables)
     found = pd.concat([of_turns, of_pairs], ignore_index=True)
-    written: pd.DataFrame = found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
-    return written
+    return found[np.array([bool(str(text).strip()) for text in found["reason"]], dtype=bool)]
 
 
 def _of_turns(tables: Tables) -> pd.DataFrame:
@@ -82,24 +65,19 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     rows = rows.loc[kept, [*_TURN, "technique", "model", "selected", "reason"]]
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting")})
     turns = np.asarray(rows.groupby(_TURN, sort=False).ngroup(), dtype=np.int64)
-    shown, several = _shown_models(turns, rows["model"])
-    # A single model's reason is about its reply, found good or not.
-    chosen = is_set(rows, "selected") | ~several
-    nobody = ~np.isin(turns, turns[chosen])
-    rows = rows.assign(comparison=shown, nobody=False)
-    lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
-    both: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
-    return both
-
-
-def _shown_models(turns: Ints, models: pd.Series[Any]) -> tuple[Objects, Flags]:
-    codes, names = pd.factorize(models, sort=True)
+    codes, names = pd.factorize(rows["model"], sort=True)
     present = np.zeros((int(turns.max(initial=-1)) + 1, len(names)), dtype=bool)
     present[turns, codes] = True
     sets, of_turn = np.unique(present, axis=0, return_inverse=True)
     words = np.array([";".join(str(name) for name in names[one]) for one in sets], dtype=object)
     of_row = of_turn.reshape(-1)[turns]
-    return words[of_row], sets.sum(axis=1)[of_row] > 1
+    shown, several = words[of_row], sets.sum(axis=1)[of_row] > 1
+    # A single model's reason is about its reply, found good or not.
+    chosen = is_set(rows, "selected") | ~several
+    nobody = ~np.isin(turns, turns[chosen])
+    rows = rows.assign(comparison=shown, nobody=False)
+    lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
+    return pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
 
 
 def _of_comparisons(tables: Tables) -> pd.DataFrame:
@@ -112,35 +90,18 @@ def _of_comparisons(tables: Tables) -> pd.DataFrame:
     named = rows.assign(
         comparison=rows["model_a"] + ";" + rows["model_b"], model=chosen, nobody=(rows["outcome"] == 0).astype(bool)
     )
-    both: pd.DataFrame = named[list(REASON_COLUMNS)]
-    return both
+    return named[list(REASON_COLUMNS)]
 
 
 def word_counts(texts: Sequence[str]) -> Floats:
-    """Words of each text, cut at blanks.
-
-    Assumes texts of a language that writes blanks between words.
-
-    Source: Smith et al. 2022, App. C.5.
-
-    >>> word_counts(['It tells stories.', 'Funny']).tolist()
-    [3.0, 1.0]
-    """
+    """Words of each text, cut at blanks."""
     return np.array([len(str(text).split()) for text in texts], dtype=float)
 
 
 def mean_words(
     texts: Sequence[str], workers: npt.ArrayLike, *, name: str = "words a reason", level: float = 0.95
 ) -> Result:
-    """Mean number of words, with the interval clustered by worker.
-
-    Short reasons may tell of haste. Assumes independent workers.
-
-    Source: Smith et al. 2022, App. C.5; Cameron & Miller 2015, §II.
-
-    >>> print(mean_words(['It tells stories.', 'Funny', 'It asks me', 'More fun'], list('abcd')))
-    words a reason: 2.250, 95% interval 0.727 to 3.773, n = 4 [CR1 t, clustered by worker]
-    """
+    """Mean number of words, with the interval clustered by worker."""
     return clustered_mean(word_counts(texts), workers, name=name, limits=(0.0, np.inf), level=level)
 
 
@@ -152,25 +113,7 @@ def top_terms(
     max_share: float = MAX_DOCUMENT_SHARE,
     stop_words: frozenset[str] = STOP_WORDS,
 ) -> dict[str, list[tuple[str, float]]]:
-    """The terms that weigh most in each group of ``texts`` by TF-IDF, the heaviest first, with their weights.
-
-    Args:
-        texts: name of a group (reasons for one model in one comparison) → its texts.
-        unit: what a document is. ``group``: all texts of a group together, so that words common to all groups fall
-            away, as in Table 7 of the paper; it needs several groups. ``reason``: every text, and a term's weight
-            is its mean over the texts of the group.
-        max_share: terms in a larger share of documents are left out.
-
-    A group has fewer terms where it holds fewer, and none where all are stop words or common to all. Equal weights stand
-    in alphabetical order. Source: Smith et al. 2022, App. C.5; the weights are those
-    of scikit-learn's TfidfVectorizer, whose import takes longer than all the counting here.
-
-    Assumes English texts: the stop words are English. The weights are tested against nothing.
-
-    >>> found = top_terms({'ada': ['great stories', 'stories'], 'bob': ['asks questions', 'many questions']})
-    >>> {model: [term for term, weight in terms][:2] for model, terms in found.items()}
-    {'ada': ['stories', 'great'], 'bob': ['questions', 'asks']}
-    """
+    """The terms that weigh most in each group of ``texts`` by TF-IDF, the heaviest first, with their weights."""
     parts = {name: [" ".join(texts[name])] if unit == "group" else list(texts[name]) for name in texts}
     # “don't” is cut in two; so must the list be cut.
     stop = {token for word in stop_words for token in _TOKEN.findall(word)}
@@ -179,24 +122,17 @@ def top_terms(
         for name in parts
     }
     documents = [document for of_group in counts.values() for document in of_group]
-    rarity = _rarity(documents, max_share)
-    return {name: _heaviest(of_group, rarity, n) for name, of_group in counts.items()}
-
-
-def _rarity(documents: Sequence[Counter[str]], max_share: float) -> dict[str, float]:
-    """The smoothed inverse document frequency, ln((1 + N) / (1 + documents with the term)) + 1."""
-    total = len(documents)
-    holding = Counter(term for document in documents for term in document)
-    return {term: math.log((1 + total) / (1 + k)) + 1 for term, k in holding.items() if k <= max_share * total}
-
-
-def _heaviest(documents: Sequence[Counter[str]], rarity: Mapping[str, float], n: int) -> list[tuple[str, float]]:
-    """Mean weights over the documents, each of whose weights have the length 1."""
-    parts: dict[str, list[float]] = {}
-    for document in documents:
-        weights = {term: count * rarity[term] for term, count in document.items() if term in rarity}
-        length = math.hypot(*weights.values())
-        for term, weight in weights.items():
-            parts.setdefault(term, []).append(weight / length)
-    means = {term: math.fsum(of_term) / len(documents) for term, of_term in parts.items()}
-    return sorted(means.items(), key=lambda entry: (-round(entry[1], 12), entry[0]))[:n]
+    # The smoothed inverse document frequency, ln((1 + N) / (1 + documents with the term)) + 1.
+    total, holding = len(documents), Counter(term for document in documents for term in document)
+    rarity = {term: math.log((1 + total) / (1 + k)) + 1 for term, k in holding.items() if k <= max_share * total}
+    heaviest = {}
+    for name, of_group in counts.items():
+        parts_of: dict[str, list[float]] = {}
+        for document in of_group:  # mean weights over the documents, each of whose weights have the length 1
+            weights = {term: count * rarity[term] for term, count in document.items() if term in rarity}
+            length = math.hypot(*weights.values())
+            for term, weight in weights.items():
+                parts_of.setdefault(term, []).append(weight / length)
+        means = {term: math.fsum(of_term) / len(of_group) for term, of_term in parts_of.items()}
+        heaviest[name] = sorted(means.items(), key=lambda entry: (-round(entry[1], 12), entry[0]))[:n]
+    return heaviest

@@ -1,10 +1,5 @@
-"""The papers' tests of the turns of several models, each with its companion that is clustered by worker.
-
-The papers' tests of who is chosen from several, turns taken as independent (Liu et al. 2023, “Sample Size”).
-
-Each gets the turns as a 0/1 matrix or as its counts, and p = 1 where nothing can be told apart: no turns, or every
-turn a tie.
-"""
+"""The papers' tests of the turns of several models, turns taken as independent (Liu et al. 2023, “Sample Size”), each
+with its companion that is clustered by worker; p = 1 where nothing can be told apart."""
 
 from __future__ import annotations
 
@@ -25,15 +20,15 @@ from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
     cluster_sums,
+    independent,
     sign_flip_p,
     small_sample_notes,
     with_dispersion,
 )
 from parlai_humaneval.statistics.core.clustered import too_few_clusters as too_few_words
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
-from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.once_each import with_once_each
-from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected, with_once_each
+from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 
 SOURCE = "Liu et al. 2023, “Sample Size for Different Evaluations”"
@@ -64,28 +59,24 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
         raise ValueError(f"{only_a} and {only_b} of {n} turns: expected counts that together are at most all")
     total = decided if n is None else n
     chi2 = (only_a - only_b) ** 2 / decided if decided else 0.0
-    return Result(
-        name=name,
-        estimate=(only_a - only_b) / total if total else None,
-        statistic=chi2,
-        p_value=float(chdtrc(1, chi2)),
-        n=total,
-        method="McNemar's χ², no continuity correction",
-        assumptions=(INDEPENDENT,),
-        source=SOURCE,
-        notes=() if decided else (_nothing(total),),
-        details={"df": 1, "only_a": only_a, "only_b": only_b, **_exact_p(only_a, only_b)},
-    )
-
-
-def _exact_p(only_a: int, only_b: int) -> dict[str, float]:
-    """The chance of a split at least as uneven as this one, and the same with half the weight of this very split."""
-    fewer, decided = min(only_a, only_b), only_a + only_b
+    # The chance of a split at least as uneven as this one, and the same with half the weight of this very split.
+    fewer = min(only_a, only_b)
     below = float(bdtr(fewer - 1, decided, 0.5)) if fewer else 0.0
     this_split = float(bdtr(fewer, decided, 0.5)) - below
+    exact, mid = min(1.0, 2 * (below + this_split)), min(1.0, 2 * below + this_split)
     if only_a == only_b:
-        return {"p_exact": 1.0, "p_mid": 1 - this_split / 2 if decided else 1.0}
-    return {"p_exact": min(1.0, 2 * (below + this_split)), "p_mid": min(1.0, 2 * below + this_split)}
+        exact, mid = 1.0, 1 - this_split / 2 if decided else 1.0
+    details = {"only_a": only_a, "only_b": only_b, "p_exact": exact, "p_mid": mid}
+    result = _by_chi_square(name, "McNemar's χ², no continuity correction", chi2, 1, total, bool(decided), **details)
+    return result.but(estimate=(only_a - only_b) / total if total else None)
+
+
+def _by_chi_square(name: str, method: str, statistic: float, df: int, n: int, told: bool, **details: Detail) -> Result:
+    """p is 1 where the turns have ``told`` nothing."""
+    nothing = "every turn is a tie: nothing tells the models apart" if n else "no observations: nothing can be tested"
+    p = float(chdtrc(df, statistic)) if told and df > 0 else 1.0
+    base = Result.by(method, SOURCE, INDEPENDENT, name=name, n=n, details={"df": max(0, df), **details})
+    return base.but(statistic=statistic, p_value=p, notes=() if told else (nothing,))
 
 
 def cochran_q_test(chosen: npt.ArrayLike, *, name: str = "all models") -> Result:
@@ -110,17 +101,7 @@ def cochran_q_test(chosen: npt.ArrayLike, *, name: str = "all models") -> Result
     of_turn, of_model = matrix.sum(axis=1), matrix.sum(axis=0)
     spread = float((k * of_turn - of_turn**2).sum())
     q = (k - 1) * float(k * (of_model**2).sum() - of_model.sum() ** 2) / spread if spread else 0.0
-    return Result(
-        name=name,
-        statistic=q,
-        p_value=float(chdtrc(k - 1, q)) if spread else 1.0,
-        n=n,
-        method="Cochran's Q",
-        assumptions=(INDEPENDENT,),
-        source=SOURCE,
-        notes=() if spread else (_nothing(n),),
-        details={"df": max(0, k - 1)},
-    )
+    return _by_chi_square(name, "Cochran's Q", q, k - 1, n, bool(spread))
 
 
 def goodness_of_fit_test(
@@ -148,29 +129,14 @@ def goodness_of_fit_test(
     if len(null) != k or (null <= 0).any() or (k and abs(null.sum() - 1) > 1e-6):
         raise ValueError(f"shares {shares}: expected {k} numbers above 0 whose sum is 1")
     chi2 = float(((observed - n * null) ** 2 / (n * null)).sum()) if n else 0.0
-    return Result(
-        name=name,
-        statistic=chi2,
-        p_value=float(chdtrc(k - 1, chi2)) if n and k > 1 else 1.0,
-        n=n,
-        method="Pearson's χ² against " + ("equal shares" if shares is None else "given shares"),
-        assumptions=(INDEPENDENT,),
-        source=SOURCE,
-        notes=() if n else (_nothing(0),),
-        details={"df": max(0, k - 1)},
-    )
-
-
-def _nothing(n: int) -> str:
-    return "every turn is a tie: nothing tells the models apart" if n else "no observations: nothing can be tested"
+    method = "Pearson's χ² against " + ("equal shares" if shares is None else "given shares")
+    return _by_chi_square(name, method, chi2, k - 1, n, bool(n))
 
 
 class TurnTest(BaseModel):
-    """One question to the turns, answered twice.
-
-    ``paper``: as the paper does, all turns taken as independent. ``clustered``: by worker; of a pair the difference of
-    the two selected rates (A − B), of all models whether their rates are equal. ``sign_flip_p``: of a pair judged by
-    few workers, the exact randomisation test of that difference.
+    """One question to the turns: by the ``paper``, all turns independent, and ``clustered`` by worker (of a pair the
+    difference of the two selected rates, of all models whether these are equal). ``sign_flip_p``: of a pair judged by
+    few workers, exactly.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -215,7 +181,27 @@ def compare_choices(
     """
     matrix, who = choices_checked(chosen, models, workers)
     whole = [equality_tests(matrix, models, who, one_pick, level)] if len(models) > 2 else []
-    pairs = [_pair(matrix, models, who, a, b, one_pick, level) for a, b in combinations(range(len(models)), 2)]
+    pairs = []
+    for a, b in combinations(range(len(models)), 2):
+        name = f"{models[a]} against {models[b]}"
+        gaps = matrix[:, a] - matrix[:, b]
+        gaps, owners = gaps[~np.isnan(gaps)], who[~np.isnan(gaps)]
+        only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
+        if one_pick:
+            paper = binomial_test(only_a, only_a + only_b, name=name).but(source=SOURCE)
+        else:
+            paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
+        told = with_once_each(clustered_mean, gaps, owners, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
+        sums = cluster_sums(gaps, np.ones_like(gaps), owners)
+        # Of so few the test tries all signs, and draws none: it needs no seed.
+        few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS
+        test = TurnTest(
+            models=(models[a], models[b]),
+            paper=paper,
+            clustered=with_dispersion(told, gaps, owners),
+            sign_flip_p=sign_flip_p(sums, null=0) if few else None,
+        )
+        pairs.append(test)
     return [*whole, *holm_corrected(pairs)]
 
 
@@ -241,28 +227,16 @@ def compare_singles(
     ada against bob: 0.500, statistic 2.646, p = .019, Holm p = .019, n = 16 [two-sided t test]
     """
     matrix, who = choices_checked(chosen, models, workers)
-    return holm_corrected(
-        TurnTest(
-            models=(models[a], models[b]),
-            paper=t_test(*(values[~np.isnan(values)] for values in matrix[:, [a, b]].T), name=name),
-            clustered=with_dispersion(
-                with_once_each(
-                    clustered_difference,
-                    *(matrix[:, a], who, matrix[:, b], who),
-                    name=name,
-                    limits=DIFFERENCE_LIMITS,
-                    level=level,
-                ),
-                *(matrix[:, a], who, matrix[:, b], who),
-            ),
-        )
-        for a, b in combinations(range(len(models)), 2)
-        for name in [f"{models[a]} against {models[b]}"]
-    )
+    tests = []
+    for a, b in combinations(range(len(models)), 2):
+        name, sides = f"{models[a]} against {models[b]}", (matrix[:, a], who, matrix[:, b], who)
+        told = with_once_each(clustered_difference, *sides, name=name, limits=DIFFERENCE_LIMITS, level=level)
+        paper = t_test(*(values[~np.isnan(values)] for values in (matrix[:, a], matrix[:, b])), name=name)
+        tests.append(TurnTest(models=(models[a], models[b]), paper=paper, clustered=with_dispersion(told, *sides)))
+    return holm_corrected(tests)
 
 
-BASELINE = 0.8
-"""What Liu et al. 2023 (“SM sample size”) expect of a single model under the null hypothesis."""
+BASELINE = 0.8  # What Liu et al. 2023 (“SM sample size”) expect of a single model under the null hypothesis.
 
 
 def compare_with_baseline(
@@ -273,25 +247,7 @@ def compare_with_baseline(
     baseline: float = BASELINE,
     level: float = 0.95,
 ) -> list[TurnTest]:
-    """Of each model that was judged alone, whether its rate differs from ``baseline``; Holm over the models.
-
-    Liu et al. 2023 test each single model with the two-sided binomial test against .8. The clustered companion tests the
-    mean of the turns by worker.
-
-    Raises:
-        ValueError: as :func:`compare_choices`.
-
-    Assumes independent turns (``paper``) or workers (``clustered``).
-
-    Source: Liu et al. 2023, Table 6.
-
-    >>> nan = float('nan')
-    >>> chosen = [[1, nan], [1, nan], [nan, 0], [nan, 1]] * 4
-    >>> workers = list('aabbccddeeffgghh')
-    >>> print(compare_with_baseline(chosen, ['ada', 'bob'], workers)[0].paper)
-    ada against 0.8: 1.000, 95% interval 0.676 to 1.000, statistic 1.000, p = .37, Holm p = .37, n = 8 [two-sided
-    binomial test against 0.8, Wilson interval]
-    """
+    """Of each model that was judged alone, whether its rate differs from ``baseline``; Holm over the models."""
     matrix, who = choices_checked(chosen, models, workers)
     return holm_corrected(
         TurnTest(
@@ -310,18 +266,7 @@ def compare_with_baseline(
 def holm_corrected(
     tests: Iterator[TurnTest] | Sequence[TurnTest], families: Sequence[Family] | None = None
 ) -> list[TurnTest]:
-    """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`.
-
-    Assumes nothing of how the tests depend on each other, only that each p is right by itself.
-
-    Source: Holm 1979.
-
-    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
-    >>> workers = list('aabbccdd')
-    >>> tests = compare_choices(chosen, ['ada', 'bob', 'cyd'], workers, one_pick=False)[1:]
-    >>> [round(test.paper.p_holm, 3) for test in holm_corrected(tests)]
-    [0.359, 0.307, 0.655]
-    """
+    """``tests`` with both p-values of each corrected over its family (None: all are one); see :func:`corrected`."""
     made = list(tests)
     papers, clustered = (corrected([getattr(test, side) for test in made], families) for side in ("paper", "clustered"))
     return [
@@ -331,27 +276,7 @@ def holm_corrected(
 
 
 def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster: str = "worker") -> Result:
-    """Do all models have the same selected rate? Tested by flipping the signs of the clusters' sums.
-
-    ``chosen``: turns × models of 0 and 1. What each model's choices in a turn are above or below the mean of all models
-    there, summed by cluster, is a vector that under equal rates is as likely as its mirror; the length of their sum, as
-    in Pearson's χ² of one pick a turn and in Cochran's Q, is held against its length under flips
-    (:func:`~parlai_humaneval.statistics.core.sign_flip.joint_sign_flip_p`). ``statistic`` is Cochran's Q.
-    For two models p is that of their difference. p = 1 with no turns or no difference at all; none where
-    clusters are too few.
-
-    Raises:
-        ValueError: not a cluster a turn, or a value that is neither 0 nor 1.
-
-    A small p says that not all models are chosen equally often, not which. Assumes independent clusters.
-
-    Source: Canay, Romano & Shaikh 2017; the statistic: Cochran 1950.
-
-    >>> chosen = [[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]]
-    >>> workers = list('aabbccdd')
-    >>> print(equal_rates_test(chosen, workers))
-    all models: –, statistic 3.250, p = .50, n = 8 [joint sign-flip test, clustered by worker]
-    """
+    """Do all models have the same selected rate? Tested by flipping the signs of the clusters' sums."""
     matrix = np.asarray(chosen, dtype=float)
     if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
         raise ValueError(
@@ -360,14 +285,9 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     n, models = matrix.shape
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))
     groups = len(names)
-    base = Result(
-        name="all models",
-        n=n,
-        method=f"joint {FLIPPED}, clustered by {cluster}",
-        assumptions=(f"{cluster}s are independent of each other",),
-        source=f"{sign_flip.SOURCE}; Cochran 1950",
-        details={f"n_{cluster}s": groups, "df1": max(1, models - 1), "seed": 0, "draws": sign_flip.JOINT_DRAWS},
-    )
+    how = f"joint {FLIPPED}, clustered by {cluster}", f"{sign_flip.SOURCE}; Cochran 1950", independent(cluster)
+    details = {f"n_{cluster}s": groups, "df1": max(1, models - 1), "seed": 0, "draws": sign_flip.JOINT_DRAWS}
+    base = Result.by(*how, name="all models", n=n, details=details)
     deviations = matrix - matrix.mean(axis=1, keepdims=True) if n else matrix
     if not n or not deviations.any():
         return base.but(statistic=0.0, p_value=1.0, notes=("nothing tells the models apart",))
@@ -399,41 +319,8 @@ def equality_tests(
     )
 
 
-def _pair(
-    matrix: Floats,
-    models: Sequence[str],
-    workers: Objects,
-    a: int,
-    b: int,
-    one_pick: bool,
-    level: float,
-) -> TurnTest:
-    name = f"{models[a]} against {models[b]}"
-    gaps = matrix[:, a] - matrix[:, b]
-    gaps, who = gaps[~np.isnan(gaps)], workers[~np.isnan(gaps)]
-    only_a, only_b = int((gaps > 0).sum()), int((gaps < 0).sum())
-    if one_pick:
-        paper = binomial_test(only_a, only_a + only_b, name=name).but(source=SOURCE)
-    else:
-        paper = mcnemar_test(only_a, only_b, n=len(gaps), name=name)
-    clustered = with_once_each(clustered_mean, gaps, who, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
-    sums = cluster_sums(gaps, np.ones_like(gaps), who)
-    # Of so few the test tries all signs, and draws none: it needs no seed.
-    few = MIN_CLUSTERS <= sums.n_clusters < FEW_CLUSTERS
-    return TurnTest(
-        models=(models[a], models[b]),
-        paper=paper,
-        clustered=with_dispersion(clustered, gaps, who),
-        sign_flip_p=sign_flip_p(sums, null=0) if few else None,
-    )
-
-
 def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.ArrayLike) -> tuple[Floats, Objects]:
-    """The choices as turns × models, and the worker of each turn.
-
-    Raises:
-        ValueError: they do not fit together, or a choice is not 0, 1 or nan.
-    """
+    """The choices as turns × models, and the worker of each turn."""
     matrix, who = np.asarray(chosen, dtype=float), np.asarray(workers, dtype=object)
     matrix = matrix if matrix.size else matrix.reshape(len(who), len(models))
     if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):

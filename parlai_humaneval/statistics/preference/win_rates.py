@@ -2,7 +2,7 @@
 
 A dialogue in which a model won x turns and lost y counts x : y (Lin), x² : y² (Sqr) or, in the limit, everything to the
 winner (WTA). Lin pools all turns; Sqr and WTA are means over dialogues. Single models are compared by their scores:
-effective win rates.
+effective win rates. The probability of superiority is one effect size for all techniques, ties counting half.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_difference
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_difference
+from parlai_humaneval.statistics.core.two_way import crossed_share
 
 Ties = Literal["half", "exclude", "loss"]
 EqualScores = Literal["half", "exclude", "strict"]
@@ -38,17 +39,7 @@ def linear_win_rate(wins: float, losses: float) -> float | None:
 
 
 def lin_pooled(dialogues: WinsLosses) -> float | None:
-    """Lin over the turns of all ``dialogues``, rows of (wins, losses).
-
-    Every turn counts as much, so that long dialogues weigh more.
-
-    Assumes that all turns weigh the same, and that ties say nothing.
-
-    Source: Smith et al. 2022, §4.1.
-
-    >>> round(lin_pooled([(3, 1), (1, 1)]), 3)
-    0.667
-    """
+    """Lin over the turns of all ``dialogues``, rows of (wins, losses)."""
     wins, losses = _columns(dialogues)
     return linear_win_rate(float(wins.sum()), float(losses.sum()))
 
@@ -86,21 +77,7 @@ def winner_takes_all(dialogues: WinsLosses, ties: Ties = "half") -> float | None
 
 
 def sm_wta(dialogues: WinsLosses) -> float | None:
-    """Share of a single model's ``dialogues``, rows of (successes, turns), with at least half of the turns marked.
-
-    Single-model winner-takes-all of Smith et al. 2022, Table 2. Dialogues without turns are left out; None where
-    there is no other.
-
-    Raises:
-        ValueError: a dialogue with more successes than turns, or with counts below 0.
-
-    Assumes that all dialogues weigh the same.
-
-    Source: Smith et al. 2022, Table 2.
-
-    >>> sm_wta([(2, 4), (1, 4), (4, 4), (3, 4)])
-    0.75
-    """
+    """Share of a single model's ``dialogues``, rows of (successes, turns), with at least half of the turns marked."""
     return _mean(sm_wta_scores(*_columns(dialogues)))
 
 
@@ -112,23 +89,7 @@ def sm_wta_scores(successes: Floats, turns: Floats) -> Floats:
 
 
 def effective_win_rate(a: npt.ArrayLike, b: npt.ArrayLike, ties: EqualScores = "half") -> float | None:
-    """How often a score of A is higher than one of B, over all pairs of the two (Smith et al. 2022, §4.3.1).
-
-    The paper draws pairs at random; this is what such draws tend to, exactly: the Mann–Whitney U / (n·m), by ranks.
-    ``ties``: an equal pair counts half, is left out, or counts as not won ("strict"). None where no pair counts.
-
-    Raises:
-        ValueError: a score is missing.
-
-    .5: neither tends to have the higher scores.
-
-    Assumes nothing of the scores but their order.
-
-    Source: Smith et al. 2022, §4.3.1.
-
-    >>> round(effective_win_rate([5, 4, 4], [3, 4, 2]), 3)
-    0.889
-    """
+    """How often a score of A is higher than one of B, over all pairs of the two (Smith et al. 2022, §4.3.1)."""
     above, equal = _pairs_won(*(_scores(values) for values in (a, b)))
     pairs = float(np.size(a) * np.size(b))
     counted = pairs - float(equal.sum()) if ties == "exclude" else pairs
@@ -143,22 +104,7 @@ def placements(a: Floats, b: Floats) -> Floats:
 
 
 def pw_combo_score(rate_turn: float, rate_dialog: float, w_turn: float = 1, w_dialog: float = 5) -> float:
-    """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``.
-
-    “PW combo” of Smith et al. 2022, Table 3. The paper draws single ratings, so ``rate_turn`` is Lin (over turns 2–6),
-    not winner-takes-all, and ``rate_dialog`` the win rate of pairwise per-dialogue ratings (on self-chats). Shares or
-    percents, both the same.
-
-    Raises:
-        ValueError: a weight below 0, or both 0.
-
-    Assumes that both rates are on one scale and of one pair of models.
-
-    Source: Smith et al. 2022, Table 3.
-
-    >>> round(pw_combo_score(0.6, 0.7), 3)
-    0.683
-    """
+    """The win rate of ratings drawn from two techniques at ``w_turn`` : ``w_dialog``."""
     if min(w_turn, w_dialog) < 0 or w_turn + w_dialog == 0:
         raise ValueError(f"weights {w_turn} and {w_dialog}: expected two from 0 up, not both 0")
     return (w_turn * rate_turn + w_dialog * rate_dialog) / (w_turn + w_dialog)
@@ -172,21 +118,8 @@ def sm_combo_score(
     *,
     scale: tuple[float, float] = (1, 5),
 ) -> Floats:
-    """A score of each of a single model's conversations: weighted mean of its turns and of its rating at the end.
-
-    ``turn_scores``: 0–1 of each conversation, such as :func:`sm_wta_scores` over turns 3–6; ``likert``: its rating on
-    ``scale``, brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive).
-
-    Raises:
-        ValueError: unequal lengths, a score or rating out of range or missing, or weights as in :func:`pw_combo_score`.
-
-    Assumes that the steps of the rating scale are equally wide.
-
-    Source: Smith et al. 2022, App. C.8.
-
-    >>> sm_combo_score([1, 0], [5, 3]).round(3).tolist()
-    [1.0, 0.417]
-    """
+    """A score of each of a single model's conversations: weighted mean of its turns (0–1) and of its rating at the end,
+    brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive)."""
     turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
     if turns.shape != ratings.shape:
         raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
@@ -270,16 +203,8 @@ def effective_win_test(
     rate = effective_win_rate(a, b)
     # Each value deviates as its placement does, and the difference of the two means is the rate less ½.
     of_a, of_b = placements(a, b) - 0.5, (rate or 0.0) - (1 - placements(b, a))
-    limits = (-0.5, 0.5)
-    if dialogues is None:
-        centred = clustered_difference(
-            of_a, clusters_a, of_b, clusters_b, name=name, limits=limits, level=level, cluster=cluster
-        )
-    else:
-        shown_a, shown_b = dialogues
-        centred = crossed_difference(
-            of_a, clusters_a, shown_a, of_b, clusters_b, shown_b, name=name, limits=limits, level=level
-        )
+    sides, limits = (of_a, clusters_a, of_b, clusters_b), (-0.5, 0.5)
+    centred = clustered_difference(*sides, name=name, limits=limits, level=level, cluster=cluster, dialogues=dialogues)
     return centred.but(
         estimate=rate,
         ci_low=None if centred.ci_low is None else centred.ci_low + 0.5,
@@ -287,3 +212,38 @@ def effective_win_test(
         source=EFFECTIVE_SOURCE,
         details={**centred.details, "null": 0.5},
     )
+
+
+SUPERIORITY_SOURCE = "Grissom & Kim 2001; McGraw & Wong 1992; Smith et al. 2022, §4.3.1"
+SUPERIORITY = "probability of superiority"
+
+
+def paired_superiority(
+    gaps: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    name: str = SUPERIORITY,
+    dialogues: Sequence[npt.ArrayLike] = (),
+    level: float = 0.95,
+) -> Result:
+    """How often the first of two models did better in a judgement of both, ties counting half; tested against ½."""
+    scores = (np.sign(np.asarray(gaps, dtype=float)) + 1) / 2
+    known = (~np.isnan(scores)).astype(float)
+    shares = (np.nan_to_num(scores), known, clusters)
+    if dialogues:
+        return crossed_share(*shares, dialogues, name=name, level=level).but(source=SUPERIORITY_SOURCE)
+    return clustered_share(cluster_sums(*shares), name=name, level=level).but(source=SUPERIORITY_SOURCE)
+
+
+def superiority_of_difference(difference: Result) -> Result:
+    """The probability of superiority that a difference of two selected rates stands for: ½ plus half of it."""
+    estimate, low, high = (
+        None if end is None else 0.5 + end / 2 for end in (difference.estimate, difference.ci_low, difference.ci_high)
+    )
+    return difference.but(estimate=estimate, ci_low=low, ci_high=high, source=SUPERIORITY_SOURCE)
+
+
+def complement(share: Result) -> Result:
+    """The same share of the other of two models, which is the rest."""
+    estimate, low, high = (None if end is None else 1 - end for end in (share.estimate, share.ci_high, share.ci_low))
+    return share.but(estimate=estimate, ci_low=low, ci_high=high)

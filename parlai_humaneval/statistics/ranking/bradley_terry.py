@@ -17,10 +17,10 @@ from scipy.special import expit, log_expit
 from parlai_humaneval._util.arrays import Codes, Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.two_way import are_reused, numbered
 from parlai_humaneval.statistics.ranking.fit import (
+    Asked,
     Fitted,
     Judged,
     Strengths,
-    Words,
     contrasts,
     maximum,
     nothing_known,
@@ -69,8 +69,8 @@ def bradley_terry(
         ValueError: lists of unequal length, a model against itself, an unknown model or outcome, a missing value, one
             model only.
 
-    Assumes that comparisons depend on each other only within clusters, and through the dialogues that are given. Sources:
-    ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by worker and dialogue Cameron, Gelbach & Miller 2011.
+    Assumes that comparisons depend on each other only within clusters, and through the dialogues that are given.
+    Sources: ``SOURCE``; tests: Canay, Romano & Shaikh 2017; by worker and dialogue Cameron, Gelbach & Miller 2011.
 
     >>> first, second = list('abacbc' * 4), list('bacacb' * 4)
     >>> outcome = [1, -1, 1, -1, 1, -1] * 3 + [-1, 1, 0, 1, -1, 0]
@@ -78,26 +78,14 @@ def bradley_terry(
     >>> [(model.name, round(model.estimate, 2)) for model in found.models]
     [('strength of a', 0.91), ('strength of b', 0.06), ('strength of c', -0.97)]
     """
-    return fitted_pairs(
-        first,
-        second,
-        outcome,
-        clusters,
-        slots=slots,
-        models=models,
-        level=level,
-        cluster=cluster,
-        dialogues=dialogues,
-    ).strengths
+    comparisons = Comparisons.of(first, second, outcome, clusters, models, dialogues)
+    return fitted_pairs(comparisons, slots=slots, level=level, cluster=cluster).strengths
 
 
 @dataclass(frozen=True)
 class FittedPairs:
-    """Strengths, and how each comparison moves them; nothing of the latter where no strength can be estimated.
-
-    ``kept``: which comparisons are of models whose strength can be estimated; ``known``: these models; ``rows``: the
-    combinations of the parameters that are their strengths; ``influence``: parameters × kept comparisons.
-    """
+    """Strengths, and how each of the ``kept`` comparisons, of models that are ``known``, moves the parameters
+    (``influence``); ``rows``: the combinations of the parameters that are the strengths."""
 
     strengths: Strengths
     kept: Flags
@@ -117,139 +105,125 @@ class FittedPairs:
         return np.asarray(np.linalg.solve(self.fit.information, likelihood.scores(self.fit.parameters).T))
 
 
+@dataclass(frozen=True)
+class Comparisons:
+    """Comparisons of two of the ``names``, an entry each: indices of the models, who ``won`` (1, 0 or −1), who judged,
+    and numbers of the dialogues that were ``shown`` (None: the answers are about these dialogues)."""
+
+    ones: Ints
+    twos: Ints
+    won: Ints
+    owners: Objects
+    names: list[str]
+    shown: tuple[Codes, Codes] | None
+
+    @classmethod
+    def of(
+        cls,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        outcome: npt.ArrayLike,
+        clusters: npt.ArrayLike,
+        models: Sequence[str] | None = None,
+        dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    ) -> Comparisons:
+        """Checked; see :func:`bradley_terry`."""
+        ones, twos, owners = (np.asarray(values, dtype=object) for values in (first, second, clusters))
+        won = np.asarray(outcome, dtype=float)
+        if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
+            raise ValueError(
+                "first, second, outcome and clusters must be lists of the same length, an entry a comparison."
+            )
+        if any(pd.isna(values).any() for values in (ones, twos, owners)):
+            raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
+        if not np.isin(won, (-1, 0, 1)).all():
+            raise ValueError("outcome holds 1 (the first won), 0 (a tie) or -1 (the second won).")
+        names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
+        if len(set(names)) < max(2, len(names)):
+            raise ValueError("Strengths need two models or more, each named once.")
+        codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
+        if (np.concatenate(codes) < 0).any():
+            raise ValueError("A comparison holds a model that is not among the models.")
+        if (codes[0] == codes[1]).any():
+            raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
+        shown = None
+        if dialogues is not None:
+            sides = [np.asarray(side, dtype=object) for side in dialogues]
+            if any(side.shape != won.shape for side in sides):
+                raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
+            shown = _numbered(sides)
+        ends = [side.astype(np.int64) for side in codes]
+        return cls(ends[0], ends[1], won.astype(np.int64), owners, names, shown)
+
+    def among(self, group: Sequence[int]) -> tuple[Flags, Comparisons]:
+        """Which comparisons are of two models of the ``group``, and these."""
+        place = np.full(len(self.names), -1)
+        place[list(group)] = np.arange(len(group))
+        keep = (place[self.ones] >= 0) & (place[self.twos] >= 0)
+        shown = None if self.shown is None else _numbered([side[keep] for side in self.shown])
+        ends = place[self.ones[keep]], place[self.twos[keep]]
+        return keep, Comparisons(*ends, self.won[keep], self.owners[keep], [self.names[i] for i in group], shown)
+
+
+def _numbered(sides: Sequence[npt.ArrayLike]) -> tuple[Codes, Codes]:
+    """Numbers of dialogues, alike on both sides; one that is missing is a dialogue of its own."""
+    codes = np.concatenate(numbered(sides))
+    missing = codes < 0
+    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
+    return codes[: len(codes) // 2], codes[len(codes) // 2 :]
+
+
 def fitted_pairs(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    clusters: npt.ArrayLike,
-    *,
-    slots: bool = True,
-    models: Sequence[str] | None = None,
-    level: float = 0.95,
-    cluster: str = "worker",
-    dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    comparisons: Comparisons, *, slots: bool = True, level: float = 0.95, cluster: str = "worker"
 ) -> FittedPairs:
     """As :func:`bradley_terry`, with how each comparison moves the strengths."""
-    ones, twos, won, owners, names = _checked(first, second, outcome, clusters, models)
-    shown = None if dialogues is None else _shown(dialogues, len(won))
-    words = Words("Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
-    over = _wins(ones, twos, won, len(names))
-    groups = len(pd.unique(owners))
-    if not len(won) or not (won != 0).any():
-        why = "every comparison is a tie" if len(won) else "there are no comparisons"
-        return _unknown(nothing_known(names, len(won), {}, why, words, over, clusters=groups), won)
+    won, names = comparisons.won, comparisons.names
+    # A tie bounds the difference from both sides, as if each had won over the other.
+    over, ones, twos = np.zeros((len(names), len(names))), comparisons.ones, comparisons.twos
+    np.add.at(over, (ones[won >= 0], twos[won >= 0]), 1)
+    np.add.at(over, (twos[won <= 0], ones[won <= 0]), 1)
+    asked = Asked(names, over, "Bradley–Terry with ties (Rao–Kupper)", ASSUMPTIONS, SOURCE, level, cluster)
     unknown = {i: why_unknown(over, i) for i in range(len(names))}
-    said = ""
-    linked = other_groups(over, ())
+    linked, said, why = other_groups(over, ()), "", ""
+    if not len(won) or not (won != 0).any():
+        unknown, linked, why = {}, [], "every comparison is a tie" if len(won) else "there are no comparisons"
     for known in linked:
-        place = np.full(len(names), -1)
-        place[list(known)] = np.arange(len(known))
-        keep = (place[ones] >= 0) & (place[twos] >= 0)
-        sides = (place[ones[keep]], place[twos[keep]], won[keep])
-        if not sides[2].any():
+        keep, own = comparisons.among(known)
+        if not own.won.any():
             unknown.update(dict.fromkeys(known, ONLY_TIES))
             continue
-        seen = None if shown is None else _shown((shown[0][keep], shown[1][keep]), int(keep.sum()))
-        said = _slots_unknown(sides[2]) if slots else ""
-        maximum_of = _maximised(*sides, owners[keep], known, seen, slots=slots and not said)
+        said = ""
+        if slots and ((own.won >= 0).all() or (own.won <= 0).all()):
+            said = (
+                "The effect of the place cannot be estimated: one place never won. "
+                "The strengths are estimated without it."
+            )
+        maximum_of = _maximised(own, known, slots=slots and not said)
         if maximum_of is None and slots and not said:
             said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
-            maximum_of = _maximised(*sides, owners[keep], known, seen, slots=False)
+            maximum_of = _maximised(own, known, slots=False)
         if maximum_of is not None:
             break
         unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
     else:
-        why = "no linked models differ by finite amounts" if linked else "no two models each won or tied"
-        return _unknown(nothing_known(names, len(won), unknown, why, words, over, clusters=groups), won)
+        why = why or ("no linked models differ by finite amounts" if linked else "no two models each won or tied")
+        clusters = len(pd.unique(comparisons.owners))
+        strengths = nothing_known(asked, len(won), clusters, unknown, why)
+        return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
     fit, influence = maximum_of
-    others = {}
-    for group in linked[linked.index(known) + 1 :]:
-        rows = np.isin(ones, group) & np.isin(twos, group)
-        of_names = np.array(names, dtype=object)
-        others[group] = bradley_terry(
-            of_names[ones[rows]],
-            of_names[twos[rows]],
-            won[rows],
-            owners[rows],
-            slots=slots,
-            models=[names[i] for i in group],
-            level=level,
-            cluster=cluster,
-            dialogues=None if shown is None else (shown[0][rows], shown[1][rows]),
-        )
+    others = {
+        group: fitted_pairs(comparisons.among(group)[1], slots=slots, level=level, cluster=cluster).strengths
+        for group in linked[linked.index(known) + 1 :]
+    }
     unknown = {i: reason for i, reason in unknown.items() if i not in known}
-    found = strengths_of(fit, names, ("1", "2"), unknown, words, over, others)
+    found = strengths_of(fit, asked, ("1", "2"), unknown, others)
     strengths = found.model_copy(update={"notes": (*found.notes, *([said] if said else []))})
     return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
 
 
-def _unknown(strengths: Strengths, won: Ints) -> FittedPairs:
-    return FittedPairs(strengths, np.zeros(len(won), dtype=bool))
-
-
-def _checked(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    outcome: npt.ArrayLike,
-    clusters: npt.ArrayLike,
-    models: Sequence[str] | None,
-) -> tuple[Ints, Ints, Ints, Objects, list[str]]:
-    ones, twos, owners = (np.asarray(values, dtype=object) for values in (first, second, clusters))
-    won = np.asarray(outcome, dtype=float)
-    if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
-        raise ValueError("first, second, outcome and clusters must be lists of the same length, an entry a comparison.")
-    if any(pd.isna(values).any() for values in (ones, twos, owners)):
-        raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
-    if not np.isin(won, (-1, 0, 1)).all():
-        raise ValueError("outcome holds 1 (the first won), 0 (a tie) or -1 (the second won).")
-    names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
-    if len(set(names)) < max(2, len(names)):
-        raise ValueError("Strengths need two models or more, each named once.")
-    codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
-    if (np.concatenate(codes) < 0).any():
-        raise ValueError("A comparison holds a model that is not among the models.")
-    if (codes[0] == codes[1]).any():
-        raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
-    return codes[0].astype(np.int64), codes[1].astype(np.int64), won.astype(np.int64), owners, names
-
-
-def _shown(dialogues: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> tuple[Codes, Codes]:
-    sides = [np.asarray(side, dtype=object) for side in dialogues]
-    if any(side.shape != (size,) for side in sides):
-        raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
-    codes = np.concatenate(numbered(sides))
-    missing = codes < 0
-    codes[missing] = codes.max(initial=-1) + 1 + np.arange(missing.sum())
-    return codes[:size], codes[size:]
-
-
-def _wins(ones: Ints, twos: Ints, won: Ints, size: int) -> Floats:
-    """How often the row's model won over or tied with the column's: a tie bounds the difference from both sides."""
-    over = np.zeros((size, size))
-    np.add.at(over, (ones[won >= 0], twos[won >= 0]), 1)
-    np.add.at(over, (twos[won <= 0], ones[won <= 0]), 1)
-    return over
-
-
-def _slots_unknown(won: Ints) -> str:
-    if (won >= 0).all() or (won <= 0).all():
-        return (
-            "The effect of the place cannot be estimated: one place never won. The strengths are estimated without it."
-        )
-    return ""
-
-
-def _maximised(
-    ones: Ints,
-    twos: Ints,
-    won: Ints,
-    owners: Objects,
-    known: tuple[int, ...],
-    shown: tuple[Codes, Codes] | None,
-    *,
-    slots: bool,
-) -> tuple[Fitted, Floats] | None:
+def _maximised(own: Comparisons, known: tuple[int, ...], *, slots: bool) -> tuple[Fitted, Floats] | None:
     """The fit, and parameters × comparisons what each adds to the error of the parameters."""
+    ones, twos, won, shown = own.ones, own.twos, own.won, own.shown
     basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
     places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
     design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0)])
@@ -273,7 +247,7 @@ def _maximised(
     if at is None:
         return None
     scores = likelihood.scores(at)[pattern]
-    codes, _ = pd.factorize(owners)
+    codes, _ = pd.factorize(own.owners)
     sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1).astype(float)
     size = len(at)
     blocks = {"models": _wide(basis, 0, size)}

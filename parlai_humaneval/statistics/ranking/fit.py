@@ -1,10 +1,7 @@
 """Fitted strengths → results: each model and position against the mean, each pair, and whether all are equal.
 
-Comparisons of dialogues that several workers judged: how far strengths may be off by other workers and other dialogues.
-
-A dialogue of B meets dialogues of A and of C, so that it may stand on either side. With 30 dialogues of each of four equal
-models, whose quality has an SD of .7 log-odds, and 150 workers, a joint test by worker alone finds a difference in .25 of
-studies and one of a pair in .16; these do in .04.
+Of dialogues that several workers judged, by other workers and other dialogues: with 30 dialogues of each of four equal
+models and 150 workers, a joint test by worker alone finds a difference in .25 of studies; these do in .04.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
-from scipy.special import expit, fdtrc, ndtr, stdtr, stdtrit
+from scipy.special import expit, fdtrc, ndtr
 
 from parlai_humaneval._util.arrays import Codes, Floats, Ints
 from parlai_humaneval.statistics.core import sign_flip
@@ -25,12 +22,15 @@ from parlai_humaneval.statistics.core.clustered import (
     FLIPPED,
     MIN_CLUSTERS,
     NO_VARIANCE,
-    Deviations,
+    Clusters,
     effective_clusters,
+    independent,
     small_sample_notes,
     standard_error,
+    t_ends,
     too_few_clusters,
     with_sign_flips,
+    with_t,
 )
 from parlai_humaneval.statistics.core.multiplicity import corrected
 from parlai_humaneval.statistics.core.result import Detail, Result
@@ -44,8 +44,7 @@ from parlai_humaneval.statistics.core.two_way import (
     few_dialogues,
     is_by_both,
 )
-from parlai_humaneval.statistics.ranking.best_set import BestSet, best_set
-from parlai_humaneval.statistics.ranking.order import ModelOrder, order_of
+from parlai_humaneval.statistics.ranking.order import BestSet, ModelOrder, best_set, order_of
 
 
 def contrasts(size: int) -> Floats:
@@ -57,11 +56,8 @@ def contrasts(size: int) -> Floats:
 
 @dataclass(frozen=True)
 class Judged:
-    """Comparisons one by one, of which several workers judged the same dialogue.
-
-    ``influence``: parameters × comparisons, what each adds to the error of the parameters; ``workers``, ``dialogues``
-    (numbered alike on both sides) and ``models`` (first and second): of each comparison.
-    """
+    """Comparisons one by one, of which several workers judged the same dialogue: what each adds to the error of the
+    parameters, and its worker, dialogues (numbered alike on both sides) and models."""
 
     influence: Floats
     workers: Codes
@@ -73,48 +69,27 @@ class Judged:
         """Of the parameters: by both, by worker, by dialogue."""
         return either_side_covariances(self.influence, self.workers, self.dialogues)
 
-    @property
-    def n_models(self) -> int:
-        return int(max(models.max() for models in self.models)) + 1
-
-    @property
-    def enough(self) -> bool:
-        """Whether there are dialogues enough to say something of others."""
-        return len(np.unique(np.concatenate(self.dialogues))) >= MIN_CLUSTERS
-
     def error(self, row: Floats) -> float:
         """The standard error of a combination of the parameters, not below that by workers or by dialogues alone."""
         return float(np.sqrt(max(row @ covariance @ row for covariance in self.covariances)))
 
-    def df(self, of: Floats) -> float:
-        """Degrees of freedom of what is about each model as much as ``of`` says: the fewest effective clusters less one."""
-        return max(1.0, min(effective_clusters(self.sizes(of)), *self._effective(of)) - 1)
-
-    def sizes(self, of: Floats) -> Floats:
-        """How much each worker judged of it."""
+    def about(self, of: Floats) -> tuple[Floats, float, dict[str, Detail]]:
+        """Of what is about each model as much as ``of`` says: how much of it each worker judged, degrees of freedom
+        (the fewest effective clusters less one), and of how many dialogues it is, with whether these are few."""
         first, second = self.models
-        return np.asarray(np.bincount(self.workers, weights=np.abs(of)[first] + np.abs(of)[second]), dtype=float)
-
-    def details(self, of: Floats) -> dict[str, Detail]:
-        """Of how many dialogues it is, and whether these are few."""
-        numbers = [len(np.unique(codes)) for codes in self._dialogues(of)]
-        return {"n_dialogues": sum(numbers), **few_dialogues(numbers, min(self._effective(of)), sum(numbers))}
-
-    def _dialogues(self, of: Floats) -> list[Codes]:
+        sizes = np.bincount(self.workers, weights=np.abs(of)[first] + np.abs(of)[second]).astype(float)
         sides = list(zip(self.models, self.dialogues, strict=True))
-        return [
+        shown = [
             np.concatenate([dialogues[models == model] for models, dialogues in sides])
             for model in np.flatnonzero(np.abs(of) > 0)
         ]
+        numbers = [len(np.unique(codes)) for codes in shown]
+        fewest = min(effective_clusters(np.bincount(codes)) for codes in shown)
+        details: dict[str, Detail] = {"n_dialogues": sum(numbers), **few_dialogues(numbers, fewest, sum(numbers))}
+        return sizes, max(1.0, min(effective_clusters(sizes), fewest) - 1), details
 
-    def _effective(self, of: Floats) -> list[float]:
-        return [effective_clusters(np.bincount(codes)) for codes in self._dialogues(of)]
-
-    def joint(self, parameters: Floats, rows: Floats) -> tuple[float, float] | None:
-        """F that all ``rows``, effects that sum to 0, of the parameters are 0, and its p.
-
-        In no direction is the covariance below that by worker. None of so few workers that theirs is not positive.
-        """
+    def joint(self, parameters: Floats, rows: Floats, df: float) -> tuple[float, float] | None:
+        """F that all ``rows``, effects that sum to 0, of the parameters are 0, and its p."""
         basis = contrasts(len(rows)).T @ rows
         by_both, by_worker = (basis @ covariance @ basis.T for covariance in self.covariances[:2])
         values, vectors = np.linalg.eigh(by_worker)
@@ -122,8 +97,7 @@ class Judged:
             return None
         white = vectors / np.sqrt(values)
         ratios, directions = np.linalg.eigh(white.T @ by_both @ white)
-        scores = (basis @ parameters) @ white @ directions
-        free, df = len(values), self.df(np.ones(self.n_models))
+        scores, free = (basis @ parameters) @ white @ directions, len(values)
         statistic = float((scores**2 / np.maximum(ratios, 1.0)).sum()) / free
         return statistic, float(fdtrc(free, df, statistic))
 
@@ -132,8 +106,7 @@ Evaluate = Callable[[Floats], tuple[float, Floats, Floats]]
 """Parameters → log-likelihood, gradient, information (minus the second derivatives)."""
 
 _STEPS, _SMALL = 60, 1e-9
-_LARGEST = 12.0
-"""No finite data give such log-odds: the maximum lies at infinity."""
+_LARGEST = 12.0  # No finite data give such log-odds: the maximum lies at infinity
 
 
 BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
@@ -195,10 +168,9 @@ LEAD = "lead"
 class Fitted:
     """Maximum of a likelihood: parameters, their information, and the sums of scores of each cluster.
 
-    ``names``: of all models; ``blocks``: name of a block → rows that turn the parameters into its effects (models that
-    could be estimated, positions, tie); ``known``: indices of the models in the block ``models``. ``met``: clusters ×
-    known models, how often each cluster saw the model. ``judged``: the comparisons one by one, where several workers judged
-    the same dialogue.
+    ``blocks``: name of a block → rows that turn the parameters into its effects; ``known``: indices of the models in
+    the block ``models``; ``met``: clusters × known models, how often each saw the model; ``judged``: where several
+    workers judged the same dialogue.
     """
 
     parameters: Floats
@@ -212,14 +184,18 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What the results say of themselves."""
+class Asked:
+    """What the data ask: ``over`` (how often the row's model was chosen over the column's) of models with ``names``,
+    the words of results, and ``leads``: clusters × pairs, how much more often the first was chosen."""
 
+    names: Sequence[str]
+    over: Floats
     method: str
     assumptions: tuple[str, ...]
     source: str
     level: float
     cluster: str
+    leads: Floats | None = None
 
 
 def maximum(evaluate: Evaluate, start: Floats, possible: Callable[[Floats], bool] = lambda _: True) -> Floats | None:
@@ -251,12 +227,15 @@ def maximum(evaluate: Evaluate, start: Floats, possible: Callable[[Floats], bool
 
 
 def linked_models(over: Floats) -> tuple[int, ...]:
-    """The largest group of models that all won, directly or through others, over each other of the group.
+    """The largest group of models that all won, directly or through others, over each other of the group; empty: there
+    is none.
 
-    ``over[i, j]``: how often i was chosen while j was not. Only within such a group do finite strengths exist
-    (Ford 1957; Hunter 2004, assumption 1). Empty where no two models are linked so.
+    ``over[i, j]``: how often i was chosen while j was not. Only within such a group are strengths finite (Ford 1957).
     """
-    from scipy.sparse.csgraph import connected_components
+    everyone = range(len(over))
+    if len(everyone) > 1 and (over[~np.eye(len(over), dtype=bool)] > 0).all():
+        return tuple(everyone)
+    from scipy.sparse.csgraph import connected_components  # takes a tenth of a second
 
     _, labels = connected_components(over > 0, directed=True, connection="strong")
     sizes = np.bincount(labels)
@@ -277,162 +256,115 @@ def other_groups(over: Floats, known: Sequence[int]) -> list[tuple[int, ...]]:
 def why_unknown(over: Floats, model: int) -> str:
     """Why a model has no finite strength."""
     wins, losses = over[model].sum(), over[:, model].sum()
-    if not wins and not losses:
-        return "it was never compared with another model"
-    if not wins:
+    if wins and losses:
+        return "no chain of wins links it with the other models in both directions"
+    if losses:
         return BELOW_ALL
-    if not losses:
-        return "no other model was ever chosen over it, so that its strength lies above any number"
-    return "no chain of wins links it with the other models in both directions"
+    above = "no other model was ever chosen over it, so that its strength lies above any number"
+    return above if wins else "it was never compared with another model"
 
 
 def strengths_of(
     fit: Fitted,
-    names: Sequence[str],
+    asked: Asked,
     places: Sequence[str],
     unknown: Mapping[int, str],
-    words: Words,
-    over: Floats,
     others: Mapping[tuple[int, ...], Strengths] = MappingProxyType({}),
-    leads: Floats | None = None,
 ) -> Strengths:
-    """All results of a fit.
-
-    ``unknown``: model → why this fit gives it no strength. ``over``: as for :func:`linked_models`. ``others``: groups of
-    models that are linked with each other, though not with those of the fit → their strengths by themselves. ``leads``:
-    clusters × pairs of models, how much more often the first was chosen in what showed both; a pair of which one has no
-    finite strength is tested by these.
-    """
-    table = _Inference(fit, words)
+    """All results of a fit, and of the fits of ``others``, groups that are linked with each other and not with the
+    rest."""
+    table, names, leads = _Inference(fit, asked), asked.names, asked.leads
     place = {model: row for row, model in enumerate(fit.known)}
     rows, alone = fit.blocks["models"], np.eye(len(fit.known))
-    elsewhere = {i: result for group, found in others.items() for i, result in zip(group, found.models, strict=True)}
-    pairs_elsewhere = {
-        ends: result
-        for group, found in others.items()
-        for ends, result in zip(combinations(group, 2), found.pairs, strict=True)
-    }
+    elsewhere: dict[int | tuple[int, int], Result] = {}
+    for group, found in others.items():
+        elsewhere.update(zip(group, found.models, strict=True))
+        elsewhere.update(zip(combinations(group, 2), found.pairs, strict=True))
     models = [
         table.of_models(f"strength of {name}", alone[place[i]])
         if i in place
         else elsewhere.get(i) or table.none(f"strength of {name}", unknown[i])
         for i, name in enumerate(names)
     ]
-    order = order_of(over, names, [model.estimate for model in models])
+    order = order_of(asked.over, names, [model.estimate for model in models])
     tested = []
     for number, (a, b) in enumerate(combinations(range(len(names)), 2)):
         name = f"{names[a]} over {names[b]}"
         if a in place and b in place:
-            tested.append(_with_chance(table.of_models(name, alone[place[a]] - alone[place[b]])))
-        elif (a, b) in pairs_elsewhere:
-            tested.append(pairs_elsewhere[a, b])
+            pair = table.of_models(name, alone[place[a]] - alone[place[b]])
+            chance = None if pair.estimate is None else float(expit(pair.estimate))
+            tested.append(pair.but(details={**pair.details, "chance": chance}))
+        elif (a, b) in elsewhere:
+            tested.append(elsewhere[a, b])
         else:
-            lacking = [i for i in (a, b) if i not in place]
-            why = "; ".join(f"{names[i]}: {unknown[i]}" for i in lacking)
+            why = "; ".join(f"{names[i]}: {unknown[i]}" for i in (a, b) if i not in place)
             tested.append(table.none(name, why, None if leads is None else leads[:, number]))
     pairs = tuple(corrected(tested))
-    spots = fit.blocks.get("positions")
-    tie = fit.blocks.get("tie")
+    spots, tie = fit.blocks.get("positions"), fit.blocks.get("tie")
+    no_effect = None if spots is None else table.joint("all positions are equal", spots)
+    pulls = [] if spots is None else zip(places, spots, strict=True)
+    has_best = len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL}
+    lacking = [
+        f"The strength of {names[i]} cannot be estimated: {unknown[i]}."
+        for i, model in enumerate(models)
+        if model.estimate is None
+    ]
     return Strengths(
         models=tuple(models),
         pairs=pairs,
-        positions=()
-        if spots is None
-        else tuple(table.effect(f"pull of position {p}", row) for p, row in zip(places, spots, strict=True)),
+        positions=tuple(table.effect(f"pull of position {p}", row) for p, row in pulls),
         equal=table.joint("all strengths are equal", rows, table.shares, leads),
-        no_position_effect=None if spots is None else table.joint("all positions are equal", spots),
+        no_position_effect=no_effect,
         tie=None if tie is None else table.effect("log ν, how easily models tie", tie[0], tested=False),
-        best=_best(table, names, models, pairs)
-        if len(names) > 2 and fit.known and {*unknown.values()} <= {BELOW_ALL}
-        else None,
+        best=_best(table, models, pairs) if has_best else None,
         order=order,
-        notes=(
-            *(
-                f"The strength of {names[i]} cannot be estimated: {unknown[i]}."
-                for i, model in enumerate(models)
-                if model.estimate is None
-            ),
-            *order.reasons(),
-        ),
+        notes=(*lacking, *order.reasons()),
     )
 
 
-def nothing_known(
-    names: Sequence[str],
-    n: int,
-    unknown: Mapping[int, str],
-    why: str,
-    words: Words,
-    over: Floats,
-    *,
-    clusters: int,
-    leads: Floats | None = None,
-) -> Strengths:
+def nothing_known(asked: Asked, n: int, clusters: int, unknown: Mapping[int, str], why: str) -> Strengths:
     """Where no strength at all can be estimated."""
     nobody, no_model = np.zeros((clusters, 0)), {"models": np.zeros((0, 0))}
     empty = Fitted(np.zeros(0), np.zeros((0, 0)), nobody, no_model, (), n, nobody)
-    reasons = {i: unknown.get(i, why) for i in range(len(names))}
-    found = strengths_of(empty, names, (), reasons, words, over, leads=leads)
+    found = strengths_of(empty, asked, (), {i: unknown.get(i, why) for i in range(len(asked.names))})
     notes = (f"No strength can be estimated: {why}.", *found.order.reasons())
     return found.model_copy(update={"notes": notes})
 
 
-def _best(table: _Inference, names: Sequence[str], models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
+def _best(table: _Inference, models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
     """By worker and dialogue it is told by the tests of ``pairs``; flips of signs are of workers alone."""
-    found = _best_by_worker(table, names)
+    fit, names, known, rows = table.fit, table.asked.names, list(table.fit.known), table.fit.blocks["models"]
+    estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
+    met = np.zeros_like(influence)
+    estimates[known], influence[:, known], met[:, known] = rows @ fit.parameters, table.influence @ rows.T, fit.met
+    level, cluster = table.asked.level, table.asked.cluster
+    found = best_set(estimates, influence, met, models=names, n=fit.n, level=level, cluster=cluster)
     if not any(map(is_by_both, pairs)):
         return found
     tested = [pair for pair in pairs if pair.estimate is not None]
-    ends = combinations((names[model] for model in table.fit.known), 2)
     worse = {
         b if (pair.estimate or 0.0) > 0 else a
-        for (a, b), pair in zip(ends, tested, strict=True)
+        for (a, b), pair in zip(combinations([names[model] for model in known], 2), tested, strict=True)
         if pair.p_decides is not None and pair.p_decides < 1 - found.level
     }
     order = [model.name for model in sorted(found.models, key=lambda result: (-(result.estimate or 0.0), result.name))]
     by_both = [model.but(name=names[place]) for place, model in enumerate(models) if model.estimate is not None]
-    return found.model_copy(
-        update={
-            "together": tuple(name for name in order if name not in worse),
-            "told": tuple(name for name in order if name in worse),
-            "models": tuple(_simultaneous(by_both)),
-            "pairs": tuple(_simultaneous(tested)),
-        }
-    )
+    changes = {
+        "together": tuple(name for name in order if name not in worse),
+        "told": tuple(name for name in order if name in worse),
+        "models": tuple(_simultaneous(by_both)),
+        "pairs": tuple(_simultaneous(tested)),
+    }
+    return found.model_copy(update=changes)
 
 
 def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
     """Results by Student's t with intervals that all hold together, by Bonferroni's inequality."""
     for result in results:
         df, error = (float(result.details.get(name) or 0.0) for name in ("df", "standard_error"))
-        if not df:  # the answer is that by worker, as nothing differs
-            yield result
-            continue
-        half = float(stdtrit(df, 1 - (1 - result.level) / 2 / len(results))) * error
-        estimate = result.estimate or 0.0
-        yield result.but(ci_low=estimate - half, ci_high=estimate + half)
-
-
-def _best_by_worker(table: _Inference, names: Sequence[str]) -> BestSet:
-    fit = table.fit
-    estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
-    met, known = np.zeros_like(influence), list(fit.known)
-    rows = fit.blocks["models"]
-    estimates[known] = rows @ fit.parameters
-    influence[:, known] = table.influence @ rows.T
-    met[:, known] = fit.met
-    words = table.words
-    return best_set(estimates, influence, met, models=names, n=fit.n, level=words.level, cluster=words.cluster)
-
-
-def _of_dialogues(details: dict[str, Detail]) -> tuple[tuple[str, ...], dict[str, Detail]]:
-    few = details.get(ABOUT)
-    return (about_words(int(few)),) if few else (), details
-
-
-def _with_chance(result: Result) -> Result:
-    chance = None if result.estimate is None else float(expit(result.estimate))
-    return result.but(details={**result.details, "chance": chance})
+        # Without df the answer is that by worker, as nothing differs.
+        level = 1 - (1 - result.level) / len(results)
+        yield result.but(**t_ends(result.estimate or 0.0, error, df, level)) if df else result
 
 
 class _Inference:
@@ -442,34 +374,27 @@ class _Inference:
     its part deviates by that and by its share of the answers times how far the estimate is from the hypothesis.
     """
 
-    def __init__(self, fit: Fitted, words: Words) -> None:
-        self.fit, self.words = fit, words
+    def __init__(self, fit: Fitted, asked: Asked) -> None:
+        self.fit, self.asked = fit, asked
         self.groups = len(fit.cluster_scores)
         self.independent = np.linalg.inv(fit.information)
         self.influence = fit.cluster_scores @ self.independent
         self.shares = fit.met / np.where(fit.met.sum(axis=0) > 0, fit.met.sum(axis=0), 1)
 
     def _base(self, name: str) -> Result:
-        details: dict[str, Detail] = {f"n_{self.words.cluster}s": self.groups}
-        return Result(
-            name=name,
-            level=self.words.level,
-            n=self.fit.n,
-            method=f"{self.words.method}, {FLIPPED}, clustered by {self.words.cluster}",
-            assumptions=(*self.words.assumptions, f"{self.words.cluster}s are independent of each other"),
-            source=f"{self.words.source}; {sign_flip.SOURCE}",
-            details=details,
-        )
+        asked, details = self.asked, {f"n_{self.asked.cluster}s": self.groups}
+        how = f"{asked.method}, {FLIPPED}, clustered by {asked.cluster}", f"{asked.source}; {sign_flip.SOURCE}"
+        assumed = (*asked.assumptions, independent(asked.cluster))
+        return Result.by(*how, *assumed, name=name, n=self.fit.n, level=asked.level, details=details)
 
     def none(self, name: str, why: str, leads: Floats | None = None) -> Result:
-        """No estimate. Of two models the clusters' ``leads`` say whether they differ: if both were equal, a cluster would
-        choose the one as often as the other."""
+        """No estimate."""
         base = self._base(name).but(p_value=None if self.fit.n else 1.0, notes=(f"cannot be estimated: {why}",))
         if leads is None or np.count_nonzero(leads) < MIN_CLUSTERS:
             return base
         return base.but(
             p_value=sign_flip.sign_flip_p_value(leads),
-            method=f"{FLIPPED} of what showed both, clustered by {self.words.cluster}",
+            method=f"{FLIPPED} of what showed both, clustered by {self.asked.cluster}",
             source=sign_flip.SOURCE,
             details={**base.details, LEAD: float(leads.sum())},
         )
@@ -480,18 +405,10 @@ class _Inference:
         return self.effect(name, row, self.shares @ parts, of=models)
 
     def effect(
-        self,
-        name: str,
-        row: Floats,
-        weights: Floats | None = None,
-        *,
-        of: Floats | None = None,
-        tested: bool = True,
+        self, name: str, row: Floats, weights: Floats | None = None, *, of: Floats | None = None, tested: bool = True
     ) -> Result:
-        """One linear combination of the parameters, against 0.
-
-        ``weights``: the clusters' shares; None: of all answers. ``of``: the models it is about; None: all of them.
-        """
+        """One linear combination of the parameters, against 0, of the clusters' shares ``weights`` (None: of all
+        answers)."""
         base, estimate = self._base(name), float(row @ self.fit.parameters)
         plain = float(np.sqrt(row @ self.independent @ row))
         alone: dict[str, Detail] = {"standard_error_independent": plain}
@@ -499,11 +416,11 @@ class _Inference:
             alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
         base = base.but(estimate=estimate, details={**base.details, **alone})
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few_clusters(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.asked.cluster),))
         parts = self.influence @ row
         shares = self.shares.mean(axis=1) if weights is None else weights
-        observed = Deviations(estimate, parts, shares)
-        by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.words.cluster, None)
+        observed = Clusters(estimate, parts, shares)
+        by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.asked.cluster, None)
         return self._by_both(by_worker, row, of)
 
     def _by_both(self, by_worker: Result, row: Floats, of: Floats | None = None) -> Result:
@@ -511,77 +428,74 @@ class _Inference:
         judged = self.fit.judged
         if judged is None or (by_worker.ci_low is None and by_worker.p_value is None):
             return by_worker
-        about = np.ones(len(self.fit.known)) if of is None else of
-        notes, details = _of_dialogues(judged.details(about))
-        error, estimate = judged.error(row), by_worker.estimate or 0.0
-        if not judged.enough or error < NO_VARIANCE:
-            return by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
-        df, sizes = judged.df(about), judged.sizes(about)
-        half, t = float(stdtrit(df, 0.5 + by_worker.level / 2)) * error, estimate / error
-        by_both = self._worded(by_worker, BY_BOTH).but(
-            ci_low=estimate - half,
-            ci_high=estimate + half,
-            notes=(*small_sample_notes(len(sizes), self.words.cluster, sizes), *notes),
-            details={**by_worker.details, **details, "df": df, "standard_error": error},
-        )
-        if by_worker.p_value is None:
-            return by_both
-        return by_both.but(
-            statistic=t,
-            p_value=float(2 * stdtr(df, -abs(t))),
-            details={**by_both.details, "p_by_worker": by_worker.p_value},
-        )
+        sizes, df, details = judged.about(np.ones(len(self.fit.known)) if of is None else of)
+        error = judged.error(row)
+        if not self._enough(judged) or error < NO_VARIANCE:
+            return self._about_few(by_worker, details)
+        tested = {} if by_worker.p_value is None else {"p_by_worker": by_worker.p_value}
+        result = with_t(self._worded(by_worker, BY_BOTH), error, df, 0.0 if tested else None)
+        result = result.but(notes=small_sample_notes(len(sizes), self.asked.cluster, sizes))
+        return self._about_few(result, {**details, "df": df, "standard_error": error, **tested})
+
+    @staticmethod
+    def _enough(judged: Judged) -> bool:
+        """Whether there are dialogues enough to say something of others."""
+        return len(np.unique(np.concatenate(judged.dialogues))) >= MIN_CLUSTERS
+
+    @staticmethod
+    def _about_few(result: Result, details: dict[str, Detail]) -> Result:
+        few = details.get(ABOUT)
+        notes = (about_words(int(few)),) if few else ()
+        return result.but(notes=(*result.notes, *notes), details={**result.details, **details})
 
     def _joint_by_both(self, by_worker: Result, rows: Floats) -> Result:
         judged = self.fit.judged
         if judged is None:
             return by_worker
-        notes, details = _of_dialogues(judged.details(np.ones(len(self.fit.known))))
-        by_worker = by_worker.but(notes=(*by_worker.notes, *notes), details={**by_worker.details, **details})
-        if not judged.enough:
+        _, df, details = judged.about(np.ones(len(self.fit.known)))
+        by_worker = self._about_few(by_worker, details)
+        if not self._enough(judged):
             return by_worker
-        tested = judged.joint(self.fit.parameters, rows)
+        tested = judged.joint(self.fit.parameters, rows, df)
         if tested is None:
             return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
-        statistic, p = tested
-        return self._worded(by_worker, f"two-way F, {OF_BOTH}").but(
-            statistic=statistic, p_value=p, details={**by_worker.details, "p_by_worker": by_worker.p_value}
-        )
+        details = {**by_worker.details, "p_by_worker": by_worker.p_value}
+        result = self._worded(by_worker, f"two-way F, {OF_BOTH}")
+        return result.but(statistic=tested[0], p_value=tested[1], details=details)
 
     def _worded(self, result: Result, test: str) -> Result:
         return result.but(
-            method=f"{self.words.method}, {test}",
-            assumptions=(*self.words.assumptions, "comparisons without a common worker or dialogue are independent"),
-            source=f"{self.words.source}; {CROSSED_SOURCE}",
+            method=f"{self.asked.method}, {test}",
+            assumptions=(*self.asked.assumptions, "comparisons without a common worker or dialogue are independent"),
+            source=f"{self.asked.source}; {CROSSED_SOURCE}",
         )
 
     def joint(self, name: str, rows: Floats, shares: Floats | None = None, leads: Floats | None = None) -> Result:
         """Are all effects of a block 0? The length of the clusters' sum, in the metric of the information, under flips.
 
-        ``shares``: clusters × effects, on how many of the answers to each the cluster's part rests; None: as of all.
         ``leads``: those of pairs, which are tested where no effects are known.
         """
         base = self._base(name)
         if len(rows) < 2:
             if leads is not None and np.count_nonzero(leads.any(axis=1)) >= MIN_CLUSTERS:
-                method = f"joint {FLIPPED} of what showed both, clustered by {self.words.cluster}"
+                method = f"joint {FLIPPED} of what showed both, clustered by {self.asked.cluster}"
                 note = "no two strengths can be estimated: the test is of who was chosen more often"
                 return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few_clusters(self.words.cluster),))
+            return base.but(notes=(too_few_clusters(self.asked.cluster),))
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
         if standard_error(parts.ravel()) < NO_VARIANCE:
-            return base.but(p_value=1.0, notes=(f"the {self.words.cluster}s do not tell any of them apart",))
+            return base.but(p_value=1.0, notes=(f"the {self.asked.cluster}s do not tell any of them apart",))
         values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
         kept = values > values.max() * 1e-9  # effects sum to 0
         scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
         by_worker = base.but(
             statistic=float((scaled.sum(axis=0) ** 2).sum()),
             p_value=sign_flip.joint_sign_flip_p(scaled),
-            method=f"{self.words.method}, joint {FLIPPED}, clustered by {self.words.cluster}",
-            notes=small_sample_notes(self.groups, self.words.cluster, self.fit.met.sum(axis=1)),
+            method=f"{self.asked.method}, joint {FLIPPED}, clustered by {self.asked.cluster}",
+            notes=small_sample_notes(self.groups, self.asked.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
         return self._joint_by_both(by_worker, rows)

@@ -1,36 +1,39 @@
-"""How far answers order models where not every strength is finite.
+"""How models rank: as far as answers order them, and which leads and cannot be told from the best.
 
-A model ranks above another where it was chosen over it, directly or through other models, and the other never was in the
-same way. Models that were each chosen over the other, directly or through others, are linked: only their strengths can be
-compared as numbers (Ford 1957; Hunter 2004). With the slightest penalty, strengths of the others follow the same order.
+A model ranks above another where it was chosen over it, directly or through other models, and the other never was.
+Models that were each chosen over the other so are linked: only their strengths compare as numbers (Ford 1957; Hunter
+2004).
+
+The set of the best rests on how much each worker adds to each estimate. If two models are equal the signs of the
+workers' parts are arbitrary. They are flipped for all pairs together, and the largest difference of each flip is what
+they must exceed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from parlai_humaneval._util.arrays import Flags, Floats
+from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, independent, small_sample_notes, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import listed, sentence
+from parlai_humaneval.statistics.core.result import Result, check_level
+from parlai_humaneval.statistics.core.sign_flip import all_signs
 
-SOURCE = "Ford 1957; Hunter 2004"
-EQUAL = 1e-6
-"""Strengths that differ by less are equal: they are no more exact."""
-NAMED = 3
-"""As many relations between groups are worded."""
+EQUAL = 1e-6  # Strengths that differ by less are equal: they are no more exact
+NAMED = 3  # As many relations between groups are worded
 
 
 class ModelOrder(BaseModel):
-    """The order of models, as far as answers tell it.
-
-    Attributes:
-        groups: linked models together, best first; a group never comes before one that it ranks below.
-        above: pairs of indices of ``groups``, of which the first ranks above the second. Two groups without such a pair
-            cannot be ordered.
-        tied: names of two models of one group whose strengths are equal, or unknown.
+    """The order of models, as far as answers tell it: ``groups`` of linked models, best first; ``above``: pairs of
+    indices of groups, of which the first ranks above the second; ``tied``: two names of one group whose strengths are
+    equal, or unknown.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,12 +78,12 @@ class ModelOrder(BaseModel):
         return f"among {listed(group)}" if 1 < len(group) < len(self.names) else ""
 
     def reasons(self) -> Iterator[str]:
-        """Sentences that say why strengths do not compare all models, and which groups cannot be ordered.
-
-        A single model that always won, always lost or met nobody has a note of its own (:func:`why_unknown`).
-        """
-        pairs = [(a, b) for a, b in combinations(range(len(self.groups)), 2) if not self._has_note(a, b)]
-        ordered = [(a, b) for a, b in pairs if (a, b) in self.above and not self._is_implied(a, b)]
+        """Sentences that say why strengths do not compare all models, and which groups cannot be ordered."""
+        places, above, below = range(len(self.groups)), *({pair[place] for pair in self.above} for place in (0, 1))
+        single = {a for a in places if len(self.groups[a]) == 1 and not (a in above and a in below)}
+        pairs = [(a, b) for a, b in combinations(places, 2) if not single & {a, b}]
+        implied = {(a, b) for a, c in self.above for also, b in self.above if also == c}
+        ordered = [pair for pair in pairs if pair in self.above and pair not in implied]
         for a, b in ordered[:NAMED]:
             better, worse = self.groups[a], self.groups[b]
             never, rank = ("was" if len(worse) == 1 else "were"), ("ranks" if len(better) == 1 else "rank")
@@ -95,13 +98,6 @@ class ModelOrder(BaseModel):
         if more:
             yield f"The same holds of {more} more pairs of groups: strengths compare models within a group only."
 
-    def _has_note(self, a: int, b: int) -> bool:
-        above, below = (frozenset(pair[place] for pair in self.above) for place in (0, 1))
-        return any(len(self.groups[one]) == 1 and not {one} <= above & below for one in (a, b))
-
-    def _is_implied(self, a: int, b: int) -> bool:
-        return any((a, c) in self.above and (c, b) in self.above for c in range(len(self.groups)))
-
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:
     """“no answer ranks a above or below b and c, directly or through other models”."""
@@ -114,33 +110,21 @@ def not_compared(groups: Sequence[Sequence[str]]) -> str:
 
 
 def order_of(over: Floats, names: Sequence[str], strengths: Sequence[float | None]) -> ModelOrder:
-    """The order that answers tell.
-
-    Args:
-        over: models × models, how often the row's model was chosen while the column's was not; of a tie both.
-        names: of the models.
-        strengths: by which linked models are ordered; None where there is none.
-
-    >>> over = np.array([[0, 5, 5], [0, 0, 3], [0, 2, 0]])
-    >>> order_of(over, ['a', 'b', 'c'], [None, 0.2, -0.2]).groups
-    (('a',), ('b', 'c'))
-    """
+    """The order that answers tell."""
     reach = _reached(over)
     linked, higher = reach & reach.T, reach & ~reach.T
     better, worse = higher.sum(axis=0), higher.sum(axis=1)
     tops = sorted({int(np.flatnonzero(row)[0]) for row in linked}, key=lambda i: (better[i], -worse[i], names[i]))
-    members = [
-        sorted(np.flatnonzero(linked[i]).tolist(), key=lambda j: (_downwards(strengths[j]), names[j])) for i in tops
-    ]
+    down = [np.inf if strength is None else -strength for strength in strengths]
+    members = [sorted(np.flatnonzero(linked[i]).tolist(), key=lambda j: (down[j], names[j])) for i in tops]
     return ModelOrder(
         groups=tuple(tuple(names[j] for j in group) for group in members),
         above=frozenset((a, b) for a, i in enumerate(tops) for b, j in enumerate(tops) if higher[i, j]),
         tied=frozenset(
             frozenset((names[i], names[j]))
             for group in members
-            for place, i in enumerate(group)
-            for j in group[place + 1 :]
-            if _are_tied(strengths[i], strengths[j])
+            for i, j in combinations(group, 2)
+            if np.inf in (down[i], down[j]) or abs(down[i] - down[j]) <= EQUAL
         ),
     )
 
@@ -153,9 +137,270 @@ def _reached(over: Floats) -> Flags:
     return np.asarray(reach)
 
 
-def _downwards(strength: float | None) -> float:
-    return np.inf if strength is None else -strength
+METHOD = "step-down max-t over all pairs, signs flipped"
+BEST_SOURCE = "Romano & Wolf 2005; Canay, Romano & Shaikh 2017; sets of the best: Hsu 1981; Hansen, Lunde & Nason 2011"
+NO_INTERVAL = "no simultaneous interval: too few effective clusters, or they do not differ"
+DRAWS = 4_999
+EXACT_CLUSTERS = DRAWS.bit_length()
+"""Of up to so many there are fewer assignments of signs than draws, so that all are tried."""
+_CELLS = 4_000_000
+_SMALL = 1e-9
 
 
-def _are_tied(strength: float | None, other: float | None) -> bool:
-    return strength is None or other is None or abs(strength - other) <= EQUAL
+class BestSet(BaseModel):
+    """The ``leader``, and the models that cannot be told from it (``together``, best first): in at least 95 of 100
+    studies (``level``) none is left out that is as good as any. The ``told`` ones are significantly worse than some
+    other one; of the ``unknown`` nothing is said. Intervals of ``models`` hold together; ``pairs`` have p by itself
+    and, by steps, as a family.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    leader: str
+    together: tuple[str, ...]
+    told: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    models: tuple[Result, ...]
+    pairs: tuple[Result, ...]
+    level: float
+    notes: tuple[str, ...] = ()
+
+
+def best_set(
+    estimates: npt.ArrayLike,
+    influence: npt.ArrayLike,
+    sizes: npt.ArrayLike,
+    *,
+    models: Sequence[str] | None = None,
+    n: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    cluster: str = "worker",
+    lower_is_better: bool = False,
+) -> BestSet:
+    """The best of several models and those that cannot be told from it, from what each worker adds to the estimates.
+
+    Args:
+        estimates: per model; nan where there is none.
+        influence: clusters × models: the part of each cluster in the error of each estimate; columns sum to 0. Of a
+            share: (chosen − share · shown) of the cluster, over all shown.
+        sizes: clusters × models, or per cluster: how many answers each estimate has from each cluster.
+        models: their names.
+        n: number of observations; None: as many as ``sizes`` sum to.
+        level: 1 − the chance of any mistake.
+        seed: of the random signs; with up to 13 clusters all are tried.
+        cluster: what the clusters are called.
+        lower_is_better: as of mean places.
+
+    Raises:
+        ValueError: arrays that do not fit together, or a ``level`` that is not between 0 and 1.
+
+    With two models it is the sign-flip test of their difference. ``together`` is what to report as “the best”: a model
+    outside of it is worse than another one, a model inside may be the best. Assumes that workers are independent, with
+    errors about as likely to one side as to the other.
+
+    Source: Romano & Wolf 2005 (step-down); Canay, Romano & Shaikh 2017 (signs of clusters); Hsu 1981 (the set).
+
+    >>> rng = np.random.default_rng(0)
+    >>> of_workers = np.array([0.6, 0.55, 0.2]) + rng.normal(0, 0.1, (30, 3))
+    >>> found = best_set(of_workers.mean(axis=0), (of_workers - of_workers.mean(axis=0)) / 30, np.ones(30))
+    >>> found.leader, found.together, found.told
+    ('model 1', ('model 1', 'model 2'), ('model 3',))
+    """
+    check_level(level)
+    values, parts, weights, names = _checked(estimates, influence, sizes, models)
+    known = np.flatnonzero(~np.isnan(values))
+    order = sorted(known.tolist(), key=lambda i: (values[i] if lower_is_better else -values[i], names[i]))
+    total = round(float(np.nansum(weights))) if n is None else n
+    how = f"{METHOD} by {cluster}", BEST_SOURCE, independent(cluster), "their errors are symmetric about 0"
+    base = Result.by(*how, name="", n=total, level=level, details={f"n_{cluster}s": len(parts)})
+    notes = small_sample_notes(len(parts), cluster, weights[:, known].sum(axis=1)) if len(known) else ()
+    enough = len(parts) >= MIN_CLUSTERS
+    shares = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
+    ends = [(i, j) for i, j in combinations(known.tolist(), 2)]
+    family = _Family(
+        np.array([values[i] - values[j] for i, j in ends]),
+        np.stack([parts[:, i] - parts[:, j] for i, j in ends], axis=1) if ends else np.zeros((len(parts), 0)),
+        np.stack([(shares[:, i] + shares[:, j]) / 2 for i, j in ends], axis=1) if ends else np.zeros((len(parts), 0)),
+    )
+    alone = _Family(values[known], parts[:, known], shares[:, known])
+    pairs: list[Result] = []
+    of_models: list[Result] = []
+    if enough and len(known):
+        at_null = family.influence + family.shares * family.estimates
+        (observed, of_pairs), (_, of_each) = _flipped((at_null, alone.influence), seed)
+        words = base.but(method=base.method.replace(METHOD, "simultaneous interval, max-t, signs flipped"))
+        of_models = alone.with_intervals(of_each, [names[i] for i in known], words)
+        if ends:
+            pairs = _pairs(family, observed, of_pairs, [f"{names[i]} over {names[j]}" for i, j in ends], base)
+    worse = {
+        j if (gap > 0) != lower_is_better else i
+        for (i, j), gap, pair in zip(ends, family.estimates, pairs, strict=False)
+        if pair.p_holm is not None and pair.p_holm < 1 - level - _SMALL
+    }
+    return BestSet(
+        leader=names[order[0]] if order else "",
+        together=tuple(names[i] for i in order if i not in worse),
+        told=tuple(names[i] for i in order if i in worse),
+        unknown=tuple(name for i, name in enumerate(names) if i not in known),
+        models=tuple(of_models),
+        pairs=tuple(pairs),
+        level=level,
+        notes=(*notes, *(() if enough else (too_few_clusters(cluster),))),
+    )
+
+
+def best_of_means(
+    values: npt.ArrayLike,
+    models: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    cluster: str = "worker",
+    lower_is_better: bool = False,
+) -> BestSet:
+    """The same of the means of observations: ratings, scores, or 1 and 0 of what was chosen and what was not.
+
+    ``values``, ``models``, ``clusters``: per observation its value (nan does not count), its model, who gave it. Models
+    are named in alphabetical order.
+
+    Raises:
+        ValueError: lists of unequal length, a missing model or cluster.
+
+    Read ``together`` as in :func:`best_set`. Assumes that workers are independent.
+
+    Source: as :func:`best_set`.
+
+    >>> ratings = [5, 4, 1, 4, 5, 2, 5, 5, 1, 4, 4, 2, 5, 3, 1, 4, 4, 1]
+    >>> found = best_of_means(ratings, ['ada', 'bob', 'cyd'] * 6, [i // 3 for i in range(18)])
+    >>> found.leader, found.together, found.told
+    ('ada', ('ada', 'bob'), ('cyd',))
+    """
+    y = np.asarray(values, dtype=float)
+    of_model, owners = np.asarray(models, dtype=object), np.asarray(clusters, dtype=object)
+    if not y.shape == of_model.shape == owners.shape == (len(y),):
+        raise ValueError("values, models and clusters must be lists of the same length, an entry an observation.")
+    counts = ~np.isnan(y)
+    if pd.isna(of_model[counts]).any() or pd.isna(owners[counts]).any():
+        raise ValueError(f"An observation lacks its model or its {cluster}: leave it out.")
+    columns, names = pd.factorize(of_model[counts], sort=True)
+    rows, groups = pd.factorize(owners[counts])
+    shape, flat = (len(groups), len(names)), rows * max(1, len(names)) + columns
+    sums = np.bincount(flat, weights=y[counts], minlength=shape[0] * shape[1]).reshape(shape)
+    sizes = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    totals = sizes.sum(axis=0)
+    means = sums.sum(axis=0) / totals
+    return best_set(
+        means,
+        (sums - means * sizes) / totals,
+        sizes,
+        models=[str(name) for name in names],
+        level=level,
+        seed=seed,
+        cluster=cluster,
+        lower_is_better=lower_is_better,
+    )
+
+
+def _checked(
+    estimates: npt.ArrayLike, influence: npt.ArrayLike, sizes: npt.ArrayLike, models: Sequence[str] | None
+) -> tuple[Floats, Floats, Floats, list[str]]:
+    values, parts = np.asarray(estimates, dtype=float), np.asarray(influence, dtype=float)
+    weights = np.asarray(sizes, dtype=float)
+    if values.ndim != 1 or parts.ndim != 2 or parts.shape[1] != len(values):
+        raise ValueError("influence must be a table of clusters × models, with a column for each estimate.")
+    if weights.shape == (len(parts),):
+        weights = np.repeat(weights[:, None], len(values), axis=1)
+    if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sizes must be numbers from 0, one a cluster or one a cluster and model.")
+    if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
+        raise ValueError("An estimate or an influence is not finite: give nan as the estimate of what is not known.")
+    names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]
+    if len(names) != len(values) or len(set(names)) < len(names):
+        raise ValueError("models must name each estimate once.")
+    return values, parts, weights, names
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Differences that are tested, or estimates that get intervals, together: what each cluster adds to the error
+    (``influence``), and its share of the answers. At an assumed difference d its part is influence + share · (estimate
+    − d).
+    """
+
+    estimates: Floats
+    influence: Floats
+    shares: Floats
+
+    @property
+    def exact(self) -> bool:
+        return len(self.influence) <= EXACT_CLUSTERS
+
+    def p_values(self, observed: Floats, flips: Floats) -> Floats:
+        """Share of flips, the data among them, that reach each of ``observed``; ``flips`` has as many columns, or one."""
+        reached = (flips >= observed * (1 - _SMALL) - 1e-12).sum(axis=0)
+        return np.asarray(reached / len(flips) if self.exact else (reached + 1) / (len(flips) + 1), dtype=float)
+
+    def critical(self, flips: Floats, level: float) -> float:
+        """The largest |t| that does not reject, of the largest of each flip."""
+        whole = len(flips) + (not self.exact)
+        place = max(1, int(np.ceil((1 - level) * whole - _SMALL)) - (not self.exact))
+        return float(np.sort(flips.max(axis=1))[-place])
+
+    def with_intervals(self, flips: Floats, names: Sequence[str], base: Result) -> list[Result]:
+        """Each estimate with all differences that the test of the largest of each flip would not reject."""
+        critical = self.critical(flips, base.level)
+        squares, crossed = (self.influence**2).sum(axis=0), (self.influence * self.shares).sum(axis=0)
+        leading, c = 1 - critical**2 * (self.shares**2).sum(axis=0), critical**2
+        results = []
+        for name, estimate, a, b, s in zip(names, self.estimates, leading, crossed, squares, strict=True):
+            result = base.but(name=name, estimate=float(estimate))
+            if a <= _SMALL or s <= _SMALL**2:  # few effective clusters, or clusters that all say the same
+                results.append(result.but(notes=(NO_INTERVAL,)))
+                continue
+            middle, half = c * b / a, np.sqrt((c * b) ** 2 + a * c * s) / a
+            results.append(result.but(ci_low=float(estimate - middle - half), ci_high=float(estimate - middle + half)))
+        return results
+
+
+def _flipped(families: Sequence[Floats], seed: int) -> list[tuple[Floats, Floats]]:
+    """Of clusters × estimates of each family: |t| of each estimate, and of each after each flip of the same signs
+    (flips × estimates); 0 where nothing varies."""
+    scaled, flips = [], [list[Floats]() for _ in families]
+    for parts in families:
+        norms = np.sqrt((parts**2).sum(axis=0))
+        of = parts / np.where(norms > _SMALL * np.abs(parts).max(initial=0), np.maximum(norms, 1e-300), np.inf)
+        # Workers in an order of their own: rows may come in any.
+        scaled.append(of[np.argsort((of**2).sum(axis=1), kind="stable")])
+    for signs in _signs(len(families[0]), seed):
+        for of, found in zip(scaled, flips, strict=True):
+            found.append(np.abs(signs @ of))
+    return [(np.abs(of.sum(axis=0)), np.concatenate(found)) for of, found in zip(scaled, flips, strict=True)]
+
+
+def _signs(groups: int, seed: int) -> Iterator[Floats]:
+    """Rows of signs, a column a cluster: all there are of few clusters, up to a change of all signs, else random ones."""
+    if groups <= EXACT_CLUSTERS:
+        yield all_signs(groups)[: 2 ** max(0, groups - 1)]
+        return
+    rng = np.random.default_rng(seed)
+    left, size = DRAWS, max(1, _CELLS // groups)
+    while left > 0:
+        yield np.asarray(1.0 - 2.0 * rng.integers(0, 2, (min(size, left), groups)))
+        left -= size
+
+
+def _pairs(family: _Family, observed: Floats, flips: Floats, names: Sequence[str], base: Result) -> list[Result]:
+    alone = family.p_values(observed, flips)
+    # From the clearest on: each has to exceed the largest of those that are not clearer.
+    order = np.argsort(-observed, kind="stable")
+    largest = np.maximum.accumulate(flips[:, order[::-1]], axis=1)[:, ::-1]
+    stepped = np.empty(len(order))
+    stepped[order] = np.maximum.accumulate(family.p_values(observed[order], largest))
+    details = {**base.details, "family_tests": len(order), "correction": METHOD}
+    pairs = family.with_intervals(flips, names, base.but(details=details))
+    return [
+        pair.but(statistic=float(t), p_value=float(p), p_holm=float(p_stepped))
+        for pair, t, p, p_stepped in zip(pairs, observed, alone, stepped, strict=True)
+    ]

@@ -1,9 +1,10 @@
-"""Strengths from choices among several replies: Luce's choice model and the conditional logit.
+"""Strengths from choices among several replies, Luce's choice model and the conditional logit; and strengths from
+tables.
 
 One pick of the replies shown follows Luce (1959) and Plackett (1975): each is chosen in proportion to exp(strength +
-pull of its position), McFadden's (1974) conditional logit. Where several may be picked, each is picked on its own with a
-logit of strength, position and how easily pleased the rater is at that turn; conditioning on how many were picked
-takes out that last part (Chamberlain 1980). With one pick this is the same model.
+pull of its position), McFadden's (1974) conditional logit. Where several may be picked, conditioning on how many were
+takes out how easily pleased the rater is at that turn (Chamberlain 1980). Strengths do not depend on the order of
+dialogues.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ import pandas as pd
 from scipy.linalg import block_diag
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.preference.pairs import orient_pairs
+from parlai_humaneval.statistics.ranking.bradley_terry import Comparisons, FittedPairs, fitted_pairs
 from parlai_humaneval.statistics.ranking.fit import (
+    Asked,
     Fitted,
     Strengths,
-    Words,
     contrasts,
+    if_independent,
     linked_models,
     maximum,
     nothing_known,
@@ -30,11 +36,11 @@ from parlai_humaneval.statistics.ranking.fit import (
     strengths_of,
     why_unknown,
 )
+from parlai_humaneval.tables.choices import ComparisonGroup, merged
 
 SOURCE = "Luce 1959; Plackett 1975; McFadden 1974; several picks: Chamberlain 1980"
 ASSUMPTIONS = ("how much better one reply is does not depend on which others are shown",)
-_CELLS = 4_000_000
-"""As many numbers are held at once for patterns that are alike."""
+_CELLS = 4_000_000  # As many numbers are held at once for patterns that are alike
 
 
 def plackett_luce(
@@ -71,7 +77,6 @@ def plackett_luce(
     [('strength of model 1', 0.67), ('strength of model 2', -0.34), ('strength of model 3', -0.34)]
     """
     table, owners, places, names = _checked(chosen, clusters, positions, models)
-    words = Words("conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster)
     usable = ~np.isnan(table)
     telling = _telling(table, usable)
     complete = np.ones(len(table), dtype=bool) if places is None else (~usable | ~np.isnan(places)).all(axis=1)
@@ -81,17 +86,23 @@ def plackett_luce(
     keep = telling & complete
     table, owners, places = table[keep], owners[keep], None if places is None else places[keep]
     over = np.asarray((table == 1).astype(float).T @ (table == 0).astype(float))
-    leads = _leads(table, owners)
+    # Clusters × pairs of models: how much more often the first was chosen in turns that showed both.
+    codes, clusters_of = pd.factorize(owners)
+    leads = np.stack(
+        [
+            np.bincount(codes, weights=np.nan_to_num(table[:, a] - table[:, b]), minlength=len(clusters_of))
+            for a, b in combinations(range(table.shape[1]), 2)
+        ],
+        axis=1,
+    ).astype(float)
+    asked = Asked(names, over, "conditional logit (Plackett–Luce)", ASSUMPTIONS, SOURCE, level, cluster, leads)
     known = linked_models(over)
     unknown = {i: why_unknown(over, i) for i in range(len(names)) if i not in known}
     if not known:
         why = (
             "no turn has a choice to learn from" if not len(table) else "no two models were each chosen over the other"
         )
-        groups = len(pd.unique(owners))
-        return nothing_known(
-            names, len(table), unknown if len(table) else {}, why, words, over, clusters=groups, leads=leads
-        )
+        return nothing_known(asked, len(table), len(clusters_of), unknown if len(table) else {}, why)
     others = {
         group: plackett_luce(
             table[:, group],
@@ -109,10 +120,9 @@ def plackett_luce(
     sets = _Sets.of(table[rest], None if places is None else places[rest])
     fit, said = _fit(sets, owners[rest], known)
     if fit is None:
-        groups = len(pd.unique(owners))
-        return nothing_known(names, int(rest.sum()), {}, said, words, over, clusters=groups, leads=leads)
+        return nothing_known(asked, int(rest.sum()), len(clusters_of), {}, said)
     labels = [f"{value:g}" for value in sets.place_values] if "positions" in fit.blocks else []
-    found = strengths_of(fit, names, labels, unknown, words, over, others, leads)
+    found = strengths_of(fit, asked, labels, unknown, others)
     return found.model_copy(update={"notes": (*found.notes, *notes, *([said] if said else []))})
 
 
@@ -140,22 +150,10 @@ def _telling(table: Floats, shown: Flags) -> Flags:
     return np.asarray((picks > 0) & (picks < shown.sum(axis=1)), dtype=bool)
 
 
-def _leads(table: Floats, owners: Objects) -> Floats:
-    """Clusters × pairs of models: how much more often the first was chosen in turns that showed both."""
-    codes, names = pd.factorize(owners)
-    pairs = list(combinations(range(table.shape[1]), 2))
-    sums = [
-        np.bincount(codes, weights=np.nan_to_num(table[:, a] - table[:, b]), minlength=len(names)) for a, b in pairs
-    ]
-    return np.stack(sums, axis=1).astype(float)
-
-
 @dataclass(frozen=True)
 class _Alike:
-    """Patterns that show equally many replies, of which equally many were picked: arrays are patterns × replies.
-
-    ``rows``: indices of the patterns; ``models`` and ``places`` (index into ``place_values``) of the replies shown.
-    """
+    """Patterns (``rows``) that show equally many replies, of which equally many were picked; arrays are patterns ×
+    replies."""
 
     rows: Ints
     models: Ints
@@ -165,11 +163,8 @@ class _Alike:
 
 @dataclass(frozen=True)
 class _Sets:
-    """Choice sets by pattern: what was shown where and how many were picked, which many turns share.
-
-    ``counts`` is per pattern; ``pattern``, and ``picked`` and ``places`` (turns × models; ``places`` index into
-    ``place_values``), belong to the turns.
-    """
+    """Choice sets by pattern: what was shown where and how many were picked, which many turns share (``counts``);
+    ``picked``, ``shown`` and ``places`` (index into ``place_values``) are turns × models."""
 
     alike: tuple[_Alike, ...]
     counts: Floats
@@ -216,33 +211,26 @@ def _alike(shown: Flags, places: Ints, picks: Ints) -> Iterator[_Alike]:
 
 def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted | None, str]:
     """The fit with positions where they can be told apart, else without, and why."""
-    said = ""
-    if len(sets.place_values) > 1:
-        said = _positions_unknown(sets)
-        fit = None if said else _maximised(sets, owners, known, len(sets.place_values))
-        if fit is not None:
-            return fit, ""
-        said = said or "Position effects cannot be estimated: with them the choices have no finite strengths."
-        said += " The strengths are estimated without them."
+    said, size = "", len(sets.place_values)
+    if size > 1:
+        chosen, left = np.zeros((len(sets.picked), size)), np.zeros((len(sets.picked), size))
+        rows = np.arange(len(sets.picked))
+        for column, places in enumerate(sets.places.T):
+            picked = sets.picked[:, column] == 1
+            chosen[rows[picked], places[picked]] = 1
+            other = sets.shown[:, column] & ~picked
+            left[rows[other], places[other]] = 1
+        over = np.asarray(chosen.T @ left)
+        np.fill_diagonal(over, 0)
+        why = "not every position was chosen over the others and left for them"
+        if len(linked_models(over)) == size:
+            fit = _maximised(sets, owners, known, size)
+            if fit is not None:
+                return fit, ""
+            why = "with them the choices have no finite strengths"
+        said = f"Position effects cannot be estimated: {why}. The strengths are estimated without them."
     fit = _maximised(sets, owners, known, 0)
     return fit, said if fit is not None else "the choices separate the models"
-
-
-def _positions_unknown(sets: _Sets) -> str:
-    """Why position effects have no finite estimate; empty where they have one."""
-    size = len(sets.place_values)
-    chosen, left = np.zeros((len(sets.picked), size)), np.zeros((len(sets.picked), size))
-    rows = np.arange(len(sets.picked))
-    for column, places in enumerate(sets.places.T):
-        picked = sets.picked[:, column] == 1
-        chosen[rows[picked], places[picked]] = 1
-        other = sets.shown[:, column] & ~picked
-        left[rows[other], places[other]] = 1
-    over = np.asarray(chosen.T @ left)
-    np.fill_diagonal(over, 0)
-    if len(linked_models(over)) == size:
-        return ""
-    return "Position effects cannot be estimated: not every position was chosen over the others and left for them."
 
 
 def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> Fitted | None:
@@ -250,13 +238,13 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     of_models, of_places = contrasts(len(known)), contrasts(places)
     basis = block_diag(of_models, of_places)
     width, size = of_models.shape[1], basis.shape[1]
-    moments = _Moments(sets, len(known), places)
-    picked = np.hstack([sets.picked, _of_places(sets.picked, sets.places, places)])
+    by_place = [(sets.picked * (sets.places == place)).sum(axis=1) for place in range(places)]
+    picked = np.column_stack([sets.picked, *by_place])
     total = picked.sum(axis=0)
 
     def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
         effects = basis @ at
-        log_sums, expected, spread = moments.at(effects)
+        log_sums, expected, spread = _moments(sets, len(known), places, effects)
         value = float(total @ effects) - float(sets.counts @ log_sums)
         return value, (total - sets.counts @ expected) @ basis, basis.T @ spread @ basis
 
@@ -266,7 +254,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     at = maximum(evaluate, start)
     if at is None:
         return None
-    _, expected, spread = moments.at(basis @ at)
+    _, expected, spread = _moments(sets, len(known), places, basis @ at)
     codes, _ = pd.factorize(owners)
     scores = picked - expected[sets.pattern]
     sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
@@ -277,51 +265,32 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     return Fitted(at, basis.T @ spread @ basis, sums, blocks, known, len(sets.picked), met)
 
 
-def _of_places(of_models: Floats, places: Ints, size: int) -> Floats:
-    """What stands at each model of each turn, by place: turns × places."""
-    by_place = np.zeros((len(of_models), size))
-    for place in range(size):
-        by_place[:, place] = (of_models * (places == place)).sum(axis=1)
-    return by_place
-
-
-class _Moments:
-    """What is expected of each pattern at given effects of models and places, given how many replies are picked.
+def _moments(sets: _Sets, models: int, places: int, effects: Floats) -> tuple[Floats, Floats, Floats]:
+    """What is expected of each pattern at given effects of models and places, given how many replies are picked: the log
+    normaliser, how often each model and place is picked, and the covariance of these over all turns.
 
     The chance of a set of picks is the product of its odds over the sum of such products, an elementary symmetric
     function of the odds: all that is needed follows from those of the odds without one reply, and without two, which a
     recursion gives in as many steps as replies (Chen & Liu 1997; Gail, Lubin & Rubinstein 1981).
     """
-
-    def __init__(self, sets: _Sets, models: int, places: int) -> None:
-        self.sets, self.models, self.places = sets, models, places
-
-    def at(self, effects: Floats) -> tuple[Floats, Floats, Floats]:
-        """Per pattern the log normaliser and how often each model and place is picked; their covariance over all turns."""
-        size = self.models + self.places
-        log_sums = np.zeros(len(self.sets.counts))
-        expected = np.zeros((len(log_sums), size))
-        spread = np.zeros(size * size)
-        for alike in self.sets.alike:
-            columns = [alike.models]
-            if self.places:
-                columns.append(self.models + alike.places)
-            odds = sum(effects[column] for column in columns)
-            log_sums[alike.rows], chance, covariance = _inclusion(np.asarray(odds), alike.picks)
-            covariance *= self.sets.counts[alike.rows][:, None, None]
-            for column in columns:  # a place may hold several replies that are equal
-                np.add.at(expected, (alike.rows[:, None], column), chance)
-            for one, other in product(columns, columns):
-                flat = one[:, :, None] * size + other[:, None, :]
-                spread += np.bincount(flat.ravel(), weights=covariance.ravel(), minlength=size * size)
-        return log_sums, expected, spread.reshape(size, size)
+    size = models + places
+    log_sums = np.zeros(len(sets.counts))
+    expected, spread = np.zeros((len(log_sums), size)), np.zeros(size * size)
+    for alike in sets.alike:
+        columns = [alike.models, models + alike.places] if places else [alike.models]
+        odds = sum(effects[column] for column in columns)
+        log_sums[alike.rows], chance, covariance = _inclusion(np.asarray(odds), alike.picks)
+        covariance *= sets.counts[alike.rows][:, None, None]
+        for column in columns:  # a place may hold several replies that are equal
+            np.add.at(expected, (alike.rows[:, None], column), chance)
+        for one, other in product(columns, columns):
+            flat = one[:, :, None] * size + other[:, None, :]
+            spread += np.bincount(flat.ravel(), weights=covariance.ravel(), minlength=size * size)
+    return log_sums, expected, spread.reshape(size, size)
 
 
 def _inclusion(odds: Floats, picks: int) -> tuple[Floats, Floats, Floats]:
-    """Of ``odds`` (rows × replies, logarithms): log normaliser, chance that each is picked, covariance of the picks.
-
-    Who is left out is as good as who is picked, so that the smaller number of both is counted.
-    """
+    """Of ``odds`` (rows × replies, logarithms): log normaliser, chance that each is picked, covariance of the picks."""
     size = odds.shape[1]
     if 2 * picks > size:
         log_sum, chance, covariance = _inclusion(-odds, size - picks)
@@ -342,10 +311,7 @@ def _inclusion(odds: Floats, picks: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _without_each(weights: Floats, degree: int) -> Floats:
-    """Elementary symmetric function of ``degree`` of all ``weights`` (replies × rows) but one, for each.
-
-    From the polynomials of those before it and of those after it: only sums and products, which lose no digits.
-    """
+    """Elementary symmetric function of ``degree`` of all ``weights`` (replies × rows) but one, for each."""
     size, rows = weights.shape
     before, after = np.zeros((2, size, degree + 1, rows))
     before[0, 0] = after[-1, 0] = 1
@@ -355,3 +321,103 @@ def _without_each(weights: Floats, degree: int) -> Floats:
         after[-k - 1] = after[-k]
         after[-k - 1, 1:] += weights[-k] * after[-k, :-1]
     return np.asarray(np.einsum("kdr,kdr->kr", before, after[:, ::-1]))
+
+
+def turn_strengths(group: ComparisonGroup, *, level: float = 0.95) -> Strengths | None:
+    """Plackett–Luce strengths of the models of ``group``, clustered by worker; None where single replies were rated.
+
+    Where positions are known they are modelled; equal replies, shown once, are picked together at the same position.
+    See :func:`plackett_luce` for one pick a turn, several picks, and what cannot be estimated.
+
+    Strengths are log-odds: see :class:`Strengths`.
+
+    Assumes that a choice between two replies does not depend on the others shown, and that workers are independent.
+
+    Source: Luce 1959; Plackett 1975.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> from parlai_humaneval.tables.choices import choice_groups
+    >>> group = choice_groups(example_tables())[0]
+    >>> found = turn_strengths(group)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 1.65), ('strength of bob', -0.47), ('strength of cyd', -1.18)]
+    """
+    if group.kind == "single" or len(group.models) < 2:
+        return None
+    positions = None if np.isnan(group.positions).all() else group.positions
+    turns = group.turns
+    return plackett_luce(turns.chosen, turns.workers, positions=positions, models=turns.models, level=level)
+
+
+def comparison_strengths(comparisons: pd.DataFrame, *, level: float = 0.95) -> Strengths | None:
+    """Bradley–Terry strengths, ties counted, of the rows of one metric of a ``comparisons`` table.
+
+    Clustered by worker, and by dialogue where several workers judged the same, on whichever side it stood.
+    Which model stood first (left or top) is read from ``side``, else, of two replies, from ``position_a``; where that is
+    not known of every row the effect of the place is not modelled. Empty ``n_models`` means two. None for a table of no
+    rows.
+
+    Raises:
+        TableError: a winner is neither of the two models nor ``tie``, or a model stands against itself.
+
+    Strengths are log-odds: see :class:`Strengths`. Assumes what :func:`bradley_terry` does.
+
+    Source: Bradley & Terry 1952; Rao & Kupper 1967; Davidson & Beaver 1977.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> found = comparison_strengths(example_tables().comparisons)
+    >>> [(model.name, round(model.estimate, 2)) for model in found.models]
+    [('strength of ada', 0.39), ('strength of bob', -0.39)]
+    """
+    return None if comparisons.empty else oriented_strengths(orient_pairs(comparisons), level=level)
+
+
+def oriented_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> Strengths:
+    """Strengths from rows as :func:`~parlai_humaneval.analysis.orient_pairs` gives them; ``models`` in this order."""
+    return fitted_strengths(rows, models=models, level=level).strengths
+
+
+def fitted_strengths(rows: pd.DataFrame, *, models: Sequence[str] | None = None, level: float = 0.95) -> FittedPairs:
+    """The same, with how each of the ``rows`` moves the strengths."""
+    first_a = rows["first_a"].to_numpy(dtype=float)
+    a, b, of_a, of_b = (
+        rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b", "dialogue_a", "dialogue_b")
+    )
+    outcome, swap = rows["outcome"].to_numpy(dtype=int), first_a == 0
+    comparisons = Comparisons.of(
+        np.where(swap, b, a),
+        np.where(swap, a, b),
+        np.where(swap, -outcome, outcome),
+        rows["worker_id"].to_numpy(dtype=object),
+        models,
+        (np.where(swap, of_b, of_a), np.where(swap, of_a, of_b)),
+    )
+    return fitted_pairs(comparisons, slots=not np.isnan(first_a).any(), level=level)
+
+
+ALWAYS = 0.9  # Models that are shown in at least this share of the turns of their group count as always shown
+
+
+def pooled_strengths(groups: Sequence[ComparisonGroup], *, level: float = 0.95) -> Strengths | None:
+    """Of all models of a question's ``groups``; None where all models always stood side by side, and their shares rank
+    them, or where single replies were rated."""
+    shown = [~np.isnan(group.turns.chosen) for group in groups]
+    incomplete = len(groups) > 1 or any(table.mean(axis=0).min(initial=1) < ALWAYS for table in shown if len(table))
+    if groups[0].kind == "single" or not incomplete:
+        return None
+    return turn_strengths(merged(groups), level=level)
+
+
+def one_ranking(groups: Sequence[ComparisonGroup]) -> tuple[ComparisonGroup, Strengths] | None:
+    """A question's ``groups`` as one, and its strengths; None where there are none, or where a model may be the best
+    whose strength is not finite."""
+    strengths = pooled_strengths(groups)
+    return None if strengths is None or strengths.best is None else (merged(groups), strengths)
+
+
+def strength_tests(strengths: Strengths, family: Family) -> list[tuple[Result, Result]]:
+    """Of every two models, in the order of ``combinations``: the test by worker, and if all turns were independent; each
+    with Holm's correction over all pairs."""
+    families = [family] * len(strengths.pairs)
+    of_independent = corrected([if_independent(pair) for pair in strengths.pairs], families)
+    return list(zip(corrected(strengths.pairs, families), of_independent, strict=True))

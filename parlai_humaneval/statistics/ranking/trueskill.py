@@ -1,28 +1,217 @@
 """TrueSkill of whole studies, many replicates at once: shuffles of the order and bootstrap resamples.
 
-TrueSkill goes from match to match, so that one study cannot be vectorised; a thousand replicates of it can. A dialogue is
-a free-for-all match of its models (Ma et al. 2023, §2.3; Herbrich et al. 2006).
+TrueSkill goes from match to match, so that one study cannot be vectorised; a thousand replicates of it can. A dialogue
+is a free-for-all match of its models (Ma et al. 2023, §2.3; Herbrich et al. 2006, §2–3). One implementation serves one
+match in plain numbers and many at once: lists hold an entry a player, which is a number, or an array with an entry a
+match. A single study of ten thousand dialogues takes twenty times as long with arrays as with plain numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
+from scipy.special import cython_special
 
-from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.statistics.ranking.trueskill_update import (
-    MU,
-    PASSES,
-    SIGMA,
-    TOLERANCE,
-    SkillModel,
-    factors,
-    update_matches,
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
+
+Number = TypeVar("Number", float, Floats)
+
+MU, SIGMA = 25.0, 25.0 / 3
+BETA, TAU, DRAW = 25.0 / 6, 25.0 / 300, 0.10
+TOLERANCE, PASSES = 1e-12, 1_000
+FEW = 12  # So many matches are faster one by one, in plain numbers
+
+_ROOT_HALF, _ROOT_2_PI, _ROOT_PI_2 = math.sqrt(0.5), math.sqrt(2 / math.pi), math.sqrt(math.pi / 2)
+
+
+@dataclass(frozen=True)
+class SkillModel:
+    """The constants of TrueSkill, in its points; Ma et al. (2023) use the defaults, of Herbrich et al. (2006).
+
+    ``mu``, ``sigma``: what is believed of a model that nobody has seen; ``beta``, ``tau``: standard deviations of a
+    performance around the skill, and of the skill from match to match; ``draw``: chance that two equally good players
+    tie.
+    """
+
+    mu: float = MU
+    sigma: float = SIGMA
+    beta: float = BETA
+    tau: float = TAU
+    draw: float = DRAW
+
+    def __post_init__(self) -> None:
+        if not (self.sigma > 0 and self.beta > 0 and self.tau >= 0 and 0 <= self.draw < 1):
+            raise ValueError("TrueSkill needs sigma and beta above 0, tau of at least 0 and a draw chance from 0 to 1.")
+
+    @property
+    def margin(self) -> float:
+        """How near two performances are in a tie."""
+        return float(special.ndtri((self.draw + 1) / 2) * np.sqrt(2) * self.beta)
+
+
+@dataclass(frozen=True)
+class Maths(Generic[Number]):
+    """The functions of plain numbers, or those of arrays."""
+
+    sqrt: Callable[[Number], Number]
+    exp: Callable[[Number], Number]
+    erfcx: Callable[[Number], Number]
+    copysign: Callable[[Number, Number], Number]
+    factors: Callable[[Number, Number, Any], tuple[Number, Number]]
+    """V and W of a lead and a margin, with what says which are ties."""
+    apart: Callable[[Sequence[Number], Sequence[Number]], float]  # The largest difference between two lists
+
+
+def win_factors(lead: Number, margin: Number, maths: Maths[Number]) -> tuple[Number, Number]:
+    """V and W, by which mean and variance change after a win; ``lead`` and ``margin`` in standard deviations."""
+    x = lead - margin
+    v = _ROOT_2_PI / maths.erfcx(-_ROOT_HALF * x)
+    return v, v * (v + x)
+
+
+def tie_factors(lead: Number, margin: Number, maths: Maths[Number]) -> tuple[Number, Number]:
+    """V and W after a tie. Both are scaled by the density at the nearer end, so that no tail underflows."""
+    size = abs(lead)
+    near, far = margin - size, -margin - size
+    shrink = maths.exp(-2 * margin * size)
+    mass = _ROOT_PI_2 * (maths.erfcx(-_ROOT_HALF * near) - maths.erfcx(-_ROOT_HALF * far) * shrink)
+    v = (shrink - 1) / mass
+    return maths.copysign(v, -lead), v * v + (near - far * shrink) / mass
+
+
+def factors(lead: Floats, margin: Floats, tied: Flags) -> tuple[Floats, Floats]:
+    """V and W of an array of wins and ties."""
+    v, w = win_factors(lead, margin, ARRAYS)
+    if tied.any():
+        v[tied], w[tied] = tie_factors(lead[tied], margin[tied], ARRAYS)
+    return v, w
+
+
+NUMBERS: Maths[float] = Maths(
+    *(math.sqrt, math.exp, cython_special.erfcx, math.copysign),
+    factors=lambda lead, margin, tied: (tie_factors if tied else win_factors)(lead, margin, NUMBERS),
+    apart=lambda new, old: max([abs(a - b) for a, b in zip(new, old, strict=True)]),
 )
+ARRAYS: Maths[Floats] = Maths(
+    *(np.sqrt, np.exp, special.erfcx, np.copysign),
+    factors=factors,
+    apart=lambda new, old: float(np.abs(np.subtract(new, old)).max(initial=0)),
+)
+
+
+def update_matches(
+    mu: Floats, sigma: Floats, ranks: Floats, model: SkillModel, *, tolerance: float, passes: int
+) -> tuple[Floats, Floats]:
+    """Beliefs after one match a row. All arrays are rows × players; a nan rank did not take part."""
+    if len(mu) > FEW:
+        return _at_once(mu, sigma, ranks, _Match(model, ARRAYS, tolerance, passes))
+    match = _Match(model, NUMBERS, tolerance, passes)
+    rows = zip(mu.tolist(), sigma.tolist(), ranks.tolist(), strict=True)
+    beliefs = np.array([_alone(*row, match) for row in rows]).reshape(len(mu), 2, -1)
+    return beliefs[:, 0].copy(), beliefs[:, 1].copy()
+
+
+def _alone(
+    mu: list[float], sigma: list[float], ranks: list[float], match: _Match[float]
+) -> tuple[list[float], list[float]]:
+    order = sorted((i for i, rank in enumerate(ranks) if not math.isnan(rank)), key=ranks.__getitem__)
+    if len(order) > 1:
+        tied = [ranks[a] == ranks[b] for a, b in pairwise(order)]
+        means, deviations = match.beliefs([mu[i] for i in order], [sigma[i] for i in order], tied)
+        for i, mean, deviation in zip(order, means, deviations, strict=True):
+            mu[i], sigma[i] = mean, deviation
+    return mu, sigma
+
+
+def _at_once(mu: Floats, sigma: Floats, ranks: Floats, match: _Match[Floats]) -> tuple[Floats, Floats]:
+    """Many matches, as arrays of players × matches in the order of their ranks."""
+    most = max(2, int((~np.isnan(ranks)).sum(axis=1).max()))
+    order = np.argsort(ranks, axis=1, kind="stable").T[:most]  # nan comes last
+    rows = np.arange(len(mu))
+    placed = ranks[rows, order]
+    active = ~np.isnan(placed[1:])
+    means, deviations = match.beliefs(
+        [*mu[rows, order]], [*sigma[rows, order]], placed[1:] == placed[:-1], None if active.all() else active
+    )
+    played = np.concatenate([active[:1], active])
+    new_mu, new_sigma = mu.copy(), sigma.copy()
+    new_mu[rows, order] = np.where(played, means, mu[rows, order])
+    new_sigma[rows, order] = np.where(played, deviations, sigma[rows, order])
+    return new_mu, new_sigma
+
+
+@dataclass(frozen=True)
+class _Match(Generic[Number]):
+    model: SkillModel
+    maths: Maths[Number]
+    tolerance: float
+    passes: int
+
+    def beliefs(
+        self, mu: Sequence[Number], sigma: Sequence[Number], tied: Sequence[bool] | Flags, active: Flags | None = None
+    ) -> tuple[list[Number], list[Number]]:
+        """New μ and σ. ``tied``: each with the next; ``active``: the next took part, None where all did."""
+        noise = self.model.beta**2
+        before = [deviation * deviation + self.model.tau**2 for deviation in sigma]
+        performance = [1 / (variance + noise) for variance in before]
+        weighted = [mean * precision for mean, precision in zip(mu, performance, strict=True)]
+        learnt = self._learnt(performance, weighted, tied, active)
+        means, deviations = [], []
+        for mean, variance, precision, gained in zip(mu, before, *learnt, strict=True):
+            damped = 1 / (1 + noise * precision)
+            after = 1 / (1 / variance + damped * precision)
+            means.append(after * (mean / variance + damped * gained))
+            deviations.append(self.maths.sqrt(after))
+        return means, deviations
+
+    def _learnt(
+        self, precision: list[Number], weighted: list[Number], tied: Sequence[bool] | Flags, active: Flags | None
+    ) -> tuple[list[Number], list[Number]]:
+        """What each player learns: precision and precision × mean of the messages from both neighbours, ``above`` and
+        ``below``.
+
+        Going forth and back along the chain, the difference at its end need not be visited twice.
+        """
+        size: int = len(precision)
+        margin, maths = self.model.margin, self.maths
+        nothing = 0 * precision[0]
+        above_p, above_w, below_p, below_w = ([nothing] * size for _ in range(4))
+        learnt = ([nothing] * size, [nothing] * size)
+        route = [*range(size - 1), *range(size - 3, 0, -1)]
+        for _ in range(self.passes if size > 2 else 1):
+            for i in route:
+                p_a, p_b = precision[i] + above_p[i], precision[i + 1] + below_p[i + 1]
+                mean_a, mean_b = (weighted[i] + above_w[i]) / p_a, (weighted[i + 1] + below_w[i + 1]) / p_b
+                variance = 1 / p_a + 1 / p_b
+                scale, lead = maths.sqrt(variance), mean_a - mean_b
+                v, w = maths.factors(lead / scale, margin / scale, tied[i])
+                if active is not None:  # Where the worse one did not take part, nothing is learnt.
+                    v, w = v * active[i], w * active[i]
+                # The message is the belief after the ranking divided by the one before.
+                rest = variance * (1 - w)
+                says, weighs = w / rest, (lead * w + scale * v) / rest
+                to_worse, to_better = 1 + says / p_a, 1 + says / p_b
+                above_p[i + 1], above_w[i + 1] = says / to_worse, (mean_a * says - weighs) / to_worse
+                below_p[i], below_w[i] = says / to_better, (mean_b * says + weighs) / to_better
+            before, learnt = (
+                learnt,
+                (
+                    [a + b for a, b in zip(above_p, below_p, strict=True)],
+                    [a + b for a, b in zip(above_w, below_w, strict=True)],
+                ),
+            )
+            steps = (self.tolerance / self.model.beta**2, self.tolerance / self.model.beta)
+            if all(maths.apart(new, old) <= step for new, old, step in zip(learnt, before, steps, strict=True)):
+                break
+        return learnt
+
 
 _DEFAULT = SkillModel()
 _NO_TIES = "There are ties, but the chance of one is 0: give a draw chance above 0."
@@ -43,15 +232,7 @@ class Skill:
 
 
 def conservative_skill(mu: float, sigma: float, k: float = 3.0) -> float:
-    """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1).
-
-    Assumes that the belief about the skill is normal.
-
-    Source: Ma et al. 2023, eq. 1.
-
-    >>> conservative_skill(25.0, 5.0)
-    10.0
-    """
+    """μ − kσ, a skill that the model has with near certainty (Ma et al. 2023, eq. 1)."""
     return mu - k * sigma
 
 
@@ -64,29 +245,7 @@ def rate_two_player(
     orders: npt.ArrayLike | None = None,
     model: SkillModel = _DEFAULT,
 ) -> tuple[Floats, Floats]:
-    """TrueSkill of matches of two, in closed form.
-
-    Args:
-        first, second: per match, index of the two models (0 to ``n_models`` − 1).
-        result: per match, 1 where the first won, 0 for a tie, −1 where the second won.
-        n_models: number of models; one that never played keeps what was believed at the start.
-        orders: replicates × matches; row r holds the indices of the matches that replicate r plays, in turn: a
-            shuffle, a bootstrap resample or a part of them. None: one replicate, all matches in the given order.
-        model: the constants.
-
-    Returns:
-        μ and σ, each replicates × models, in TrueSkill points.
-
-    Raises:
-        ValueError: unequal lengths, an unknown index or result, a model against itself, a tie where the chance of
-            one is 0.
-
-    Assumes that matches are independent given the skills. Source: Herbrich et al. 2006, §2–3; Deriu et al. 2020, §3.3.
-
-    >>> mu, sigma = rate_two_player([0, 1, 0], [1, 2, 2], [1, 0, 1], n_models=3)
-    >>> mu.round(2).tolist()
-    [[31.73, 22.06, 21.29]]
-    """
+    """TrueSkill of matches of two, in closed form."""
     one, two, won = _matches(first, second, result, n_models, model)
     plan = _plan(orders, len(won))
     mu = np.full((len(plan), n_models), float(model.mu))
@@ -116,28 +275,7 @@ def rate_free_for_all(
     tolerance: float = TOLERANCE,
     passes: int = PASSES,
 ) -> tuple[Floats, Floats]:
-    """Beliefs after one match of any number of players, by expectation propagation.
-
-    Args:
-        mu, sigma, ranks: one value a player, or rows of them: each row is a match of its own. Smaller ranks are better,
-            equal ranks tie, nan did not take part.
-        model: the constants.
-        tolerance, passes: messages are passed until none changes by more than ``tolerance`` (in units of β), at most
-            so often.
-
-    Returns:
-        μ and σ, shaped as given. Of many tied players those at the ends of the chain are known a little less well, so
-        that the order in which tied players are given matters somewhat; it is that of the package ``trueskill``.
-
-    Raises:
-        ValueError: unequal shapes, a σ of 0 or less, a missing μ or σ, a tie where the chance of one is 0.
-
-    Assumes performances that are normal around the skills. Source: Herbrich et al. 2006, §3; Ma et al. 2023, §2.3.
-
-    >>> mu, sigma = rate_free_for_all([25, 25, 25], [8.333] * 3, ranks=[0, 1, 1])
-    >>> mu.round(2).tolist(), sigma.round(2).tolist()
-    ([30.11, 22.44, 22.45], [6.74, 5.97, 5.97])
-    """
+    """Beliefs after one match of any number of players, by expectation propagation."""
     means, deviations, places = (np.asarray(values, dtype=float) for values in (mu, sigma, ranks))
     if not means.shape == deviations.shape == places.shape or means.ndim not in (1, 2):
         raise ValueError("mu, sigma and ranks must have the same shape: one value a player, or rows of them.")
@@ -156,28 +294,7 @@ def free_for_all_ratings(
     model: SkillModel = _DEFAULT,
     tolerance: float = TOLERANCE,
 ) -> tuple[Floats, Floats]:
-    """TrueSkill after all dialogues, each a match in which more points are a better rank.
-
-    Args:
-        points: dialogues × models; nan for a model that did not take part.
-        orders: replicates × dialogues, indices in the order of play (see :func:`rate_two_player`); None: one
-            replicate, in the given order.
-        model, tolerance: see :func:`rate_free_for_all`.
-
-    Returns:
-        μ and σ, each replicates × models. The order matters: what was played last weighs more.
-
-    Raises:
-        ValueError: ``points`` is no table, or as :func:`rate_free_for_all`.
-
-    Assumes normal skills and performances, and independent dialogues.
-
-    Source: Ma et al. 2023, §2.3 (constants of Herbrich et al. 2006).
-
-    >>> mu, sigma = free_for_all_ratings([[3, 1, 0], [2, 2, 0], [3, 0, 1]])
-    >>> mu.round(2).tolist(), sigma.round(2).tolist()
-    ([[31.62, 22.88, 21.79]], [[4.54, 4.22, 4.64]])
-    """
+    """TrueSkill after all dialogues, each a match in which more points are a better rank."""
     table = points_table(points)
     plan = _plan(orders, len(table))
     mu, sigma = free_for_all_path(table, [plan.shape[1]], orders=plan, model=model, tolerance=tolerance)
@@ -192,11 +309,8 @@ def free_for_all_path(
     model: SkillModel = _DEFAULT,
     tolerance: float = TOLERANCE,
 ) -> tuple[Floats, Floats]:
-    """As :func:`free_for_all_ratings`, after each number of dialogues of ``stops``: μ and σ, stops × replicates × models.
-
-    Raises:
-        ValueError: a stop is negative or beyond the dialogues of an order; or as there.
-    """
+    """As :func:`free_for_all_ratings`, after each number of dialogues of ``stops``: μ and σ, stops × replicates ×
+    models."""
     table = points_table(points)
     plan = _plan(orders, len(table))
     if any(not 0 <= stop <= plan.shape[1] for stop in stops):
@@ -237,20 +351,8 @@ def trueskill(dialogues: Iterable[Mapping[str, int]], models: Sequence[str]) -> 
 
 
 def free_for_all_points(picks: Sequence[T | None], models: Sequence[T]) -> list[int]:
-    """Points of each of ``models`` in one dialogue: how many of its turns they won (Ma et al. 2023, §2.1).
-
-    ``picks``: the chosen model of each turn; None where the turn was not answered, which is nobody's point.
-
-    Raises:
-        ValueError: a pick is none of ``models``, or a model stands twice.
-
-    Assumes that all turns weigh the same.
-
-    Source: Ma et al. 2023, §2.1.
-
-    >>> free_for_all_points(['a', 'b', 'a', None], ['a', 'b', 'c'])
-    [2, 1, 0]
-    """
+    """Points of each of ``models`` in one dialogue: how many of its turns they won (None: nobody's) (Ma et al. 2023,
+    §2.1)."""
     if len(set(models)) < len(models):
         raise ValueError("A model stands twice among the models.")
     unknown = sorted({str(pick) for pick in picks if pick is not None and pick not in models})
@@ -260,18 +362,7 @@ def free_for_all_points(picks: Sequence[T | None], models: Sequence[T]) -> list[
 
 
 def free_for_all_ranks(points: Sequence[float]) -> list[int]:
-    """Competition ranks: the most points 0, equal points the same rank, and ranks are left out after ties.
-
-    Raises:
-        ValueError: points are missing.
-
-    Assumes nothing of the points but that more are better.
-
-    Source: Ma et al. 2023, §2.3.
-
-    >>> free_for_all_ranks([3, 1, 1, 0])
-    [0, 1, 1, 3]
-    """
+    """Competition ranks: the most points 0, equal points the same rank, and ranks are left out after ties."""
     table = points_table([points])
     if np.isnan(table).any():
         raise ValueError("Points are missing: leave out models that did not take part.")
@@ -279,21 +370,7 @@ def free_for_all_ranks(points: Sequence[float]) -> list[int]:
 
 
 def shuffle_interval(scores: npt.ArrayLike, level: float = 0.95) -> list[tuple[float, float]]:
-    """Per model, the central range of its score over replicates, linear between neighbours (Ma et al. 2023, §4).
-
-    ``scores``: replicates × models. Over shuffles of the same dialogues it says how much the order matters; it is no
-    sampling interval, and does not shrink with more dialogues. Over bootstrap resamples it is one.
-
-    Raises:
-        ValueError: no replicates, missing scores, or a level that is not between 0 and 1.
-
-    Assumes, of shuffles, that dialogues could have come in any order.
-
-    Source: Ma et al. 2023, §4.
-
-    >>> shuffle_interval([[10.0, 5.0], [12.0, 4.0], [11.0, 6.0]])
-    [(10.05, 11.95), (4.05, 5.95)]
-    """
+    """Per model, the central range of its score over replicates, linear between neighbours (Ma et al. 2023, §4)."""
     table = points_table(scores)
     if not len(table) or np.isnan(table).any():
         raise ValueError("An interval needs at least one replicate, and no missing scores.")
@@ -310,11 +387,7 @@ def free_for_all_places(points: Floats) -> Floats:
 
 
 def points_table(points: npt.ArrayLike) -> Floats:
-    """``points`` as dialogues × models.
-
-    Raises:
-        ValueError: it is no table, or holds infinity.
-    """
+    """``points`` as dialogues × models."""
     table = np.asarray(points, dtype=float)
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(

@@ -1,8 +1,6 @@
 """How far raters agree: percent, Cohen's κ, Fleiss' κ, Krippendorff's α, with intervals over clusters.
 
-Cohen's κ is for two raters with fixed parts (a dialogue's own rater, and somebody else); Fleiss' κ and Krippendorff's α
-are for items that several people rated, whoever they are. Intervals are percentiles of a bootstrap over whole clusters:
-the answers of one dialogue stand or fall together. A measure is a ratio of sums over clusters, so that a resample is a
+A measure is a ratio of sums over clusters, as the answers of one dialogue stand or fall together; so a resample is a
 vector of how often each cluster was drawn, and all of them are one matrix product.
 """
 
@@ -16,7 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, cluster_sums, clustered_share, too_few_clusters
+from parlai_humaneval.statistics.core.clustered import (
+    MIN_CLUSTERS,
+    cluster_sums,
+    clustered_share,
+    independent,
+    too_few_clusters,
+)
 from parlai_humaneval.statistics.core.result import Result
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -37,75 +41,36 @@ def percent_agreement(
     cluster: str,
     level: float = 0.95,
 ) -> Result:
-    """Share of answers that are the same, with an interval; tested against nothing.
-
-    1 is full agreement. Chance alone makes people agree, too: read it beside κ, which takes that out.
-
-    Assumes that the clusters are independent of each other.
-
-    Source: Artstein & Poesio 2008, §2.3.
-
-    >>> first, second = list('aabbabaabb'), list('aabbbbaaba')
-    >>> dialogues = list('1122334455')
-    >>> print(percent_agreement(first, second, dialogues, cluster='dialogue'))
-    agreement: 0.800, 95% interval 0.460 to 0.975, n = 10 [CR1 t, clustered by dialogue; near 0 and 1
-    binomial of the effective number of answers]
-    """
+    """Share of answers that are the same, with an interval; tested against nothing."""
     same = (np.asarray(first, dtype=object) == np.asarray(second, dtype=object)).astype(float)
-    result = clustered_share(cluster_sums(same, np.ones_like(same), clusters), name=name, cluster=cluster, level=level)
-    return result.but(p_value=None, statistic=None)
+    return _share(same, np.ones_like(same), clusters, name, cluster, level)
+
+
+def _share(alike: Floats, of: Floats, clusters: npt.ArrayLike, name: str, cluster: str, level: float) -> Result:
+    """A share with an interval, tested against nothing."""
+    found = clustered_share(cluster_sums(alike, of, clusters), name=name, cluster=cluster, level=level)
+    return found.but(p_value=None, statistic=None)
 
 
 def pair_agreement(
     counts: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "agreement", cluster: str, level: float = 0.95
 ) -> Result:
-    """Share of pairs of raters of the same item who said the same, with an interval. ``counts`` as for κ.
-
-    1 is full agreement; what chance alone gives depends on how often each label is used, which κ takes out.
-
-    Assumes that the clusters are independent of each other.
-
-    Source: Fleiss 1971; Artstein & Poesio 2008, §2.3.
-
-    >>> counts = [[3, 0], [2, 1], [0, 3], [3, 0], [1, 2], [0, 3]]
-    >>> print(pair_agreement(counts, range(6), cluster='item'))
-    agreement: 0.778, 95% interval 0.333 to 0.967, n = 18 [sign-flip test, clustered by item; near 0
-    and 1 binomial of the effective number of answers]
-    """
+    """Share of pairs of raters of the same item who said the same, with an interval. ``counts`` as for κ."""
     table, groups = _rated_twice(counts, clusters)
     raters = table.sum(axis=1)
     alike, pairs = (table * (table - 1)).sum(axis=1) / 2, raters * (raters - 1) / 2
-    result = clustered_share(cluster_sums(alike, pairs, groups), name=name, cluster=cluster, level=level)
-    return result.but(p_value=None, statistic=None)
+    return _share(alike, pairs, groups, name, cluster, level)
 
 
 def label_agreement(
     given: npt.ArrayLike, raters: npt.ArrayLike, clusters: npt.ArrayLike, *, name: str = "both", level: float = 0.95
 ) -> Result:
-    """Pairs of raters of an item who both gave one label, of those pairs of whom at least one did.
-
-    Read it beside chance: of three labels that are equally likely it is .20. Where nobody gave the label there is none.
-    Assumes independent dialogues. Source: Deriu et al. 2020, Table 3.
-
-    >>> label_agreement([2, 1, 0, 2], [2, 2, 2, 2], ["d1", "d2", "d3", "d4"]).details["either"]
-    3
-
-    Args:
-        given: of each item, how many of its raters gave the label.
-        raters: of each item, how many rated it.
-        clusters: of each item, the dialogue that it stems from.
-        name: of the result.
-        level: coverage of the interval.
-
-    Returns:
-        an estimate that is tested against nothing; ``details`` hold ``both`` and ``either``, as numbers of pairs.
-    """
+    """Pairs of raters of an item who both gave one label, of those pairs of whom at least one did."""
     gave, asked = np.asarray(given, dtype=float), np.asarray(raters, dtype=float)
     others = asked - gave
     both, either = gave * (gave - 1) / 2, asked * (asked - 1) / 2 - others * (others - 1) / 2
-    result = clustered_share(cluster_sums(both, either, clusters), name=name, level=level, cluster="dialogue")
-    details = {**result.details, "both": int(both.sum()), "either": int(either.sum())}
-    return result.but(p_value=None, statistic=None, details=details)
+    result = _share(both, either, clusters, name, "dialogue", level)
+    return result.but(details={**result.details, "both": int(both.sum()), "either": int(either.sum())})
 
 
 def cohen_kappa(
@@ -152,7 +117,7 @@ def cohen_kappa(
         total = table.sum(axis=(1, 2))
         observed = np.trace(table, axis1=1, axis2=2)
         expected = (table.sum(axis=1) * table.sum(axis=2)).sum(axis=1)
-        return _beyond_chance(observed * total, expected, total**2)
+        return _ratio(observed * total - expected, total**2 - expected)
 
     return _with_bootstrap(tables, kappa, n, name, "Cohen's κ", "Cohen 1960", cluster, seed, draws, level)
 
@@ -187,8 +152,9 @@ def fleiss_kappa(
 
     def kappa(sums: Floats) -> Floats:
         labels = sums[:, 2:]
-        total = labels.sum(axis=1)
-        return _beyond_chance(sums[:, 0] * total**2, (labels**2).sum(axis=1) * sums[:, 1], sums[:, 1] * total**2)
+        squared = labels.sum(axis=1) ** 2
+        expected = (labels**2).sum(axis=1) * sums[:, 1]
+        return _ratio(sums[:, 0] * squared - expected, sums[:, 1] * squared - expected)
 
     return _with_bootstrap(parts, kappa, len(table), name, "Fleiss' κ", "Fleiss 1971", cluster, seed, draws, level)
 
@@ -273,19 +239,7 @@ def _ordinal(table: Floats) -> tuple[Floats, Measure]:
 
 
 def rating_counts(items: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, list[object], Objects]:
-    """Who said what of what → how many gave each label to each item.
-
-    Returns:
-        Items × labels; the labels of the columns, sorted; the items of the rows, in order of appearance.
-
-    Assumes nothing of the raters: it only counts, and does not keep who said what.
-
-    Source: Fleiss 1971, Table 1.
-
-    >>> counts, labels, items = rating_counts(['x', 'x', 'y'], ['good', 'bad', 'bad'])
-    >>> counts.tolist(), labels, list(items)
-    ([[1.0, 1.0], [1.0, 0.0]], ['bad', 'good'], ['x', 'y'])
-    """
+    """Who said what of what → how many gave each label to each item."""
     rows, items_found = pd.factorize(np.asarray(items, dtype=object))
     columns, labels_found = pd.factorize(np.asarray(labels, dtype=object), sort=True)
     counts = np.zeros((len(items_found), len(labels_found)))
@@ -306,11 +260,6 @@ def _sums_by_cluster(parts: Floats, clusters: npt.ArrayLike) -> Floats:
     return sums
 
 
-def _beyond_chance(observed: Floats, expected: Floats, possible: Floats) -> Floats:
-    """(o − e) / (possible − e); nan where chance alone makes everything agree."""
-    return _ratio(observed - expected, possible - expected)
-
-
 def _ratio(above: Floats, below: Floats) -> Floats:
     found: Floats = np.full(above.shape, np.nan)
     np.divide(above, below, out=found, where=np.abs(below) > 1e-9)
@@ -319,7 +268,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 def _with_bootstrap(
     parts: Floats,
-    measure: Callable[[Floats], Floats],
+    measure: Measure,
     n: int,
     name: str,
     method: str,
@@ -331,15 +280,9 @@ def _with_bootstrap(
 ) -> Result:
     """``parts``: cluster × sums; ``measure``: rows of sums → the measure of each."""
     groups = len(parts)
-    base = Result(
-        name=name,
-        n=n,
-        level=level,
-        method=f"{method}, percentile bootstrap over {cluster}s",
-        assumptions=(f"{cluster}s are independent of each other",),
-        source=source,
-        details={f"n_{cluster}s": groups, "seed": seed, "draws": draws},
-    )
+    how = f"{method}, percentile bootstrap over {cluster}s", source, independent(cluster)
+    details = {f"n_{cluster}s": groups, "seed": seed, "draws": draws}
+    base = Result.by(*how, name=name, n=n, level=level, details=details)
     if not n:
         return base.but(notes=(NOTHING,))
     value = float(measure(parts.sum(axis=0)[None, :])[0])
@@ -348,22 +291,12 @@ def _with_bootstrap(
     base = base.but(estimate=value)
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few_clusters(cluster).replace(" and a p-value", ""),))
-    low, high = _percentiles(parts, measure, seed, draws, level)
-    return base.but(ci_low=low, ci_high=high)
-
-
-def _percentiles(
-    parts: Floats, measure: Callable[[Floats], Floats], seed: int, draws: int, level: float
-) -> tuple[float, float]:
-    """Of resamples in which the measure is defined; the whole data have it defined, so that most have."""
-    rng = np.random.default_rng(seed)
-    groups = len(parts)
-    at_once = max(1, _CELLS_AT_ONCE // groups)
-    found = []
+    # Percentiles of resamples in which the measure is defined; the whole data have it defined, so that most have.
+    rng, at_once, found = np.random.default_rng(seed), max(1, _CELLS_AT_ONCE // groups), []
     for start in range(0, draws, at_once):
         size = min(at_once, draws - start)
         drawn = rng.integers(0, groups, (size, groups)) + groups * np.arange(size)[:, None]
         times = np.bincount(drawn.ravel(), minlength=size * groups).reshape(size, groups)
         found.append(measure(times @ parts))
     low, high = np.nanquantile(np.concatenate(found), [0.5 - level / 2, 0.5 + level / 2])
-    return float(low), float(high)
+    return base.but(ci_low=float(low), ci_high=float(high))

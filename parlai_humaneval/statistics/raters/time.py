@@ -1,8 +1,8 @@
-"""Raters' time: when each answer was there, and how long dialogues, judgements and comparisons took.
+"""Raters' time: of answers, dialogues and judgements, and how much of it tells two models apart (Smith et al. 2022,
+App. C.7).
 
-A page that was left open overnight is no work: :func:`idle_answers` says which times are taken for such, here and wherever
-time is counted. Medians hold them, means and sums do not: means leave them out, and in sums they count as the median of the
-others, as times that are missing do. Nothing is deleted from the tables.
+A page that was left open overnight is no work (:func:`idle_answers`): means leave such times out, and in sums they
+count as the median of the others, as times that are missing do.
 """
 
 from __future__ import annotations
@@ -10,24 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
+from parlai_humaneval.statistics.core.formatting import with_article
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row
+from parlai_humaneval.statistics.core.sequential import (
+    anytime_p_values,
+    crossing,
+    t_p_values,
+)
+from parlai_humaneval.statistics.core.shares import binomial_p_values
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_groups
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import is_set
 
-Keys: TypeAlias = "Objects | pd.Series[Any]"
+Keys: TypeAlias = "Objects | Floats | pd.Series[Any]"
 Collection = Literal["none", "counted", "unknown"]
 STUDY = ("technique", "setting")
+_RATED = ["dialogue_id", "worker_id"]
 
 LEFT_OPEN_SECONDS = 3600.0
 LEFT_OPEN_MEDIANS = 10.0
@@ -35,31 +44,13 @@ LEFT_OPEN_MEDIANS = 10.0
 
 
 def idle_answers(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> Flags:
-    """Which times are those of a page that was left open: more than an hour, and than ten times the median of their kind.
-
-    Args:
-        seconds: of units of work; nan where a time is not known, which is never left open.
-        kinds: what each unit is; None: all are of one kind.
-
-    True: rather a break than work. Of an even number of times the lower one in the middle is the median, so that one of
-    two can be told. An own rule: cut-offs at a fixed multiple do not move with what they are to cut, as those of standard
-    deviations do (Ratcliff 1993), and with a floor of an hour no slow rater is cut.
-
-    Assumes that fewer than half of the units of a kind were left open.
-
-    Source: own rule, after Ratcliff 1993.
-
-    >>> idle_answers([20, 25, 600_000, 3_000]).tolist()
-    [False, False, True, False]
-    """
+    """Which times are those of a page that was left open: more than an hour, and than ten times the median of their
+    kind."""
     times = np.asarray(seconds, dtype=float)
     groups: Any = np.zeros(len(times)) if kinds is None else np.asarray(kinds, dtype=object)
-    medians = pd.Series(times).groupby(groups, dropna=False).transform(_lower_median).to_numpy(dtype=float)
+    middle = pd.Series(times).groupby(groups, dropna=False)
+    medians = middle.transform(lambda own: own.quantile(0.5, interpolation="lower")).to_numpy(dtype=float)
     return np.asarray(times > np.maximum(LEFT_OPEN_SECONDS, LEFT_OPEN_MEDIANS * medians), dtype=bool)
-
-
-def _lower_median(times: pd.Series[Any]) -> float:
-    return float(times.quantile(0.5, interpolation="lower"))
 
 
 def _worked(rows: pd.DataFrame, kinds: Sequence[str]) -> Floats:
@@ -70,86 +61,60 @@ def _worked(rows: pd.DataFrame, kinds: Sequence[str]) -> Floats:
 
 
 class RaterClock:
-    """Times of ``tables``, in seconds; nan where nothing is said, or where the page was left open.
-
-    Dialogues are known by their names, and by "NAME by WORKER", as they are called where several people rated one.
-    """
+    """Times of ``tables``, in seconds; nan where nothing is said, or where the page was left open. Dialogues are known
+    by their names, and by "NAME by WORKER", as they are called where several people rated one."""
 
     def __init__(self, tables: Tables) -> None:
-        dialogues = tables.dialogues
-        keys = pd.MultiIndex.from_frame(dialogues[["dialogue_id", "worker_id"]])
-        conversations: pd.Series[Any] = pd.Series(_worked(dialogues, STUDY), index=keys)
-        turns = _time_of_turns(tables.turns)
-        self._talk = _by_both_names(conversations)
-        self._seconds = _by_both_names(conversations.dropna().combine_first(_dialogue_times(turns)))
-        self._turns = _by_both_names(turns)
-        self._started = _by_both_names(pd.Series(_epoch(dialogues["started"]), index=keys))
-        self._rows = {
-            name: _by_both_names(_first_rows(rows))
-            for name, rows in (("turns", tables.turns), ("ratings", tables.ratings))
+        dialogues, turns, judged = tables.dialogues, tables.turns, tables.judgements
+        keys = pd.MultiIndex.from_frame(dialogues[_RATED])
+        talk: pd.Series[Any] = pd.Series(_worked(dialogues, STUDY), index=keys)
+        told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
+        timed = turns[[*_RATED, "turn", *STUDY, "seconds"]][told].drop_duplicates([*_RATED, "turn"])
+        timed = timed[~np.isnan(_worked(timed, STUDY))].astype({"turn": float, "seconds": float})
+        of_turns = timed.set_index([*_RATED, "turn"])["seconds"]
+        self._known = {
+            "talk": talk,
+            "talk or turns": talk.dropna().combine_first(of_turns.groupby(level=[0, 1]).sum()),
+            "turns": of_turns,
+            "started": pd.Series(_epoch(dialogues["started"]), index=keys),
         }
-        judged = tables.judgements
+        for name, rows in (("row of turns", turns), ("row of ratings", tables.ratings)):
+            numbered = rows[_RATED].assign(row=np.arange(len(rows), dtype=float)).drop_duplicates(_RATED)
+            self._known[name] = numbered.set_index(_RATED)["row"]
+        self._known = {name: _by_both_names(of) for name, of in self._known.items()}
         self._judged: pd.Series[Any] = pd.Series(_epoch(judged["started"]), index=judged["judgement_id"])
         # Who held a dialogue does not matter when its pair is judged.
-        self._of_dialogue = conversations.groupby(level=0).mean()
+        self._of_dialogue = talk.groupby(level=0).mean()
+
+    def _at(self, name: str, *keys: Keys) -> Floats:
+        return _found(self._known[name], pd.MultiIndex.from_arrays(list(keys)))
 
     def seconds(self, dialogues: Keys, workers: Keys) -> Floats:
         """Of whole conversations: their own time, else that of their turns together."""
-        return _found(self._seconds, pd.MultiIndex.from_arrays([dialogues, workers]))
+        return self._at("talk or turns", dialogues, workers)
 
     def of_turns(self, dialogues: Keys, workers: Keys, turns: Floats) -> Floats:
-        """Of each of these turns, which are all that were answered in their conversations.
-
-        A conversation's time is spread over its turns, as raters talk to be able to answer; where it is not known, a
-        turn takes its own time.
-        """
+        """Of each of these turns, all that were answered in their conversations, whose time is spread over them, as
+        raters talk to be able to answer; where that is not known a turn takes its own."""
         if not len(turns):
             return np.zeros(0)
-        keys = pd.MultiIndex.from_arrays([dialogues, workers])
-        codes, names = pd.factorize(keys)
-        spread = _found(self._talk, keys) / np.bincount(codes, minlength=len(names))[codes]
-        of_turn = _found(self._turns, pd.MultiIndex.from_arrays([dialogues, workers, turns]))
-        return np.where(np.isnan(spread), of_turn, spread)
+        codes, names = pd.factorize(pd.MultiIndex.from_arrays([dialogues, workers]))
+        spread = self._at("talk", dialogues, workers) / np.bincount(codes, minlength=len(names))[codes]
+        return np.where(np.isnan(spread), self._at("turns", dialogues, workers, turns), spread)
 
-    def order(self, dialogues: Keys, workers: Keys, turns: Floats | None = None) -> Ints:
-        """By when conversations began, as far as it is said, then by the rows of the table; turns of one in their order.
-
-        Without ``turns`` these are ratings.
-        """
-        rows = self._rows["ratings" if turns is None else "turns"]
-        row = _found(rows, pd.MultiIndex.from_arrays([dialogues, workers]))
-        within = np.zeros(len(row)) if turns is None else turns
-        return np.asarray(np.lexsort((within, row, self.started(dialogues, workers))), dtype=np.int64)
+    def places(self, dialogues: Keys, workers: Keys, table: Literal["turns", "ratings"]) -> tuple[Floats, Floats]:
+        """What answers are sorted by: the row of their conversation in the ``table``, and before it when that began, as
+        far as it is said."""
+        return self._at(f"row of {table}", dialogues, workers), self.started(dialogues, workers)
 
     def started(self, dialogues: Keys, workers: Keys) -> Floats:
-        return _found(self._started, pd.MultiIndex.from_arrays([dialogues, workers]))
+        return self._at("started", dialogues, workers)
 
     def judged(self, judgements: pd.Series[Any]) -> Floats:
         return _found(self._judged, pd.Index(judgements))
 
     def collected(self, dialogues: pd.Series[Any]) -> Floats:
         return _found(self._of_dialogue, pd.Index(dialogues.unique()))
-
-
-def _time_of_turns(turns: pd.DataFrame) -> pd.Series[Any]:
-    told = turns["judgement_id"].isna().to_numpy(dtype=bool) & turns["seconds"].notna().to_numpy(dtype=bool)
-    names = ["dialogue_id", "worker_id", "turn"]
-    timed = turns[[*names, "technique", "setting", "seconds"]][told].drop_duplicates(names)
-    timed = timed[~np.isnan(_worked(timed, STUDY))]
-    keys = pd.MultiIndex.from_arrays([timed["dialogue_id"], timed["worker_id"], timed["turn"].to_numpy(dtype=float)])
-    seconds: pd.Series[Any] = pd.Series(timed["seconds"].to_numpy(dtype=float), index=keys)
-    return seconds
-
-
-def _dialogue_times(turns: pd.Series[Any]) -> pd.Series[Any]:
-    return turns.groupby(level=[0, 1]).sum()
-
-
-def _first_rows(rows: pd.DataFrame) -> pd.Series[Any]:
-    first = ~rows.duplicated(["dialogue_id", "worker_id"]).to_numpy(dtype=bool)
-    keys = pd.MultiIndex.from_frame(rows[["dialogue_id", "worker_id"]][first])
-    first_rows: pd.Series[Any] = pd.Series(np.flatnonzero(first).astype(float), index=keys)
-    return first_rows
 
 
 def _by_both_names(known: pd.Series[Any]) -> pd.Series[Any]:
@@ -159,8 +124,7 @@ def _by_both_names(known: pd.Series[Any]) -> pd.Series[Any]:
     names = pd.Index(dialogues.to_numpy(dtype=object) + " by " + workers.to_numpy(dtype=object))
     other = known.set_axis(pd.MultiIndex.from_arrays([names, workers, *more]))
     both: pd.Series[Any] = pd.concat([known, other])
-    named: pd.Series[Any] = both[~both.index.duplicated()]
-    return named
+    return both[~both.index.duplicated()]
 
 
 def _found(known: pd.Series[Any], keys: pd.Index[Any]) -> Floats:
@@ -178,15 +142,12 @@ def _epoch(times: pd.Series[Any]) -> Floats:
 
 @dataclass(frozen=True)
 class TimedAnswers:
-    """All answers on two models under one metric or criterion, in order of time; arrays have an entry an answer.
+    """All answers on two models under one metric or criterion, in order of time.
 
-    Attributes:
-        kind: turn, verdict or dialogue of comparisons; ticks or rating of single models.
-        values: of comparisons 1 where A won, 0 where B did, ½ a tie; of single models the tick or the rating.
-        of_a: of single models, where a value is A's; None of comparisons.
-        seconds: rater time of the answer, with its share of the conversation where raters talk themselves.
-        collection: whether the dialogues that were judged had to be collected from raters, and their time is known.
-        dialogue_seconds: mean time of one of those; None unless it is known.
+    ``kind``: turn, verdict or dialogue of comparisons; ticks or rating of single models. ``values``: of comparisons 1
+    where A won, ½ a tie; of single models the tick or the rating, with ``of_a``. ``seconds``: rater time, with the
+    answer's share of the conversation where raters talk. ``collection``: whether dialogues had to be collected, and the
+    time of one is known.
     """
 
     technique: str
@@ -204,29 +165,12 @@ class TimedAnswers:
 
 
 def timed_answers(tables: Tables) -> list[TimedAnswers]:
-    """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out.
-
-    Turns in which replies stood side by side are read from ``comparisons``; where these do not hold them, from ``turns``.
-
-    Assumes that a conversation's time is spread evenly over its turns, and that times that are missing are like the
-    median.
-
-    Source: Smith et al. 2022, App. C.7.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> answers = timed_answers(example_tables())[0]
-    >>> answers.technique, answers.model_a, answers.model_b, len(answers.values)
-    ('pw_dialog', 'ada', 'bob', 32)
-    """
+    """Comparisons first, then turns, ticks and ratings of single models. What has no time at all is left out."""
     clock, groups = RaterClock(tables), choice_groups(tables)
     compared = list(_comparisons(tables, clock))
-    known = {_question(answers) for answers in compared if answers.kind == "turn"}
-    turns = (answers for answers in _turns(groups, clock) if _question(answers) not in known)
+    known = {(of.metric, of.model_a, of.model_b) for of in compared if of.kind == "turn"}
+    turns = (of for of in _turns(groups, clock) if (of.metric, of.model_a, of.model_b) not in known)
     return [*compared, *turns, *_ticks(groups, clock), *_ratings(tables, clock)]
-
-
-def _question(answers: TimedAnswers) -> tuple[str, str, str]:
-    return answers.metric, answers.model_a, answers.model_b
 
 
 def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
@@ -235,42 +179,35 @@ def _comparisons(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
         return
     rows = orient_pairs(rows)
     began = clock.started(rows["dialogue_a"], rows["worker_id"])
+    number, of_dialogues = np.arange(len(rows)), rows["kind"] == "dialogue"
+    first = pd.Series(number, index=rows.index).groupby([rows["dialogue_a"], rows["worker_id"]]).transform("min")
     rows = rows.assign(
-        at=np.where(rows["kind"] == "dialogue", clock.judged(rows["judgement_id"]), began),
+        at=np.where(of_dialogues, clock.judged(rows["judgement_id"]), began),
         talk=clock.seconds(rows["dialogue_a"], rows["worker_id"]),
         seconds=_worked(rows, (*STUDY, "kind")),
-        row=_rows(rows),
+        # Where no time is said the order is that of the table, in which turns of one conversation belong together.
+        row=np.where(of_dialogues, number, first),
     ).sort_values(["at", "row", "turn"], kind="stable")
     for key, comparisons in rows.groupby([*GROUP, "model_a", "model_b"], sort=True):
         technique, setting, kind, metric, a, b = (str(part) for part in key)
         seconds = comparisons["seconds"].to_numpy(dtype=float, na_value=np.nan)
+        collection: Collection = "none"
+        each = None
         if kind != "dialogue":
             # Raters talk to be able to answer: the whole conversation is spent on its answers.
             answers = comparisons.groupby(["dialogue_a", "worker_id"])["turn"].transform("size").to_numpy(dtype=float)
             talk = comparisons["talk"].to_numpy(dtype=float) / answers
             seconds = np.where(np.isnan(talk), seconds, talk)
+        elif setting != "self_chat":
+            known = clock.collected(pd.concat([comparisons["dialogue_a"], comparisons["dialogue_b"]]))
+            known = known[~np.isnan(known)]
+            collection, each = ("counted", float(known.mean())) if known.size else ("unknown", None)
         filled = _filled(seconds)
         if filled is None:
             continue
-        collection, each = _collection(comparisons, kind, setting, clock)
         values = (comparisons["outcome"].to_numpy(dtype=float) + 1) / 2
         workers = comparisons["worker_id"].to_numpy(dtype=object)
         yield TimedAnswers(technique, setting, kind, metric, a, b, values, None, filled, workers, collection, each)
-
-
-def _rows(rows: pd.DataFrame) -> Ints:
-    """The order where no time is said: that of the table, in which turns of one conversation belong together."""
-    number = np.arange(len(rows))
-    first = pd.Series(number, index=rows.index).groupby([rows["dialogue_a"], rows["worker_id"]]).transform("min")
-    return np.asarray(np.where(rows["kind"] == "dialogue", number, first), dtype=np.int64)
-
-
-def _collection(rows: pd.DataFrame, kind: str, setting: str, clock: RaterClock) -> tuple[Collection, float | None]:
-    if kind != "dialogue" or setting == "self_chat":
-        return "none", None
-    seconds = clock.collected(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]))
-    known = seconds[~np.isnan(seconds)]
-    return ("counted", float(known.mean())) if known.size else ("unknown", None)
 
 
 def _filled(seconds: Floats) -> Floats | None:
@@ -281,32 +218,26 @@ def _filled(seconds: Floats) -> Floats | None:
 
 def _turns(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
     """Every two models whose replies stood side by side, in whichever company: 1 where only A's was chosen, ½ a tie."""
-    by_pair: dict[tuple[str, ...], list[_Turns]] = {}
+    by_pair: dict[tuple[str, ...], list[tuple[npt.NDArray[Any], ...]]] = {}
     for group in groups:
         if group.kind == "single":
             continue
         turns = group.turns
         seconds = clock.of_turns(turns.dialogues, turns.workers, turns.turns)
+        places = clock.places(turns.dialogues, turns.workers, "turns")
         for i, j in combinations(range(len(group.models)), 2):
             values = (1 + turns.chosen[:, i] - turns.chosen[:, j]) / 2
             both = ~np.isnan(values)
-            part = _Turns(values[both], seconds[both], turns.turns[both], turns.dialogues[both], turns.workers[both])
+            columns = (values, seconds, turns.turns, *places, turns.workers)
+            part = tuple(column[both] for column in columns)
             by_pair.setdefault((*group.family, group.models[i], group.models[j]), []).append(part)
     for (technique, setting, metric, a, b), parts in by_pair.items():
-        values, seconds, numbers, dialogues, workers = (np.concatenate(column) for column in zip(*parts, strict=True))
+        values, seconds, *order_by, workers = (np.concatenate(column) for column in zip(*parts, strict=True))
         filled = _filled(seconds)
         if filled is None:
             continue
-        order = clock.order(dialogues, workers, numbers)
+        order = np.lexsort(order_by)
         yield TimedAnswers(technique, setting, "turn", metric, a, b, values[order], None, filled[order], workers[order])
-
-
-class _Turns(NamedTuple):
-    values: Floats
-    seconds: Floats
-    turns: Floats
-    dialogues: Objects
-    workers: Objects
 
 
 def _ticks(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[TimedAnswers]:
@@ -315,7 +246,7 @@ def _ticks(groups: Sequence[ComparisonGroup], clock: RaterClock) -> Iterator[Tim
             continue
         turns, names = group.turns, (group.technique, group.setting, "ticks", group.metric)
         seconds = clock.of_turns(turns.dialogues, turns.workers, turns.turns)
-        order = clock.order(turns.dialogues, turns.workers, turns.turns)
+        order = np.lexsort((turns.turns, *clock.places(turns.dialogues, turns.workers, "turns")))
         shown = ~np.isnan(turns.chosen)
         for i, j in combinations(range(len(turns.models)), 2):
             rows = order[(shown[:, i] | shown[:, j])[order]]
@@ -330,45 +261,45 @@ def _ratings(tables: Tables, clock: RaterClock) -> Iterator[TimedAnswers]:
         names = (group.technique, group.setting, "rating", group.criterion)
         for a, b in combinations(group.models, 2):
             dialogues, workers = (np.concatenate([getattr(x, n) for x in (a, b)]) for n in ("dialogues", "workers"))
-            order = clock.order(dialogues, workers)
+            order = np.lexsort(clock.places(dialogues, workers, "ratings"))
             values = np.concatenate([a.values, b.values])[order]
             of_a, seconds = order < len(a.values), clock.seconds(dialogues, workers)[order]
             yield from _single(names, a.model, b.model, values, of_a, seconds, workers[order])
 
 
 def _single(
-    names: Sequence[str],
-    model_a: str,
-    model_b: str,
-    values: Floats,
-    of_a: Flags,
-    seconds: Floats,
-    workers: Objects,
+    names: Sequence[str], a: str, b: str, values: Floats, of_a: Flags, seconds: Floats, workers: Objects
 ) -> Iterator[TimedAnswers]:
     filled = _filled(seconds)
     if filled is not None and of_a.any() and not of_a.all():
         technique, setting, kind, metric = names
-        yield TimedAnswers(technique, setting, kind, metric, model_a, model_b, values, of_a, filled, workers)
+        yield TimedAnswers(technique, setting, kind, metric, a, b, values, of_a, filled, workers)
 
 
-class TimeSpent(NamedTuple):
-    """What raters spent on one unit of a technique and setting.
+class TimeSpent(Row):
+    """Rater time on one kind of unit: dialogue, judgement, attention check, segment, comparison or turn.
 
-    ``trimmed`` holds the mean, clustered by worker, without the ``n_cut`` units whose page was left open
-    (:func:`idle_answers`); ``trimmed_hours`` are all units together, those counted as the median of the others. ``seconds``
-    and ``hours`` are the mean and the sum of all times as they were measured.
+    ``trimmed``: the mean of a unit, clustered by worker, without the ``n_cut`` whose page was left open;
+    ``trimmed_hours``: all units, these counted as the median. ``seconds``, ``hours``: as measured.
     """
 
-    technique: str
-    setting: str
-    unit: str
-    seconds: Result
-    median_seconds: float
-    n_workers: int
-    hours: float
-    trimmed: Result
-    trimmed_hours: float
-    n_cut: int
+    technique: Name
+    setting: Name
+    unit: Name
+    n_workers: Annotated[int, Column("Units", "count", name="n", of="seconds", path="n"), Column()]
+    median_seconds: Annotated[float, Column("Median", "seconds")]
+    trimmed: Annotated[
+        Result,
+        Estimate(
+            "Mean, trimmed", "seconds", name="trimmed_mean_seconds", ends="trimmed_mean", end_labels=("From", "To")
+        ),
+    ]
+    trimmed_hours: Annotated[float, Column("Hours, trimmed")]
+    n_cut: Annotated[int, Column("Left open")]
+    seconds: Annotated[
+        Result, Estimate("Mean as measured", "seconds", name="mean_seconds", ends="mean", end_labels=("From", "To"))
+    ]
+    hours: Annotated[float, Column("Hours as measured")]
 
 
 def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
@@ -392,32 +323,36 @@ def time_spent(tables: Tables, *, level: float = 0.95) -> list[TimeSpent]:
     units = pd.concat(parts, ignore_index=True)
     units = units[units["seconds"].notna().to_numpy(dtype=bool)]
     units = units.assign(**{name: units[name].fillna("") for name in ("technique", "setting")})
-    groups = units.groupby(["technique", "setting", "unit"], sort=True)
-    return [
-        _of_unit(rows, str(technique), str(setting), str(unit), level) for (technique, setting, unit), rows in groups
-    ]
-
-
-def _of_unit(rows: pd.DataFrame, technique: str, setting: str, unit: str, level: float) -> TimeSpent:
-    seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
-    worked = ~idle_answers(seconds)
-
-    def mean(counted: Flags, name: str) -> Result:
-        return clustered_mean(seconds[counted], workers[counted], name=name, limits=(0.0, np.inf), level=level)
-
-    n_cut = int((~worked).sum())
-    return TimeSpent(
-        technique,
-        setting,
-        unit,
-        mean(np.ones(len(seconds), dtype=bool), f"seconds a {unit}"),
-        median_seconds=float(np.median(seconds)),
-        n_workers=int(rows["worker_id"].nunique()),
-        hours=float(seconds.sum()) / 3600,
-        trimmed=mean(worked, f"seconds a {unit}, left-open pages cut"),
-        trimmed_hours=(float(seconds[worked].sum()) + n_cut * float(np.median(seconds[worked]))) / 3600,
-        n_cut=n_cut,
-    )
+    spent = []
+    for (technique, setting, unit), rows in units.groupby(["technique", "setting", "unit"], sort=True):
+        seconds, workers = rows["seconds"].to_numpy(dtype=float), rows["worker_id"].to_numpy(dtype=object)
+        worked = ~idle_answers(seconds)
+        n_cut = int((~worked).sum())
+        means = [
+            clustered_mean(
+                seconds[of],
+                workers[of],
+                name=f"seconds {with_article(str(unit))}{cut}",
+                limits=(0.0, np.inf),
+                level=level,
+            )
+            for of, cut in ((np.ones(len(seconds), dtype=bool), ""), (worked, ", left-open pages cut"))
+        ]
+        spent.append(
+            TimeSpent(
+                technique=str(technique),
+                setting=str(setting),
+                unit=str(unit),
+                seconds=means[0],
+                median_seconds=float(np.median(seconds)),
+                n_workers=int(rows["worker_id"].nunique()),
+                hours=float(seconds.sum()) / 3600,
+                trimmed=means[1],
+                trimmed_hours=(float(seconds[worked].sum()) + n_cut * float(np.median(seconds[worked]))) / 3600,
+                n_cut=n_cut,
+            )
+        )
+    return spent
 
 
 def _units(tables: Tables) -> Iterator[pd.DataFrame]:
@@ -442,5 +377,153 @@ def _units(tables: Tables) -> Iterator[pd.DataFrame]:
 
 
 def _named(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
-    units: pd.DataFrame = rows[["technique", "setting", "worker_id", "seconds"]].assign(unit=unit)
-    return units
+    return rows[["technique", "setting", "worker_id", "seconds"]].assign(unit=unit)
+
+
+CHUNK_MINUTES = 45.0  # Smith et al. 2022, Table 8.
+
+
+@dataclass(frozen=True)
+class TimeToSignificance:
+    """When a growing study became significant, in the unit of its times: ``first`` look with p < α (optimistic: who
+    stops there has looked many times), ``sustained`` (below α to the end), ``anytime`` (of the p that allows for
+    looking).
+    """
+
+    first: float | None
+    sustained: float | None
+    p_values: Floats
+    anytime: float | None
+    total: float | None
+    n: int
+    anytime_p_values: Floats | None = None
+
+
+def time_to_significance(
+    outcomes: npt.ArrayLike,
+    times: npt.ArrayLike,
+    *,
+    alpha: float = 0.05,
+    p0: float = 0.5,
+    min_looks: int = 1,
+) -> TimeToSignificance:
+    """Time until the two-sided binomial test tells two models apart, looking after every outcome.
+
+    Args:
+        outcomes: 1 where A won, 0 where B did, in the order in which they came; ties are left out.
+        times: time spent by all raters up to and with each outcome; it never falls. Time of ties, of onboarding and of
+            collecting dialogues is part of it (:func:`cumulative_time`, :func:`collection_time`).
+        min_looks: earlier looks do not count.
+
+    Raises:
+        ValueError: lists of different length, an outcome that is not 0 or 1, a time that is missing or falls.
+
+    Assumes that outcomes are independent, also those of one worker. Source: Smith et al. 2022, App. C.7.
+
+    ``sustained`` is the honest figure: stopping at ``first`` finds differences that are none.
+
+    >>> found = time_to_significance([1, 1, 0, 1, 1, 1, 1, 1, 1, 1], range(10, 101, 10))
+    >>> found.first, found.sustained, found.total
+    (90.0, 90.0, 100.0)
+    """
+    x, at = np.asarray(outcomes, dtype=float), _times(times)
+    anytime = anytime_p_values(x, p0)
+    if len(x) != len(at):
+        raise ValueError(f"{len(x)} outcomes but {len(at)} times: each outcome needs its time")
+    p = binomial_p_values(np.cumsum(x).astype(np.int64), np.arange(1, len(x) + 1), p0)
+    return _crossed(p, at, alpha, min_looks, anytime)
+
+
+def time_to_difference(
+    values: npt.ArrayLike, of_a: npt.ArrayLike, times: npt.ArrayLike, *, alpha: float = 0.05, min_looks: int = 1
+) -> TimeToSignificance:
+    """Time until the two-sided t test tells the ratings of two models apart, looking after every rating (Smith et al.
+    2022, App. C.7); ``of_a``: which values are A's."""
+    at, p = _times(times), t_p_values(values, of_a)
+    if len(p) != len(at):
+        raise ValueError(f"{len(p)} values but {len(at)} times: each value needs its time")
+    return _crossed(p, at, alpha, min_looks)
+
+
+def _crossed(p: Floats, at: Floats, alpha: float, min_looks: int, anytime: Floats | None = None) -> TimeToSignificance:
+    looks = crossing(p, alpha, min_looks)
+    allowed = None if anytime is None else crossing(anytime, alpha, min_looks).first
+    first, sustained, allows = (None if i is None else float(at[i]) for i in (looks.first, looks.sustained, allowed))
+    return TimeToSignificance(first, sustained, p, allows, float(at[-1]) if at.size else None, len(p), anytime)
+
+
+def _times(times: npt.ArrayLike) -> Floats:
+    at = np.asarray(times, dtype=float)
+    if at.ndim != 1 or not np.isfinite(at).all():
+        raise ValueError("times must be a list without missing numbers")
+    if (np.diff(at) < 0).any():
+        raise ValueError("times must not fall: give the time spent by all raters so far")
+    return at
+
+
+def cumulative_time(durations: npt.ArrayLike, workers: npt.ArrayLike, *, onboarding: float = 0.0) -> Floats:
+    """Time spent up to and with each answer: ``durations`` summed, and ``onboarding`` once for each new worker."""
+    spent, names = np.asarray(durations, dtype=float), np.asarray(workers, dtype=object)
+    if len(spent) != len(names):
+        raise ValueError(f"{len(spent)} durations but {len(names)} workers")
+    if not np.isfinite(spent).all() or (spent < 0).any() or onboarding < 0:
+        raise ValueError("durations and onboarding must be known and not negative")
+    newcomer = ~pd.Series(names, dtype=object).duplicated().to_numpy(dtype=bool)
+    return np.asarray(np.cumsum(spent + onboarding * newcomer), dtype=float)
+
+
+def dialogues_needed(n_judgements: npt.ArrayLike, reuse: int | None = None) -> Ints:
+    """Dialogues *of each model* that must be there to make so many judgements of pairs."""
+    n = np.asarray(n_judgements, dtype=np.int64)
+    if (n < 0).any() or (reuse is not None and reuse < 1):
+        raise ValueError("the number of judgements must not be negative, and reuse at least 1")
+    needed = np.ceil(np.sqrt(n)).astype(np.int64)
+    needed = np.where(needed.astype(float) ** 2 < n, needed + 1, needed)
+    return np.asarray(needed if reuse is None else np.maximum(needed, -(-n // reuse)), dtype=np.int64)
+
+
+def collection_time(n_judgements: npt.ArrayLike, dialogue_time: float, reuse: int | None = None) -> Floats:
+    """Time spent on collecting the dialogues of both models for so many judgements, in the unit of ``dialogue_time``."""
+    if not dialogue_time >= 0:
+        raise ValueError(f"the time of a dialogue must not be negative: {dialogue_time}")
+    return np.asarray(2 * dialogue_time * dialogues_needed(n_judgements, reuse), dtype=float)
+
+
+@dataclass(frozen=True)
+class ChunkVariability:
+    """Win rate of each full chunk of rater time, and their standard deviation; None where it cannot be estimated."""
+
+    rates: list[float]
+    sd: float | None
+
+
+def chunk_variability(
+    outcomes: npt.ArrayLike, durations: npt.ArrayLike, *, chunk: float = CHUNK_MINUTES, ddof: int = 0
+) -> ChunkVariability:
+    """How much the win rate varies between equal stretches of rater time (Smith et al. 2022, App. C.6, Table 8)."""
+    x = np.asarray(outcomes, dtype=float)
+    ends = chunk_ends(durations, chunk=chunk)
+    if x.ndim != 1 or len(x) != np.size(durations) or not np.isfinite(x).all():
+        raise ValueError("outcomes and durations must be equally long lists, and outcomes known")
+    starts = [0, *ends[:-1]] if ends else []
+    rates = [float(x[start:end].mean()) for start, end in zip(starts, ends, strict=True)]
+    return ChunkVariability(rates, spread(rates, ddof))
+
+
+def chunk_ends(durations: npt.ArrayLike, *, chunk: float = CHUNK_MINUTES) -> list[int]:
+    """Number of answers up to the end of each full chunk; see :func:`chunk_variability`."""
+    spent = np.asarray(durations, dtype=float)
+    if spent.ndim != 1 or not np.isfinite(spent).all() or (spent < 0).any() or not chunk > 0:
+        raise ValueError("outcomes and durations must be known, durations not negative, and chunk above 0")
+    totals, ends, before = np.cumsum(spent), [], 0.0
+    slack = 1e-9 * chunk  # durations that sum to the chunk up to rounding fill it
+    while (end := int(np.searchsorted(totals, before + chunk - slack)) + 1) <= len(spent):
+        ends.append(end)
+        before = float(totals[end - 1])
+    return ends
+
+
+def spread(rates: Sequence[float | None], ddof: int = 0) -> float | None:
+    """Standard deviation of the rates that are known; None with too few of them."""
+    known = [rate for rate in rates if rate is not None]
+    return float(np.std(known, ddof=ddof)) if len(known) > ddof else None

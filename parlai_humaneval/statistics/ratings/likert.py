@@ -1,32 +1,50 @@
-"""Ratings at the end of a dialogue on scales of a few points (Smith et al. 2022, §3.1.4 and App. C.7)."""
+"""Ratings at the end of a dialogue on scales of a few points (Smith et al. 2022, §3.1.4 and App. C.7), and combos: win
+rates of two techniques put together, and scores of conversations from turns and final ratings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core.clustered import Limits, with_dispersion
-from parlai_humaneval.statistics.core.means import t_test
-from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.once_each import with_once_each
+from parlai_humaneval.statistics.core import sign_flip
+from parlai_humaneval.statistics.core.clustered import (
+    FLIPPED,
+    MIN_CLUSTERS,
+    SHARE_LIMITS,
+    Clusters,
+    Limits,
+    independent,
+    too_few_clusters,
+    with_dispersion,
+    with_sign_flips,
+)
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields, with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean
-from parlai_humaneval.statistics.preference.win_rates import effective_win_test
+from parlai_humaneval.statistics.preference.win_rates import (
+    effective_win_test,
+    pw_combo_score,
+    sm_combo_score,
+    sm_wta_scores,
+)
 from parlai_humaneval.statistics.ratings.sliders import is_reversed
+from parlai_humaneval.tables.choices import ComparisonGroup
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, of_unfinished, on_sliders
-from parlai_humaneval.tables.scales import check_criteria
+from parlai_humaneval.tables.validate import check_criteria
 
 RATED_GROUP = ("technique", "setting", "metric", "criterion")
 
 
 @dataclass(frozen=True)
 class ModelRatings:
-    """All ratings of one model on one criterion, an entry each."""
+    """All ratings of one model on one criterion, or scores of its conversations, an entry each."""
 
     model: str
     values: Floats
@@ -36,10 +54,8 @@ class ModelRatings:
 
 @dataclass(frozen=True)
 class RatedCriterion:
-    """Ratings that can be compared: one technique, setting, metric and criterion; "" where there is none.
-
-    ``minimum``, ``maximum``: of the scale, None where the table does not say. ``reversed``: a high rating is a bad one.
-    """
+    """Ratings that can be compared, with the ends of the scale (None: not known). ``reversed``: a high rating is a bad
+    one."""
 
     technique: str
     setting: str
@@ -66,17 +82,12 @@ class RatedCriterion:
 
 
 def likert_rows(tables: Tables) -> pd.DataFrame:
-    """Ratings on scales of up to ten points, of finished dialogues; of degraded models and second raters none.
-
-    Where a table does not name its scales, all its ratings (of a technique) are taken for sliders as soon as one is
-    above ten or of a degraded model.
-    """
+    """Ratings on scales of up to ten points, of finished dialogues; of degraded models and second raters none."""
     rows = tables.ratings
     rows = rows.assign(**{name: rows[name].fillna("") for name in ("technique", "setting", "metric")})
     whole = finished(rows) & ~of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
     own = rows["own_worker"].isna().to_numpy(dtype=bool) & ~is_set(rows, "degraded")
-    kept: pd.DataFrame = rows[~on_sliders(rows) & whole & own]
-    return kept
+    return rows[~on_sliders(rows) & whole & own]
 
 
 def likert_groups(tables: Tables) -> list[RatedCriterion]:
@@ -113,30 +124,16 @@ def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criter
 
 
 def mean_rating(group: RatedCriterion, model: ModelRatings, *, level: float = 0.95) -> Result:
-    """The mean as it was rated, not reversed, clustered by worker, and by dialogue where several workers rated the same.
-
-    The interval is cut to the scale. Assumes that ratings without a common worker or dialogue are independent, and that
-    the steps of the scale are equal.
-
-    Source: Smith et al. 2022, §3.1.4; Cameron & Miller 2015, §II.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> group = likert_groups(example_tables())[0]
-    >>> print(mean_rating(group, group.models[0]))
-    engaging of ada: 3.875, 95% interval 3.000 to 4.667, n = 8 [sign-flip test, clustered by worker]
-    """
+    """The mean as it was rated, not reversed, clustered by worker, and by dialogue where several workers rated the
+    same."""
     name = f"{group.criterion} of {model.model}"
-    return crossed_mean(model.values, model.workers, model.dialogues, name=name, limits=group.limits, level=level)
+    shown = model.dialogues
+    return clustered_mean(model.values, model.workers, dialogues=shown, name=name, limits=group.limits, level=level)
 
 
 @dataclass(frozen=True)
 class RatedPair:
-    """Two models on one criterion: A minus B.
-
-    ``difference``: clustered by worker, and by dialogue where several workers rated the same. ``paper``: the t test.
-    ``effective``: chance that A's rating is the better one, equal ones counting half, clustered as ``difference``. All
-    three Holm-corrected over the pairs of the criterion.
-    """
+    """Two models on one criterion: A minus B, the t test, and the chance that A's rating is the better one."""
 
     model_a: ModelRatings
     model_b: ModelRatings
@@ -164,66 +161,32 @@ def rated_pairs(group: RatedCriterion, *, level: float = 0.95) -> list[RatedPair
     [sign-flip test, clustered by worker]
     """
     pairs = [_pair(group, a, b, level) for a, b in combinations(group.models, 2)]
-    families = [group.family] * len(pairs)
-    differences, papers, effectives = (
-        corrected([getattr(pair, name) for pair in pairs], families) for name in ("difference", "paper", "effective")
-    )
-    return [
-        replace(pair, difference=difference, paper=paper, effective=effective)
-        for pair, difference, paper, effective in zip(pairs, differences, papers, effectives, strict=True)
-    ]
+    return corrected_fields(pairs, group.family, "difference", "paper", "effective")
 
 
 def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float) -> RatedPair:
     name = f"{group.criterion} of {a.model} − {b.model}"
     span = None if group.limits is None else group.limits[1] - group.limits[0]
     limits = None if span is None else (-span, span)
+    sides, shown = (a.values, a.workers, b.values, b.workers), (a.dialogues, b.dialogues)
     return RatedPair(
         model_a=a,
         model_b=b,
         difference=with_dispersion(
-            with_once_each(
-                crossed_difference,
-                a.values,
-                a.workers,
-                a.dialogues,
-                b.values,
-                b.workers,
-                b.dialogues,
-                name=name,
-                limits=limits,
-                level=level,
-            ),
-            *(a.values, a.workers, b.values, b.workers),
+            with_once_each(clustered_difference, *sides, dialogues=shown, name=name, limits=limits, level=level), *sides
         ),
         paper=t_test(a.values, b.values, name=name),
         effective=effective_win_test(
-            group.better(a.values),
-            a.workers,
-            group.better(b.values),
-            b.workers,
+            *(group.better(a.values), a.workers, group.better(b.values), b.workers),
             name=f"effective win rate of {a.model} over {b.model}, {group.criterion}",
             level=level,
-            dialogues=(a.dialogues, b.dialogues),
+            dialogues=shown,
         ),
     )
 
 
 def final_scores(groups: Sequence[RatedCriterion]) -> pd.DataFrame:
-    """One score a dialogue: the mean of its criteria, with more as better; a row per dialogue and worker.
-
-    Reversed criteria are turned round (minimum + maximum − x); one whose scale is not known is left out.
-    Columns: ``dialogue_id``, ``worker_id``, ``model``, ``score``.
-
-    Assumes that the criteria may be averaged: that each counts as much as the others.
-
-    Source: Smith et al. 2022, App. C.4.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> group = likert_groups(example_tables())[0]
-    >>> final_scores([group]).astype(object).iloc[0].tolist()
-    ['ada-w0', 'w0', 'ada', 3.0]
-    """
+    """One score a dialogue: the mean of its criteria, with more as better; a row per dialogue and worker."""
     parts = []
     for group in groups:
         if group.reversed and group.limits is None:
@@ -236,8 +199,79 @@ def final_scores(groups: Sequence[RatedCriterion]) -> pd.DataFrame:
                 )
             )
     if not parts:
-        nothing: pd.DataFrame = pd.DataFrame(columns=["dialogue_id", "worker_id", "model", "score"])
-        return nothing
+        return pd.DataFrame(columns=["dialogue_id", "worker_id", "model", "score"])
     means = pd.concat(parts).groupby(["dialogue_id", "worker_id", "model"], sort=True)["score"].mean()
-    scores: pd.DataFrame = means.reset_index()
-    return scores
+    return means.reset_index()
+
+
+PAIR_TURNS = (2, 6)  # Turns of PW-Turn in the PW combo (Smith et al. 2022, Table 3).
+SINGLE_TURNS = (3, 6)  # Turns of SM-Turn in its combos (App. C.8).
+SINGLE_WEIGHTS = ((1.0, 5.0), (1.0, 10.0))
+"""Turns : final rating. Those that the paper finds to tell models apart fastest (App. C.8)."""
+PAIR_SOURCE = "Smith et al. 2022, §5 and Table 3"
+_PAPERS_SCALE = (1.0, 5.0)
+
+
+def pair_combo(
+    won_turns: npt.ArrayLike,
+    turn_workers: npt.ArrayLike,
+    won_dialogs: npt.ArrayLike,
+    dialog_workers: npt.ArrayLike,
+    *,
+    w_turn: float = 1,
+    w_dialog: float = 5,
+    name: str = "PW combo",
+    level: float = 0.95,
+) -> Result:
+    """The win rate of ratings drawn from turns and from dialogues at ``w_turn`` : ``w_dialog``, clustered by worker."""
+    parts = [
+        (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
+        for won, workers in ((won_turns, turn_workers), (won_dialogs, dialog_workers))
+    ]
+    how = f"weighted {w_turn:g} : {w_dialog:g}, {FLIPPED}, clustered by worker", f"{PAIR_SOURCE}; {sign_flip.SOURCE}"
+    n, details = sum(len(won) for won, _ in parts), {"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5}
+    base = Result.by(*how, independent(), name=name, n=n, level=level, details=details)
+    if not all(len(won) for won, _ in parts):
+        return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
+    turn, dialog = (float(won.mean()) for won, _ in parts)
+    share = pw_combo_score(turn, dialog, w_turn, w_dialog)
+    base = base.but(estimate=share)
+    fewest = min(len(pd.unique(workers)) for _, workers in parts)
+    if fewest < MIN_CLUSTERS:
+        return base.but(notes=(too_few_clusters(),))
+    weights = (w_turn / (w_turn + w_dialog), w_dialog / (w_turn + w_dialog))
+    deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
+    rests_on = np.concatenate([np.full(len(won), w / len(won)) for w, (won, _) in zip(weights, parts, strict=True)])
+    owners = np.concatenate([workers for _, workers in parts])
+    return with_sign_flips(base, Clusters.of(share, deviations, rests_on, owners), 0.5, "worker", SHARE_LIMITS)
+
+
+def single_combos(
+    turns: ComparisonGroup, rated: RatedCriterion, w_turn: float = 1, w_dialog: float = 5
+) -> list[ModelRatings]:
+    """Of conversations that have both: whether at least half of turns 3–6 were good, and the rating brought to 0–1
+    (Smith et al. 2022, App. C.8). Where the scale is not known it is the paper's, 1 to 5; none where ratings lie beyond
+    it.
+    """
+    scale = rated.limits or _PAPERS_SCALE
+    chosen = turns.at_turns(*SINGLE_TURNS)
+    part = chosen.turns
+    if not len(part.turns):
+        return []
+    keys = pd.MultiIndex.from_arrays([part.dialogues, part.workers])
+    codes, conversations = pd.factorize(keys)
+    good = np.bincount(codes, weights=np.nansum(chosen.good, axis=1), minlength=len(conversations)).astype(float)
+    asked = np.bincount(codes, minlength=len(conversations)).astype(float)
+    scores = sm_wta_scores(good, asked)
+    found = []
+    for one in rated.models:
+        own = pd.MultiIndex.from_arrays([one.dialogues, one.workers])
+        at = conversations.get_indexer(own)
+        both = at >= 0
+        ratings = one.values[both]
+        if not both.any() or (ratings < scale[0]).any() or (ratings > scale[1]).any():
+            continue
+        ratings = sum(scale) - ratings if rated.reversed else ratings
+        values = sm_combo_score(scores[at[both]], ratings, w_turn, w_dialog, scale=scale)
+        found.append(ModelRatings(one.model, values, one.workers[both], one.dialogues[both]))
+    return found

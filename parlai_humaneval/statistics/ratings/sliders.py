@@ -1,18 +1,40 @@
 """Slider ratings on one scale (Ji et al. 2022, §3.2–3.3): which of them count, turned round where a high one is bad,
-standardised by worker."""
+standardised by worker; and the scores of systems, by criterion and overall.
+
+A score is the mean of all ratings of a criterion; the overall score is the mean of the criteria, written as a mean over
+dialogues (:func:`overall_parts`), so that intervals are by worker, and by dialogue where several workers rated the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval._util.arrays import Flags, Floats
+from parlai_humaneval._util.arrays import Flags, Floats, Objects
+from parlai_humaneval.statistics.core.clustered import with_dispersion
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.statistics.core.ranks import rank_sums
+from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.multiplicity import NO_FAMILY, Family, corrected_fields, with_once_each
+from parlai_humaneval.statistics.core.ranks import rank_sum_test, rank_sums
+from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import (
+    Column,
+    Estimate,
+    Key,
+    Row,
+    family_keys,
+    interval_keys,
+    once_columns,
+    p_columns,
+)
+from parlai_humaneval.statistics.preference.win_rates import SUPERIORITY, effective_win_test
 from parlai_humaneval.tables.columns import TableError, Tables, refuse
 from parlai_humaneval.tables.filters import (
     MOST_POINTS,
@@ -23,28 +45,19 @@ from parlai_humaneval.tables.filters import (
     of_unfinished,
     on_sliders,
 )
-from parlai_humaneval.tables.scales import NAME_THEM, check_sliders
+from parlai_humaneval.tables.validate import NAME_THEM, check_sliders
+from parlai_humaneval.techniques.registry import with_trait
 
 TECHNIQUE = "direct_assessment"
-ALPHA = 0.05
-"""“any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2)."""
+OVERALL = "overall"
+"""What the mean over all criteria is called where it is published; criteria may have the same name."""
+ALPHA = 0.05  # “any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2).
 REVERSED_CRITERIA = ("robotic", "repetitive")
 """The criteria of Ji et al. where a high rating is a bad one: where a table from elsewhere does not say."""
 
 
 def is_reversed(ratings: pd.DataFrame) -> Flags:
-    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive.
-
-    Assumes, where the column is empty, that of every other criterion more is better.
-
-    Source: Ji et al. 2022, §3.1.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> ratings = example_tables().ratings
-    >>> sliders = ratings[ratings['scale'] == 'slider']
-    >>> dict(zip(sliders['criterion'].head(3), is_reversed(sliders).tolist()))
-    {'fluent': False, 'interesting': False, 'robotic': True}
-    """
+    """Where a high rating is a bad one: as the column ``reversed`` says; where it is empty, robotic and repetitive."""
     by_name = ratings["criterion"].isin(REVERSED_CRITERIA).to_numpy(dtype=bool)
     if "reversed" not in ratings.columns:
         return np.asarray(by_name, dtype=bool)
@@ -80,7 +93,7 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     values = positive["value"].to_numpy(dtype=float)
     found = rank_sums(values, is_set(positive, "degraded"), codes, len(workers))
     lowest, highest = _extremes(values, codes, len(workers))
-    table: pd.DataFrame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "worker_id": np.asarray(workers, dtype=object),
             "p": found.p_less,
@@ -88,26 +101,24 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
             "constant": lowest == highest,
         }
     )
-    return table
 
 
 def reverse_scored(ratings: pd.DataFrame) -> Floats:
-    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders).
-
-    Assumes that a reversed scale is as fine at either end.
-
-    Source: Ji et al. 2022, §3.3.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> ratings = example_tables().ratings
-    >>> sliders = ratings[ratings['scale'] == 'slider']
-    >>> sliders['value'].head(3).tolist(), reverse_scored(sliders)[:3].tolist()
-    ([84.0, 77.0, 22.0], [84.0, 77.0, 78.0])
-    """
+    """Each rating with more as better: minimum + maximum − x where the criterion is reversed (100 − x on sliders)."""
     x = ratings["value"].to_numpy(dtype=float)
-    low = ratings["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
-    high = ratings["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
+    low, high = ends_of(ratings)
     return np.where(is_reversed(ratings), low + high - x, x)
+
+
+def ends_of(ratings: pd.DataFrame, *, sliders: bool = True) -> tuple[Floats, Floats]:
+    """Ends of the scale of each rating; where they are not told, those of sliders, or 1 and 5, as far as ratings go."""
+    values = ratings["value"]
+    ends = (SLIDER_MINIMUM, SLIDER_MAXIMUM) if sliders else (min(1.0, values.min()), max(5.0, values.max()))
+    low, high = (
+        ratings[name].to_numpy(dtype=float, na_value=end)
+        for name, end in zip(("minimum", "maximum"), ends, strict=True)
+    )
+    return low, high
 
 
 def standardised(ratings: pd.DataFrame) -> Floats:
@@ -142,29 +153,13 @@ def standardised(ratings: pd.DataFrame) -> Floats:
 
 
 def standardise(ratings: npt.ArrayLike) -> Floats | None:
-    """(x − mean) / sd of all ratings of one worker, ddof = 1; None where they do not vary.
-
-    ``ratings``: of all criteria, reversed ones turned round, the degraded model's among them (Ji et al. 2022, §3.3).
-
-    Raises:
-        ValueError: a rating is nan or infinite.
-
-    0 is the worker's mean, 1 a standard deviation above it.
-
-    Assumes that workers met models that are equally good on average, and differ in level and spread only.
-
-    Source: Ji et al. 2022, §3.3.
-
-    >>> standardise([20, 40, 60]).tolist()
-    [-1.0, 0.0, 1.0]
-    """
+    """(x − mean) / sd of all ratings of one worker, ddof = 1 (Ji et al. 2022, §3.3); None where they do not vary."""
     x = np.asarray(ratings, dtype=float)
     if not np.isfinite(x).all():
         raise ValueError("a rating is nan or infinite: leave unanswered ones out")
     if x.size < 2 or (x == x[0]).all():
         return None
-    z: Floats = (x - x.mean()) / x.std(ddof=1)
-    return z
+    return (x - x.mean()) / x.std(ddof=1)
 
 
 def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:
@@ -176,11 +171,9 @@ def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tup
 
 @dataclass(frozen=True)
 class Assessed:
-    """Slider ratings with columns ``raw``, ``z``, ``degraded`` (bool) and ``passed`` (bool); and who gave them.
-
-    ``checks``: as :func:`worker_checks` gives them. ``checked``: whether there
-    was a degraded model at all. ``counted``: the ratings that the scores rest on, without the degraded model's: those of
-    workers who passed, or of everyone where nobody could be checked, or nobody passed.
+    """Slider ratings with columns ``raw``, ``z``, ``degraded`` and ``passed``; the ``checks`` of workers, whether there
+    was a degraded model to check by, and the ratings that scores rest on: of who passed, or of everyone where nobody
+    could be checked, or passed.
     """
 
     ratings: pd.DataFrame
@@ -192,8 +185,7 @@ class Assessed:
     @property
     def everyone(self) -> pd.DataFrame:
         """The ratings of all workers, without those of the degraded model."""
-        rows: pd.DataFrame = self.ratings[~self.ratings["degraded"].to_numpy(dtype=bool)]
-        return rows
+        return self.ratings[~self.ratings["degraded"].to_numpy(dtype=bool)]
 
     @property
     def n_workers(self) -> int:
@@ -216,13 +208,17 @@ class Assessed:
 
 
 def assessed(tables: Tables) -> Assessed | None:
-    """The slider ratings that count; None where there are none.
-
-    Raises:
-        TableError: a rating is beyond the ends of its scale; ratings are on several scales, or on one that is not known
-            and has to be turned round.
-    """
-    rows, remarks = _of_one_kind(tables.ratings[on_sliders(tables.ratings) & _first_hand(tables)])
+    """The slider ratings that count; None where there are none."""
+    everything, remarks = tables.ratings, []
+    left = of_unfinished(everything["dialogue_id"], everything["worker_id"], tables.dialogues)
+    first_hand = finished(everything) & ~left & everything["own_worker"].isna().to_numpy(dtype=bool)
+    rows = everything[on_sliders(everything) & np.asarray(first_hand, dtype=bool)]
+    # Of several techniques the direct assessment, so that live raters and readers are not mixed.
+    assessment = (rows["technique"].isin(with_trait("sliders")) | rows["technique"].isna()).to_numpy(dtype=bool)
+    if assessment.any() and not assessment.all():
+        others = ", ".join(sorted(set(rows["technique"][~assessment])))
+        number = counted(int((~assessment).sum()), "rating")
+        rows, remarks = rows[assessment], [f"{number} of {others} on long scales are left out here."]
     if not len(rows):
         return None
     _check_range(rows)
@@ -237,23 +233,6 @@ def assessed(tables: Tables) -> Assessed | None:
     return Assessed(scored, checks, checked, scored[kept & ~degraded], remarks)
 
 
-def _first_hand(tables: Tables) -> Flags:
-    rows = tables.ratings
-    left = of_unfinished(rows["dialogue_id"], rows["worker_id"], tables.dialogues)
-    return np.asarray(finished(rows) & ~left & rows["own_worker"].isna().to_numpy(dtype=bool), dtype=bool)
-
-
-def _of_one_kind(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Of several techniques the direct assessment, so that live raters and readers are not mixed."""
-    assessment = (rows["technique"].eq(TECHNIQUE) | rows["technique"].isna()).to_numpy(dtype=bool)
-    if not assessment.any() or assessment.all():
-        return rows, []
-    others = ", ".join(sorted(set(rows["technique"][~assessment])))
-    return rows[assessment], [
-        f"{counted(int((~assessment).sum()), 'rating')} of {others} on long scales are left out here."
-    ]
-
-
 def _check_turning(rows: pd.DataFrame) -> None:
     """Ratings without one above ten are hardly on sliders from 0 to 100, at whose ends they would be turned round."""
     known = (rows["scale"].notna() | rows["maximum"].notna()).to_numpy(dtype=bool)
@@ -265,13 +244,12 @@ def _check_turning(rows: pd.DataFrame) -> None:
         criterion = rows["criterion"].iloc[place]
         return f"{NAME_THEM}: {criterion!r} is reversed, and no rating says where its scale ends"
 
-    refuse("ratings", "value", rows["value"], pd.Series(is_reversed(rows), index=rows.index), wanted)
+    refuse("ratings", rows["value"], pd.Series(is_reversed(rows), index=rows.index), wanted)
 
 
 def _check_range(rows: pd.DataFrame) -> None:
     x = rows["value"].to_numpy(dtype=float)
-    low = rows["minimum"].to_numpy(dtype=float, na_value=SLIDER_MINIMUM)
-    high = rows["maximum"].to_numpy(dtype=float, na_value=SLIDER_MAXIMUM)
+    low, high = ends_of(rows)
     beyond = (x < low) | (x > high)
     if beyond.any():
         at = int(beyond.argmax())
@@ -282,3 +260,156 @@ def _check_range(rows: pd.DataFrame) -> None:
             where="ratings.value",
             try_="give columns minimum and maximum if the scale is another",
         )
+
+
+class SystemScore(Row):
+    """One model, ratings turned so that more is better; ``rank``: by ``z_overall``, 1 the best. Clustered by worker, and by
+    dialogue where several workers rated the same.
+
+    ``z_overall`` and ``z`` (by criterion) are standardised by worker; ``raw_overall`` and ``raw`` stand on the slider's
+    scale. ``everyone``: overall z of all workers, where those who failed the check are left out of the other numbers.
+    """
+
+    model: str
+    rank: int | None = None
+    n_ratings: int
+    n_dialogues: int
+    n_workers: int
+    z_overall: Annotated[Result, interval_keys(OVERALL, OVERALL)]
+    raw_overall: Annotated[Result, interval_keys("raw_overall", "raw_overall")]
+    z: Annotated[dict[str, Result], interval_keys("criteria", "criteria", path="*")]
+    raw: Annotated[dict[str, Result], interval_keys("raw", "raw", path="*")]
+    everyone: Annotated[
+        Result | None, interval_keys("everyone", "everyone"), Key(name="n_dialogues_everyone", path="n")
+    ] = None
+
+
+class ScoreGap(Row):
+    """Model A against B by overall z.
+
+    ``difference``: clustered as the scores are; ``p_worker``: by worker alone, None where that is ``p_clustered``.
+    ``a_higher``, ``b_higher``: the paper's one-sided rank-sum tests; ``paper``: two-sided, of both. ``superiority``: chance
+    that a dialogue of A is rated higher than one of B.
+    """
+
+    model_a: Annotated[str, Column("A")]
+    model_b: Annotated[str, Column("B")]
+    difference: Annotated[Result, Estimate(ends="ci"), Key(name="p_worker", path="details.p_by_worker")]
+    superiority: Annotated[Result, Estimate(kind="share"), p_columns(of="difference")]
+    a_higher: Annotated[Result, Column("p that A is higher (paper, one-sided)", "p", name="p_a_higher", path="p_value")]
+    b_higher: Annotated[Result, Column("p that B is higher (paper, one-sided)", "p", name="p_b_higher", path="p_value")]
+    paper: Annotated[
+        Result,
+        Key(name="p_value", path="p_value"),
+        Key(name="p_holm", path="p_decides"),
+        family_keys("difference"),
+        once_columns(of="difference"),
+    ]
+
+
+def overall_score(criteria: Sequence[float | None]) -> float | None:
+    """The mean of the scores of all criteria that have one (Ji et al. 2022, §3.3); None where none has."""
+    known = [score for score in criteria if score is not None]
+    return float(np.mean(known)) if known else None
+
+
+def system_scores(ratings: pd.DataFrame, criteria: Sequence[str], *, level: float = 0.95) -> list[SystemScore]:
+    """Scores of each model, in alphabetical order.
+
+    Args:
+        ratings: a row per rating that counts, with columns ``dialogue_id``, ``worker_id``, ``model``, ``criterion``,
+            ``raw`` (turned so that more is better) and ``z`` (nan where the worker's ratings do not vary).
+        criteria: their names; one that a model was not rated on has no score and does not count in its overall score.
+        level: of the intervals.
+
+    ``z`` is in standard deviations of a worker's ratings, ``raw`` on the slider. Assumes independent workers, of the
+    intervals.
+
+    Source: Ji et al. 2022, §3.3 (Table 3).
+
+    >>> rows = [(w + m, w, m, 'fun', r, r / 10 - 0.5) for w in 'abcd' for m, r in (('x', 8), ('y', 3))]
+    >>> ratings = pd.DataFrame(rows, columns=['dialogue_id', 'worker_id', 'model', 'criterion', 'raw', 'z'])
+    >>> [(score.model, score.n_ratings) for score in system_scores(ratings, ['fun'])]
+    [('x', 4), ('y', 4)]
+    """
+    return [_score(str(model), own, criteria, level) for model, own in ratings.groupby("model", sort=True)]
+
+
+def _score(model: str, ratings: pd.DataFrame, criteria: Sequence[str], level: float) -> SystemScore:
+    values = {column: ratings[column].to_numpy(dtype=float) for column in ("raw", "z")}
+    of = {name: ratings[name].to_numpy(dtype=object) for name in ("criterion", "worker_id", "dialogue_id")}
+
+    def mean(criterion: str, column: str) -> Result:
+        own, name = of["criterion"] == criterion, f"{criterion} of {model} ({column})"
+        shown = of["dialogue_id"][own]
+        return clustered_mean(values[column][own], of["worker_id"][own], dialogues=shown, name=name, level=level)
+
+    def overall(column: str) -> Result:
+        values, workers, dialogues = overall_parts(ratings, column)
+        name = f"overall of {model} ({column})"
+        return clustered_mean(values, workers, dialogues=dialogues, name=name, level=level)
+
+    return SystemScore(
+        model=model,
+        n_ratings=len(ratings),
+        n_dialogues=len(ratings.drop_duplicates(["dialogue_id", "worker_id"])),
+        n_workers=int(ratings["worker_id"].nunique()),
+        raw={name: mean(name, "raw") for name in criteria},
+        z={name: mean(name, "z") for name in criteria},
+        raw_overall=overall("raw"),
+        z_overall=overall("z"),
+    )
+
+
+def overall_parts(ratings: pd.DataFrame, column: str) -> tuple[Floats, Objects, Objects]:
+    """What each dialogue of one model adds to its overall score: a number per dialogue whose mean is that score."""
+    known = ratings[ratings[column].notna().to_numpy(dtype=bool)]
+    x = known[column].to_numpy(dtype=float)
+    code, names = pd.factorize(known["criterion"])
+    size = np.bincount(code, minlength=len(names)).astype(float)
+    mean = np.bincount(code, weights=x, minlength=len(names)) / np.maximum(size, 1)
+    dialogues = np.asarray(known.groupby(["dialogue_id", "worker_id"], sort=False).ngroup(), dtype=np.int64)
+    first = known.drop_duplicates(["dialogue_id", "worker_id"])
+    n = len(first)
+    deviations = (x - mean[code]) / (size[code] * max(1, len(names)))
+    parts = n * np.bincount(dialogues, weights=deviations, minlength=n) + (mean.mean() if n else 0.0)
+    return parts, first["worker_id"].to_numpy(dtype=object), first["dialogue_id"].to_numpy(dtype=object)
+
+
+def score_gaps(
+    ratings: pd.DataFrame, models: Sequence[str], *, family: Family = NO_FAMILY, level: float = 0.95
+) -> list[ScoreGap]:
+    """Every pair of ``models`` by overall z, in the given order."""
+    known = ratings[ratings["z"].notna().to_numpy(dtype=bool)]
+    parts = {str(model): overall_parts(own, "z") for model, own in known.groupby("model", sort=False)}
+    means = known.groupby(["model", "dialogue_id", "worker_id"], sort=False)["z"].mean()
+    of_dialogue = {
+        str(model): (
+            own.to_numpy(dtype=float),
+            *(own.index.get_level_values(name).to_numpy(dtype=object) for name in ("worker_id", "dialogue_id")),
+        )
+        for model, own in means.groupby(level="model", sort=False)
+    }
+    nothing, nobody = np.zeros(0), np.zeros(0, dtype=object)
+    gaps = []
+    for a, b in combinations(models, 2):
+        of_a, of_b = (parts.get(name, (nothing, nobody, nobody)) for name in (a, b))
+        sides, shown, name = (*of_a[:2], *of_b[:2]), (of_a[2], of_b[2]), f"overall z of {a} − {b}"
+        difference = with_once_each(clustered_difference, *sides, dialogues=shown, name=name, level=level)
+        difference = with_dispersion(difference, *sides)
+        (first, raters, talks), (second, others, more) = (
+            of_dialogue.get(name, (nothing, nobody, nobody)) for name in (a, b)
+        )
+        a_higher, b_higher = (rank_sum_test(*both, "greater") for both in ((first, second), (second, first)))
+        p = min(1.0, 2 * min(1.0 if of.p_value is None else of.p_value for of in (a_higher, b_higher)))
+        paper = a_higher.but(p_value=p, method="Wilcoxon rank-sum test, twice the smaller of both one-sided p")
+        both = effective_win_test(first, raters, second, others, name=SUPERIORITY, level=level, dialogues=(talks, more))
+        tests = {
+            "difference": difference,
+            "a_higher": a_higher,
+            "b_higher": b_higher,
+            "paper": paper,
+            "superiority": both,
+        }
+        gaps.append(ScoreGap(model_a=a, model_b=b, **tests))
+    return corrected_fields(gaps, family, "difference", "paper")

@@ -1,14 +1,10 @@
-"""Spot The Bot: who wins a segment, and ranks over resamples of the segments (Deriu et al. 2020, §3.2).
-
-Also how many dialogues of each pair of bots a stable ranking needs (§5.2, Figure 3).
-
-Spot The Bot: which of every two bots got the better label more often (Deriu et al. 2020, §3.2).
-"""
+"""Spot The Bot: who wins a segment, which of two bots wins more often, ranks over resamples, and how many dialogues of
+each pair a stable ranking needs (Deriu et al. 2020, §3.2 and §5.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,46 +12,30 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.statistics.core.clustered import decided_wins, with_dispersion
-from parlai_humaneval.statistics.core.multiplicity import Family, corrected
-from parlai_humaneval.statistics.core.once_each import with_once_each
+from parlai_humaneval.statistics.core.clustered import with_dispersion
+from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields, with_once_each
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import Part
 from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.tests import goodness_of_fit_test
-from parlai_humaneval.statistics.ranking.trueskill import rate_two_player
-from parlai_humaneval.statistics.ranking.trueskill_update import SkillModel
+from parlai_humaneval.statistics.ranking.trueskill import SkillModel, rate_two_player
 from parlai_humaneval.tables.columns import TableError, check_unique
 from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
 
-SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")
-"""What makes two rows of speakers one judged segment."""
-GOODNESS = {label: place for place, label in enumerate(reversed(LABELS))}
-"""human > unsure > bot."""
+SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")  # What makes two rows of speakers one judged segment
+GOODNESS = {label: place for place, label in enumerate(reversed(LABELS))}  # human > unsure > bot
 MOST_MATCHES = 6_000
 """TrueSkill goes from match to match; with more of them strengths are fitted to the counts of each pair."""
-_STEPS = 2_000_000
-"""Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn."""
+_STEPS = 2_000_000  # Matches over all resamples that TrueSkill may take; with more, fewer resamples are drawn
 
 Unit = Literal["segment", "worker"]
-LEAST = 3
-"""Fewest dialogues of a pair that are tried, as in the paper."""
+LEAST = 3  # Fewest dialogues of a pair that are tried, as in the paper
 
 
 def win_by_label(first: str, second: str) -> int:
-    """1 where the first label is the better one, −1 where the second is, 0 for a tie: human > unsure > bot.
-
-    Raises:
-        ValueError: an unknown label.
-
-    Assumes that “unsure” lies between “human” and “bot”.
-
-    Source: Deriu et al. 2020, §3.2.
-
-    >>> win_by_label('human', 'unsure'), win_by_label('bot', 'bot')
-    (1, 0)
-    """
+    """1 where the first label is the better one, −1 where the second is, 0 for a tie: human > unsure > bot."""
     for label in (first, second):
         if label not in GOODNESS:
             raise ValueError(f"unknown label {label!r}: expected {', '.join(LABELS[:-1])} or {LABELS[-1]}.")
@@ -63,27 +43,7 @@ def win_by_label(first: str, second: str) -> int:
 
 
 def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each judged segment of which both speakers were labelled.
-
-    Args:
-        rows: the table ``segments``.
-
-    Returns:
-        Columns ``dialogue_id``, ``worker_id``, ``judgement_id``, ``k``, ``seconds``, the speakers ``model_0`` and
-        ``model_1``, and ``lead``: 1 where speaker 0 got the better label, −1 where speaker 1 did, 0 for a tie.
-
-    Raises:
-        TableError: speaker 0 is not the opponent that speaker 1 is said to have, or a worker labelled a speaker twice.
-
-    Assumes nothing of the labels: they are only compared.
-
-    Source: Deriu et al. 2020, §3.1.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> judged = spot_the_bot_segments(example_tables().segments)[['k', 'model_0', 'model_1', 'lead']]
-    >>> judged.astype(object).iloc[0].tolist()
-    [2, 'ada', 'bob', 1]
-    """
+    """A row for each judged segment of which both speakers were labelled."""
     check_unique("segments", rows)  # one that stands twice would meet itself below
     columns = [*SEGMENT, "answer_number", "model", "opponent", "label", "seconds"]
     first, second = (rows.loc[(rows["entity"] == entity).to_numpy(dtype=bool), columns] for entity in (0, 1))
@@ -99,26 +59,13 @@ def spot_the_bot_segments(rows: pd.DataFrame) -> pd.DataFrame:
         )
     goodness = [both[f"label_{entity}"].map(GOODNESS).to_numpy(dtype=np.int64) for entity in (0, 1)]
     seconds = both["seconds_0"].fillna(both["seconds_1"])
-    segments: pd.DataFrame = both[[*SEGMENT, "model_0", "model_1"]].assign(
+    return both[[*SEGMENT, "model_0", "model_1"]].assign(
         dialogue_id=dialogue_ids(both), seconds=seconds, lead=np.sign(goodness[0] - goodness[1])
     )
-    return segments
 
 
 def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
-    """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie).
-
-    People win against nobody, and a self-chat says nothing of others.
-
-    Assumes nothing of the labels: rows are only chosen.
-
-    Source: Deriu et al. 2020, §3.2.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
-    >>> contests[['model_a', 'model_b', 'winner']].iloc[0].tolist()
-    ['ada', 'bob', 'ada']
-    """
+    """The segments of two different bots, with ``model_a`` < ``model_b`` by name, and ``winner`` (a name, or tie)."""
     speaker_0, speaker_1 = segments["model_0"], segments["model_1"]
     counted = ((speaker_0 != speaker_1) & (speaker_0 != HUMAN) & (speaker_1 != HUMAN)).to_numpy(dtype=bool)
     between_bots = segments[counted]
@@ -126,31 +73,16 @@ def bot_contests(segments: pd.DataFrame) -> pd.DataFrame:
     lead = between_bots["lead"].to_numpy(dtype=np.int64)
     winner = np.where(lead > 0, between_bots["model_0"], between_bots["model_1"]).astype(object)
     winner[lead == 0] = TIE
-    contests: pd.DataFrame = between_bots.assign(
+    return between_bots.assign(
         model_a=np.where(first, between_bots["model_0"], between_bots["model_1"]),
         model_b=np.where(first, between_bots["model_1"], between_bots["model_0"]),
         lead_a=np.where(first, lead, -lead),
         winner=winner,
     )
-    return contests
 
 
 def equal_weights(opponents: npt.ArrayLike, decided: npt.ArrayLike) -> Floats:
-    """Weights of a bot's segments under which its share of wins is the mean over opponents of the win rates (Eq. 1).
-
-    Each opponent with decided segments has the same weight in all; the weights sum to the number of decided segments.
-
-    Args:
-        opponents: whom the bot met in each segment.
-        decided: 1 where the segment has a winner, 0 where it is a tie, which weighs nothing.
-
-    Assumes nothing: unlike in the pooled rate, an opponent whom the bot met often counts no more than the others.
-
-    Source: Deriu et al. 2020, §3.2 (Eq. 1) and Table 1.
-
-    >>> equal_weights(['b', 'b', 'b', 'c', 'c'], [1, 1, 1, 1, 0]).round(2).tolist()
-    [0.67, 0.67, 0.67, 2.0, 0.0]
-    """
+    """Weights of a bot's segments under which its share of wins is the mean over opponents of the win rates (Eq. 1)."""
     counts = np.asarray(decided, dtype=float)
     codes, names = pd.factorize(np.asarray(opponents, dtype=object))
     sizes = np.bincount(codes, weights=counts, minlength=len(names))
@@ -158,43 +90,13 @@ def equal_weights(opponents: npt.ArrayLike, decided: npt.ArrayLike) -> Floats:
     if not met:
         return np.zeros_like(counts)
     share_of_each = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
-    weights: Floats = counts * share_of_each[codes] * counts.sum() / met
-    return weights
+    return np.asarray(counts * share_of_each[codes] * counts.sum() / met)
 
 
 def bootstrap_ranks(
     contests: pd.DataFrame, models: list[str], *, unit: Unit = "segment", draws: int = 1_000, seed: int = 0
 ) -> Ints:
-    """Ranks by TrueSkill's μ over resamples of the contests, each of the data's own size and in random order.
-
-    Bots do not learn while they are judged: skills do not drift (τ = 0). With drift the last
-    hundred segments would decide, and rank ranges would never narrow, however many segments there are. Ties are played
-    as draws, with their share of the data as the chance of one. Of more than ``MOST_MATCHES`` contests the ranks are
-    those of Bradley–Terry strengths, to which it makes no odds in which order so many are played.
-
-    Args:
-        contests: rows of :func:`bot_contests`.
-        models: whose ranks are wanted, those of ``contests`` at least.
-        unit: what is drawn: single segments, as the paper does, or workers with all their segments.
-        draws: resamples; of more than 2,000 contests fewer, but never below 333.
-        seed: of the resamples.
-
-    Returns:
-        Resamples × models, best 1; no resamples where nothing was decided.
-
-    Raises:
-        ValueError: a model of ``contests`` is missing from ``models``.
-
-    Assumes that what ``unit`` says is drawn independently: segments, or workers.
-
-    Source: Deriu et al. 2020, §3.2; Herbrich et al. 2006.
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
-    >>> ranks = bootstrap_ranks(contests, ['ada', 'bob', 'cyd'], draws=50)
-    >>> ranks.shape, np.median(ranks, axis=0).tolist()
-    ((50, 3), [1.0, 2.0, 3.0])
-    """
+    """Ranks by TrueSkill's μ over resamples of the contests, each of the data's own size and in random order."""
     place = {name: number for number, name in enumerate(models)}
     unknown = sorted({*contests["model_a"], *contests["model_b"]} - set(place))
     if unknown:
@@ -230,23 +132,18 @@ def _drawn_points(
         weights = rng.multinomial(groups, np.full(groups, 1 / groups), size=draws).astype(float)
         drawn = weights @ sums.reshape(groups, -1).astype(float)
     lost, tied, won = np.moveaxis(drawn.reshape(draws, size, size, 3), -1, 0)
-    points: Floats = won + tied / 2 + np.swapaxes(lost + tied / 2, 1, 2)
-    return points
+    return won + tied / 2 + np.swapaxes(lost + tied / 2, 1, 2)
 
 
-def bradley_terry_strengths(points: Floats, steps: int = 50) -> Floats:
-    """Log strengths (… × models, mean 0) from the points of row against column (… × models × models), by Newton's steps.
-
-    A tie is half a point. Half a point for each side is added to pairs that met, so that one who won or lost everything
-    has a strength as well (Firth 1993 has the like). A model that met nobody has strength 0.
-    Source: Bradley & Terry 1952; Hunter 2004.
-    """
+def bradley_terry_strengths(points: Floats) -> Floats:
+    """Log strengths (… × models, mean 0) from the points of row against column (… × models × models), by Newton's
+    steps."""
     met = points + np.swapaxes(points, -1, -2)
     won = np.where(met > 0, points + 0.5, 0.0).sum(axis=-1)
     both = np.where(met > 0, met + 1.0, 0.0)
     size = points.shape[-1]
     strengths: Floats = np.zeros(points.shape[:-1])
-    for _ in range(steps):
+    for _ in range(50):
         chance = 1 / (1 + np.exp(strengths[..., None, :] - strengths[..., :, None]))
         spread = both * chance * (1 - chance)
         information = np.eye(size) * spread.sum(axis=-1)[..., None] - spread
@@ -261,10 +158,7 @@ def bradley_terry_strengths(points: Floats, steps: int = 50) -> Floats:
 
 
 def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
-    """Orders in which as many workers as there are, drawn with replacement, bring all their segments.
-
-    Cut to the number of segments; where the drawn workers have fewer, they begin again with the first.
-    """
+    """Orders in which as many workers as there are, drawn with replacement, bring all their segments."""
     groups, n = int(codes.max()) + 1, codes.size
     by_worker = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes, minlength=groups)
@@ -280,11 +174,10 @@ def _workers(codes: Ints, draws: int, rng: np.random.Generator) -> Ints:
     return rng.permuted(orders, axis=1)
 
 
-@dataclass(frozen=True)
-class StabilityCurve:
-    """Over ``dialogues`` of each pair: share of subsamples with the most frequent ranking, and with that of all data.
+class StabilityCurve(Part):
+    """Share of subsamples with the most frequent ranking (``stability``) and with that of all data (``as_all``).
 
-    ``left_out``: the bot that was taken out of the pool; empty: none.
+    ``dialogues``: of each pair of bots; ``left_out``: the bot taken out of the pool, empty: none.
     """
 
     left_out: str
@@ -296,36 +189,7 @@ class StabilityCurve:
 def ranking_stability(
     contests: pd.DataFrame, models: Sequence[str], *, points: int = 15, draws: int = 500, seed: int = 0
 ) -> list[StabilityCurve]:
-    """Stability of the ranking for the whole pool, and for the pool without each bot in turn.
-
-    A subsample has n dialogues of each pair (all, where it has fewer), without replacement, with all their judgements.
-    It is ranked by the mean over opponents of the win rate (Eq. 1; ½ where a pair decided nothing), in place of the
-    clusters of a TrueSkill bootstrap in each subsample, which the paper takes, and which would need a million rankings.
-    The subsamples of a draw grow by dialogues, and all pools share them. At the greatest n all subsamples are the
-    data, so that stability is 1 there whatever the data: read the curve to its left.
-
-    Args:
-        contests: rows of :func:`~parlai_humaneval.statistics.survival.spotting.bot_contests`.
-        models: the bots, all of ``contests`` at least.
-        points: how many n at most, from 3 (or fewer) to the most dialogues that a pair has.
-        draws: subsamples.
-        seed: of the subsamples.
-
-    Returns:
-        The whole pool first; pools in which no two bots met are left out. None without contests.
-
-    ``stability`` near 1 at n dialogues: so many of each pair would have given the ranking of all.
-
-    Assumes that the dialogues of a pair are independent draws of those that one could collect.
-
-    Source: Deriu et al. 2020, §5.2 (Figure 3).
-
-    >>> from parlai_humaneval.tables.example import example_tables
-    >>> contests = bot_contests(spot_the_bot_segments(example_tables().segments))
-    >>> curve = ranking_stability(contests, ['ada', 'bob', 'cyd'], points=3, draws=50)[0]
-    >>> curve.dialogues, curve.stability[-1]
-    ([3, 6, 8], 1.0)
-    """
+    """Stability of the ranking for the whole pool, and for the pool without each bot in turn."""
     if contests.empty:
         return []
     pairs, wins, losses, sizes = _pairs(contests, {name: place for place, name in enumerate(models)})
@@ -388,11 +252,8 @@ def _curve(pairs: Ints, rates: Floats, models: Sequence[str], left_out: int | No
 
 @dataclass(frozen=True)
 class ContestWins:
-    """Two bots in ``rows``, the segments in which they talk to each other.
-
-    ``win_rate``: of A, of the segments that were decided, clustered by worker, and by dialogue where several workers judged
-    the same; ``paper``: χ² of wins against losses. Both have Holm's correction over all pairs.
-    """
+    """Two bots, the segments in which they talk to each other, A's win rate of those that were decided, and χ²
+    (``paper``)."""
 
     model_a: str
     model_b: str
@@ -406,9 +267,7 @@ class ContestWins:
 def contest_wins(contests: pd.DataFrame, family: Family, *, level: float = 0.95) -> list[ContestWins]:
     """Every pair of bots that met, by name; ``contests`` are those of :func:`bot_contests`."""
     pairs = [_pair(met, str(a), str(b), level) for (a, b), met in contests.groupby(["model_a", "model_b"], sort=True)]
-    families = [family] * len(pairs)
-    rates, papers = (corrected([getattr(pair, name) for pair in pairs], families) for name in ("win_rate", "paper"))
-    return [replace(pair, win_rate=rate, paper=paper) for pair, rate, paper in zip(pairs, rates, papers, strict=True)]
+    return corrected_fields(pairs, family, "win_rate", "paper")
 
 
 def contest_share(
@@ -424,5 +283,5 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> Conte
     wins, losses = (int((lead == sign).sum()) for sign in (1, -1))
     name = f"win rate of {model_a} over {model_b}"
     rate = with_once_each(contest_share, lead > 0, lead != 0, rows, name=name, level=level)
-    rate = with_dispersion(rate, *decided_wins(lead, rows["worker_id"]))
+    rate = with_dispersion(rate, np.where(lead == 0, np.nan, lead > 0), rows["worker_id"])
     return ContestWins(model_a, model_b, rows, wins, losses, rate, goodness_of_fit_test([wins, losses], name=rate.name))

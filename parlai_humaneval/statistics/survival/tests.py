@@ -1,11 +1,8 @@
-"""Do two speakers pass for a person equally long? Score and permutation tests for current-status data.
+"""Do two speakers pass for a person equally long? Score, permutation and log-rank tests for current-status data.
 
-Both compare what each judgement says of the time of being spotted with what the pooled survival has it say: with
-S = S(k) and Λ = −ln S, a spotted speaker scores ΛS/(1 − S) and one that was not spotted −Λ. These are the scores of a
-group's log hazard ratio at 0. Only what was seen at the same k is compared, so that it does no harm if two speakers
-were shown at different lengths.
-
-The log-rank test, and Zhao & Sun's generalisation to times known only as intervals (Deriu et al. 2020, §3.3).
+With the pooled survival S = S(k) and Λ = −ln S, a spotted speaker scores ΛS/(1 − S) and one that was not spotted −Λ:
+the scores of a group's log hazard ratio at 0. Only what was seen at the same k is compared. The log-rank test, and Zhao
+& Sun's generalisation to times known only as intervals, are those of Deriu et al. 2020, §3.3.
 """
 
 from __future__ import annotations
@@ -19,9 +16,9 @@ from scipy.special import chdtrc, ndtri
 
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.means import clustered_mean
-from parlai_humaneval.statistics.core.once_each import HIGH, LOW, VALUE, P, rescaled, with_once_each
+from parlai_humaneval.statistics.core.multiplicity import HIGH, LOW, VALUE, P, rescaled, with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import ABOUT, crossed_mean
+from parlai_humaneval.statistics.core.two_way import ABOUT
 from parlai_humaneval.statistics.survival.curve import Seen, isotonic_shares, seen_by_length
 
 INDEPENDENT = "all judgements are independent of each other, also those of one worker and of one dialogue"
@@ -35,11 +32,8 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Scores:
-    """Sun's scores of judgements for the comparison of two groups.
-
-    ``in_second``: 1 where a judgement is of the second group (in sorted order), else 0. ``block``: lengths with the same
-    S share one. ``information``: of one judgement of each block, Λ²S/(1 − S). ``length``: index of what was shown.
-    """
+    """Sun's scores of judgements of two groups. Lengths with the same S share a ``block``, of which each judgement has
+    the ``information`` Λ²S/(1 − S); ``in_second``: 1 where it is of the second group."""
 
     groups: list[object]
     score: Floats
@@ -58,23 +52,15 @@ class Scores:
         """Share of the second group in each block."""
         size = len(self.information)
         inside = np.bincount(self.block, weights=self.in_second, minlength=size)
-        found: Floats = inside / np.maximum(np.bincount(self.block, minlength=size), 1)
-        return found
+        return inside / np.maximum(np.bincount(self.block, minlength=size), 1)
 
     @property
     def v(self) -> float:
-        """Information on the log hazard ratio, once the survival at each length is estimated from the same data.
+        """Information on the log hazard ratio, once the survival at each block is estimated from the same data."""
+        return self.information_by(self.block)
 
-        Lengths that the estimate pools are one: there the data have one survival to estimate.
-        """
-        return self._information(self.block)
-
-    @property
-    def v_apart(self) -> float:
-        """The same as if each length had a survival of its own to estimate, also where they are pooled."""
-        return self._information(self.length)
-
-    def _information(self, cells: Ints) -> float:
+    def information_by(self, cells: Ints) -> float:
+        """The same where each of ``cells`` has a survival of its own to estimate."""
         inside, number = np.bincount(cells, weights=self.in_second), np.bincount(cells)
         of_cell = np.bincount(cells, weights=self.information[self.block])  # number × information of one
         share = inside / np.maximum(number, 1)
@@ -98,13 +84,7 @@ class Scores:
 
 
 def sun_scores(k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike) -> Scores:
-    """The score of each judgement under the pooled NPMLE, for at most two groups.
-
-    Raises:
-        ValueError: bad ``k`` or ``spotted``, a missing group, or more than two of them.
-
-    Source: Finkelstein 1986; Sun 1996.
-    """
+    """The score of each judgement under the pooled NPMLE, for at most two groups."""
     seen = seen_by_length(k, spotted)
     codes, names = group_codes(group, seen.place.size)
     if len(names) > 2:
@@ -178,7 +158,7 @@ def survival_score_test(
     hazards, χ² with 1 df]
     """
     scores = sun_scores(k, spotted, group)
-    v = scores.v_apart if lengths_apart else scores.v
+    v = scores.information_by(scores.length) if lengths_apart else scores.v
     nothing = scores.without_contrast or (() if v > _TINY else (APART,))
     u = 0.0 if nothing else scores.u
     result = _chi_square(u, 0.0 if nothing else v, scores, name, "score test of proportional hazards, χ² with 1 df")
@@ -198,20 +178,7 @@ def survival_score_test(
 def permutation_logrank_test(
     k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike, *, name: str = "survival"
 ) -> Result:
-    """Generalised log-rank test of two groups with Sun's scores and their permutation variance (Sun 1996).
-
-    Needs groups that were shown at the same lengths: it permutes them over all lengths. ``details`` hold U and V.
-
-    A small p says that one of the two is spotted sooner. Assumes independent judgements.
-
-    Source: Sun 1996.
-
-    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
-    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
-    >>> group = ['ada'] * 9 + ['bob'] * 9
-    >>> print(permutation_logrank_test(k, spotted, group))
-    survival: –, statistic 2.619, p = .11, n = 18 [permutation log-rank test, Sun's scores]
-    """
+    """Generalised log-rank test of two groups with Sun's scores and their permutation variance (Sun 1996)."""
     scores = sun_scores(k, spotted, group)
     n, inside = scores.score.size, float(scores.in_second.sum())
     nothing = scores.without_contrast
@@ -233,23 +200,7 @@ def clustered_score_test(
     cluster: str = "worker",
     dialogues: npt.ArrayLike | None = None,
 ) -> Result:
-    """The score test by clusters, the signs of whose parts of the score are flipped.
-
-    The score of a judgement is centred on its length, as the survival there is estimated from the same data; the sums
-    of each cluster give the variance. ``estimate`` as in :func:`survival_score_test`. None of it below three clusters.
-    ``dialogues`` of the judgements: where several workers judged the same, the test is by worker and dialogue.
-
-    Assumes independent clusters.
-
-    Source: Finkelstein 1986; Cameron & Miller 2015, §II.
-
-    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
-    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
-    >>> group = ['ada'] * 9 + ['bob'] * 9
-    >>> print(clustered_score_test(k, spotted, group, list('abcdef' * 3)))
-    survival: −1.198, 95% interval −1.988 to −0.803, statistic −6.330, p = .031, n = 18 [score test, sign-flip test,
-    clustered by worker]
-    """
+    """The score test by clusters, the signs of whose parts of the score are flipped."""
     scores = sun_scores(k, spotted, group)
     nothing = scores.why_nothing
     if nothing:
@@ -259,10 +210,8 @@ def clustered_score_test(
     if names.size != scores.score.size:
         raise ValueError(f"{names.size} clusters for {scores.score.size} observations: give one for each.")
     influence = scores.score * (scores.in_second - scores.shares[scores.block])
-    if dialogues is None:
-        result = with_once_each(clustered_mean, influence, names, name=name, null=0.0, level=level, cluster=cluster)
-    else:
-        result = with_once_each(crossed_mean, influence, names, dialogues, name=name, null=0.0, level=level)
+    words = {"name": name, "null": 0.0, "level": level, "cluster": cluster}
+    result = with_once_each(clustered_mean, influence, names, dialogues=dialogues, **words)
     kept = (f"n_{cluster}s", "n_dialogues", ABOUT, "p_by_worker", VALUE, LOW, HIGH, P)
     scale = scores.score.size / scores.v  # from the mean influence U/n to the one-step log hazard ratio U/V
     result = rescaled(result, lambda value: value * scale)
@@ -281,16 +230,9 @@ def clustered_score_test(
 
 def _chi_square(u: float, v: float, scores: Scores, name: str, method: str) -> Result:
     chi2 = u * u / v if v > _TINY else 0.0
-    nothing = scores.why_nothing
-    return Result(
-        name=name,
-        statistic=chi2,
-        p_value=float(chdtrc(1, chi2)) if v > _TINY else 1.0,
-        n=scores.score.size,
-        method=method,
-        notes=nothing,
-        details={"U": u, "V": v, "df": 1},
-    )
+    base = Result.by(method, "", name=name, n=scores.score.size, details={"U": u, "V": v, "df": 1})
+    p = float(chdtrc(1, chi2)) if v > _TINY else 1.0
+    return base.but(statistic=chi2, p_value=p, notes=scores.why_nothing)
 
 
 IMPUTATIONS = 1_000
@@ -307,24 +249,7 @@ class LogRank:
 
 
 def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLike) -> LogRank:
-    """The log-rank statistic of right-censored times, for any number of groups (Mantel 1966; Peto & Peto 1972).
-
-    Args:
-        time: until the event, or until observation ended.
-        event: 1 where it happened, 0 where observation ended without it.
-        group: what is compared.
-
-    Raises:
-        ValueError: lists of unequal length, missing values, ``event`` other than 0 or 1.
-
-    U above 0: more events than equal hazards would give. Assumes that observation ended for reasons of its own.
-
-    Source: Mantel 1966; Peto & Peto 1972.
-
-    >>> found = logrank_scores([1, 2, 3, 4], [1, 1, 1, 0], list('aabb'))
-    >>> found.groups, found.u.round(3).tolist()
-    (['a', 'b'], [1.167, -1.167])
-    """
+    """The log-rank statistic of right-censored times, for any number of groups (Mantel 1966; Peto & Peto 1972)."""
     times, happened = np.asarray(time, dtype=float).ravel(), np.asarray(event, dtype=float).ravel()
     if times.size != happened.size:
         raise ValueError(f"{times.size} times, but {happened.size} events: give one of each an observation.")
@@ -343,39 +268,15 @@ def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLi
 def logrank_test(
     time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLike, *, name: str = "all groups"
 ) -> Result:
-    """The log-rank test of equal hazards, χ² with groups − 1 degrees of freedom; p = 1 where nothing can be compared.
-
-    Not for segments: these say only whether a speaker was spotted by their end, and this test then rejects nearly
-    every true null if two speakers were shown at different lengths (:func:`survival_score_test` does not).
-
-    A small p says that the hazards differ. Assumes independent times.
-
-    Source: Mantel 1966.
-
-    >>> print(logrank_test([1, 2, 3, 4, 5, 6], [1, 1, 1, 1, 0, 1], list('aaabbb')))
-    all groups: –, statistic 5.052, p = .025, n = 6 [log-rank test]
-    """
-    found = logrank_scores(time, event, group)
-    result = _test(found, int(np.asarray(time).size), name, "log-rank test")
+    """The log-rank test of equal hazards, χ² with groups − 1 degrees of freedom; p = 1 where nothing can be compared."""
+    result = _test(logrank_scores(time, event, group), int(np.asarray(time).size), name, "log-rank test")
     assumptions = (INDEPENDENT, "who stops being observed says nothing of the hazard")
     return result.but(assumptions=assumptions, source="Mantel 1966; Peto & Peto 1972")
 
 
 def zhao_sun_scores(k: npt.ArrayLike, spotted: npt.ArrayLike, group: npt.ArrayLike) -> tuple[list[object], Floats]:
-    """The groups, sorted, and U of each: expected events beyond what equal hazards would give, for current-status data.
-
-    A speaker spotted in (0, k] counts at each earlier length by its chance there, under the survival of all groups
-    together. Source: Zhao & Sun 2004, §2; Deriu et al. 2020, §3.3.
-
-    Assumes that the length of a segment says nothing of when its speaker would be spotted.
-
-    >>> k = [2, 2, 2, 3, 3, 3, 5, 5, 5] * 2
-    >>> spotted = [0, 0, 1, 0, 1, 1, 1, 1, 1] + [0, 0, 0, 0, 0, 1, 0, 1, 1]
-    >>> group = ['ada'] * 9 + ['bob'] * 9
-    >>> groups, u = zhao_sun_scores(k, spotted, group)
-    >>> groups, u.round(3).tolist()
-    (['ada', 'bob'], [1.807, -1.807])
-    """
+    """The groups, sorted, and U of each: expected events beyond what equal hazards would give, for current-status
+    data."""
     grouped = _grouped(k, spotted, group)
     u, _ = _log_rank(*grouped.events(grouped.found @ grouped.chances))
     return grouped.groups, u
@@ -416,35 +317,27 @@ def zhao_sun_test(
         raise ValueError(f"{imputations} imputations: at least 2 are needed for a variance.")
     grouped = _grouped(k, spotted, group)
     u, _ = _log_rank(*grouped.events(grouped.found @ grouped.chances))
-    v = _imputed_covariance(grouped, imputations, seed)
+    v = np.zeros((len(grouped.groups), len(grouped.groups)))
+    if grouped.moments.size:
+        # The mean covariance within the imputed data sets, and 1 + 1/M times that of their U.
+        found = grouped.found.astype(np.int64)
+        shape = (imputations, *found.shape)
+        drawn = np.random.default_rng(seed).multinomial(found, grouped.chances[None], size=shape)
+        each, within = _log_rank(*grouped.events(drawn.sum(axis=2).astype(float)))
+        apart = each - each.mean(axis=0)
+        v = within.mean(axis=0) + (1 + 1 / imputations) * (apart.T @ apart) / (imputations - 1)
     result = _test(LogRank(grouped.groups, u, v), grouped.n, name, f"Zhao & Sun's test, {imputations:,} imputations")
-    assumptions = (INDEPENDENT, "how much was shown does not depend on the speaker")
-    source = "Zhao & Sun 2004; Deriu et al. 2020, §3.3"
-    details = {**result.details, "seed": seed, "imputations": imputations}
-    return result.but(assumptions=assumptions, source=source, details=details)
-
-
-def _imputed_covariance(grouped: _Grouped, imputations: int, seed: int) -> Floats:
-    """Mean covariance within the imputed data sets, and 1 + 1/M times that of their U."""
-    size = len(grouped.groups)
-    if not grouped.moments.size:
-        return np.zeros((size, size))
-    drawn = np.random.default_rng(seed).multinomial(
-        grouped.found.astype(np.int64), grouped.chances[None], size=(imputations, *grouped.found.shape)
+    return result.but(
+        assumptions=(INDEPENDENT, "how much was shown does not depend on the speaker"),
+        source="Zhao & Sun 2004; Deriu et al. 2020, §3.3",
+        details={**result.details, "seed": seed, "imputations": imputations},
     )
-    each, within = _log_rank(*grouped.events(drawn.sum(axis=2).astype(float)))
-    apart = each - each.mean(axis=0)
-    covariance: Floats = within.mean(axis=0) + (1 + 1 / imputations) * (apart.T @ apart) / (imputations - 1)
-    return covariance
 
 
 @dataclass(frozen=True)
 class _Grouped:
-    """Counts that the test rests on.
-
-    ``found`` and ``left``: groups × lengths, how many were spotted or not; ``chances``: lengths × moments, where the
-    event of a speaker spotted by that length lies; ``moments``: indices of lengths at which the survival falls.
-    """
+    """Counts that the test rests on: groups × lengths that were ``found`` or ``left``; ``chances``: lengths × moments,
+    where the event of a speaker spotted by that length lies; ``moments``: lengths at which the survival falls."""
 
     groups: list[object]
     n: int
@@ -495,15 +388,7 @@ def _test(found: LogRank, n: int, name: str, method: str) -> Result:
     notes = (
         () if df else (NOTHING if not n else ONE_GROUP if len(found.groups) < 2 else "nothing tells the groups apart",)
     )
-    return Result(
-        name=name,
-        statistic=chi2,
-        p_value=float(chdtrc(df, chi2)) if df else 1.0,
-        n=n,
-        method=method,
-        notes=notes,
-        details={
-            "df": df or max(0, len(found.groups) - 1),
-            **{f"U of {group}": float(u) for group, u in zip(found.groups, found.u, strict=True)},
-        },
-    )
+    of_groups = {f"U of {group}": float(u) for group, u in zip(found.groups, found.u, strict=True)}
+    details = {"df": df or max(0, len(found.groups) - 1), **of_groups}
+    p = float(chdtrc(df, chi2)) if df else 1.0
+    return Result.by(method, "", name=name, n=n, details=details).but(statistic=chi2, p_value=p, notes=notes)

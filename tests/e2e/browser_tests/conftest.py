@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, ViewportSize, expect, sync_playwright
 
-from .chromium import FLAGS, NAMES, find_chromium
+from .chromium import FLAGS, NAMES, WHOLE, find_chromium
 from .rater import Hand, Rater
 from .study import Study, launch_embedded, launch_odd
 from .watch import Watch
@@ -42,17 +42,29 @@ def odd_study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
 
 # Not the plugin's session-wide browser: its event loop would be in the way of the asyncio tests of other folders.
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
         pytest.fail(f"no Chromium: install one ({', '.join(NAMES)}), or name it in $CHROMIUM")
     expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    with playwright.chromium.launch(executable_path=path, args=FLAGS) as browser:
+        yield browser
+
+
+@pytest.fixture
+def whole_chromium(chromium: Browser, playwright: Playwright) -> Iterator[Browser]:
+    """With the settings that people have, such as what a third party may store; not the headless shell."""
+    path = find_chromium(WHOLE)
+    if path is None:
+        pytest.skip(f"no whole Chromium ({', '.join(WHOLE)})")
+    with playwright.chromium.launch(executable_path=path, args=FLAGS) as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+
+from forked import run
 
 from .oddities import LONG_WORD, MARKUP
 from .study import ODD_MODELS, Study, environment
@@ -100,9 +101,7 @@ def rate_live(folder: Path) -> Path:
         f"mephisto.task.task_name={RATED}",
         *(f"mephisto.blueprint.{setting}" for setting in settings),
     ]
-    done = subprocess.run(
-        command, env=environment(home), capture_output=True, text=True, timeout=SIMULATION_S, check=False
-    )
+    done = run(command, env=environment(home), timeout=SIMULATION_S)
     assert done.returncode == 0, f"the simulated raters did not rate:\n{done.stderr[-3000:]}"
     return data_dir
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from parlai_humaneval.display.markdown_tree import markup_of
+from parlai_humaneval.display.markdown import markup_of
 
 CARD_KEYS = {"candidate_id", "text", "markup"}
 OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f-]{36}")

@@ -16,8 +16,9 @@ from parlai_humaneval.materials.practice import (
     TickItem,
     VerdictItem,
 )
-from parlai_humaneval.techniques.criteria import CRITERIA, DIMENSIONS
 from parlai_humaneval.techniques.questions import (
+    CRITERIA,
+    DIMENSIONS,
     LABEL_OPTIONS,
     PAIR_SPEAKERS,
     PW_DIALOG_QUESTIONS,

@@ -17,7 +17,7 @@ from parlai_humaneval.schema.steps import PageState, WaitStep
 
 DIST = Path(__file__).resolve().parents[3] / "mephisto_tasks/webapp/dist"
 PATIENCE_MS = 10_000
-_CROWD = """
+CROWD = """
 const param = (name) => new URLSearchParams(location.search).get(name);
 window.getWorkerName = () => param("worker_id");
 window.getAssignmentId = () => param("assignment_id");
@@ -67,9 +67,7 @@ class Stage:
             expect(self.page.locator(f"[data-step='{getattr(state.step, 'step_id', '')}']")).to_be_attached()
 
     def _keep(self, state: PageState) -> dict[str, Any]:
-        version = len(self._shown) + 1
-        shown = state.model_copy(update={"version": version, "unit": f"unit-{self._visits}"}).model_dump(mode="json")
-        update = {"update_id": f"u{version}", "kind": "state", "state": shown}
+        update = as_update(state, len(self._shown) + 1, f"unit-{self._visits}")
         self._shown.append(update)
         return update
 
@@ -78,7 +76,7 @@ class Stage:
         if path == "task_config.json":
             return "application/json", json.dumps(dict(self._words)).encode()
         if path == "wrap_crowd_source.js":
-            return "text/javascript", _CROWD.encode()
+            return "text/javascript", CROWD.encode()
         file = DIST / (path or "index.html")
         return mimetypes.guess_type(file.name)[0] or "text/plain", file.read_bytes()
 
@@ -93,12 +91,23 @@ class Stage:
             packet = json.loads(text)
             if packet["packet_type"] == "alive":
                 self._socket = socket
-            elif packet["packet_type"] == "heartbeat":
-                socket.send(json.dumps({**packet, "data": {"status": "in task"}}))
+            elif reply := answer_to_packet(packet):
+                socket.send(json.dumps(reply))
             elif packet["packet_type"] == "mephisto_bound_live_update":
                 self.answers.append(packet["data"])
 
         socket.on_message(take)
+
+
+def as_update(state: PageState, version: int, unit: str) -> dict[str, Any]:
+    """A state as the server sends it."""
+    shown = state.model_copy(update={"version": version, "unit": unit}).model_dump(mode="json")
+    return {"update_id": f"u{version}", "kind": "state", "state": shown}
+
+
+def answer_to_packet(packet: dict[str, Any]) -> dict[str, Any] | None:
+    """What a router says to a packet of the page by itself; None: nothing."""
+    return {**packet, "data": {"status": "in task"}} if packet["packet_type"] == "heartbeat" else None
 
 
 @contextmanager

@@ -14,6 +14,8 @@ import urllib.request
 from importlib.resources import files
 from pathlib import Path
 
+from forked import Forked
+
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, read_dialogues, read_judgements
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
@@ -59,7 +61,7 @@ class Study:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            return subprocess.Popen(self._command, env=environment(self._home), stdout=log, stderr=subprocess.STDOUT)
+            return Forked(self._command, env=environment(self._home), stdout=log, stderr=subprocess.STDOUT)
 
     @property
     def log(self) -> str:

@@ -133,11 +133,11 @@ def test_a_place_is_its_browser_s_and_the_next_comes_in_when_it_is_free(
 
 
 def test_a_frame_of_another_site_is_known_again_though_its_page_may_store_nothing(
-    chromium: Browser, one_place: Study, crowd_site: CrowdSite
+    whole_chromium: Browser, one_place: Study, crowd_site: CrowdSite
 ) -> None:
     """Guards the way of MTurk and of panels: to the browser, all that is kept there is a third party's, and only a cookie
     that is marked so is taken."""
-    context = open_context(chromium)
+    context = open_context(whole_chromium)
     page = context.new_page()
     page.goto(crowd_site.framing(f"{one_place.url}?worker_id=framed&assignment_id=a"))
 
@@ -158,7 +158,7 @@ def test_a_frame_of_another_site_is_known_again_though_its_page_may_store_nothin
     assert rater().cards() == cards
     rater().rate(1, GREETING)
     rater().finish()
-    alone = open_context(chromium)
+    alone = open_context(whole_chromium)
     other = alone.new_page()
     other.goto(f"{one_place.url}?worker_id=framed&assignment_id=a")
     expect(other.get_by_role("heading", name="This task is open in another browser")).to_be_visible()

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
-from parlai_humaneval.techniques.criteria import DIMENSIONS
+from parlai_humaneval.techniques.questions import DIMENSIONS
 
 from .conftest import launched
 from .finished import (

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PHONE, WIDE, launched
@@ -66,7 +67,7 @@ class Watching:
         command = "from parlai_humaneval.cli import main; main()"
         where = ["--task-name", study.task_name, "--data-dir", str(study.data_dir)]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self._process = Forked(
                 [sys.executable, "-c", command, "watch", *where, "--page"],
                 env=environment(folder / "home"),
                 stdout=log,
@@ -140,7 +141,7 @@ def test_the_page_shows_the_study_as_it_goes(
     inside = visit(study.url)
     inside.arrive("second")
     inside.sees_task()
-    expect(opened.locator("#part-state")).to_contain_text("1 of 30 conversations are complete", timeout=20_000)
+    expect(opened.locator("#part-state")).to_contain_text("1 of 30 conversations are complete", timeout=60_000)
     expect(opened.locator("#part-inside")).to_contain_text("turn 1 of 2")
     expect(opened.locator("#part-inside")).to_contain_text("chooses a reply")
     expect(opened.locator("#part-answer")).to_contain_text("heron_12B")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
+from forked import Forked, run
 from playwright.sync_api import BrowserContext, Frame, expect
 from servers.mturk import KEY, SECRET, StandIn
 
@@ -118,14 +119,11 @@ class Lab:
 
     def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
         """A command to its end, without a terminal; ``said``: what is written on its standard input."""
-        return subprocess.run(
+        return run(
             [sys.executable, "-c", self.command, *arguments, "--data-dir", str(self.data_dir)],
             env=self.environment,
-            input=said,
-            capture_output=True,
-            text=True,
+            said=said,
             timeout=LAUNCH_S,
-            check=False,
         )
 
     @contextmanager
@@ -144,7 +142,7 @@ class RunningLaunch:
     """A launch as a process, that is read while it runs."""
 
     def __init__(self, command: list[str], lab: Lab) -> None:
-        self._process = subprocess.Popen(
+        self._process = Forked(
             command,
             env=lab.environment,
             stdin=subprocess.DEVNULL,

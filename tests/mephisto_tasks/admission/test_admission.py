@@ -15,23 +15,20 @@ import pytest
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 
-from mephisto_tasks.admission import capacity, consent, eligibility, identity, work
+from mephisto_tasks.admission import eligibility, identity
 from mephisto_tasks.admission.admission import Admission, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
-from mephisto_tasks.admission.consent import ConsentRule
 from mephisto_tasks.admission.eligibility import load_eligibility
-from mephisto_tasks.admission.refusal import Refusal, Rule, Stage, Visitor
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome, Refusal, Rule, Stage, Visitor
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.control.presence import Presence
+from mephisto_tasks.control.snapshot import Presence
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from mephisto_tasks.workers.practice import fail_practice
-from mephisto_tasks.workers.qualifications import grant
+from mephisto_tasks.workers.qualifications import fail_practice, grant
 from parlai_humaneval._util.data_files import packaged
-from parlai_humaneval.materials.consent import load_consent
+from parlai_humaneval.materials.consent import Consent, load_consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 TASK = "study"
@@ -63,13 +60,14 @@ class Launch:
     open: bool = False
     another: bool = False
     inside: int = 0
+    presence: Presence = field(default_factory=Presence)
     workers: list[Any] = field(default_factory=list)
     barred: list[Any] = field(default_factory=list)
 
     def availability(self, worker: str) -> str:
         return self.stands
 
-    def goes_on(self, worker: str) -> bool:
+    def can_resume(self, worker: str) -> bool:
         return self.resumes
 
     def keeps_places(self, ahead: int = 0) -> bool:
@@ -108,22 +106,20 @@ class House:
     """Everything that decides on one worker, “ann”, of a database without a launch."""
 
     def __init__(self, data_dir: Path, db: Any) -> None:
-        self.data_dir, self.launch, self.presence = data_dir, Launch(), Presence()
+        self.data_dir, self.launch = data_dir, Launch()
         self.worker: Any = MockWorker.new(db, "ann")
         self.pseudonym = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(self.worker.worker_name)
         self.book = BrowserBook(data_dir)
-        self.consent = ConsentRule(None, data_dir, TASK)
+        self.consent: Consent | None = None
         self.rules = WorkerRules()
 
     @property
     def admission(self) -> Admission:
         eligible = load_eligibility(self.rules, self.data_dir, TASK)
-        return study_admission(
-            self.launch, eligible, self.consent, self.presence, self.book, ClaimPolicy("mock"), most_units=0
-        )
+        return study_admission(self.launch, eligible, self.consent, ClaimPolicy("mock"))
 
     def ask_consent(self) -> None:
-        self.consent = ConsentRule(load_consent(EXAMPLE), self.data_dir, TASK)
+        self.consent = load_consent(EXAMPLE)
 
     def bar(self) -> None:
         (self.data_dir / "barred.txt").write_text("ann\n")
@@ -158,7 +154,7 @@ def test_reasons_are_looked_for_in_the_order_of_the_list(house: House) -> None:
         lambda: setattr(launch, "provider", None),
         lambda: setattr(launch, "another", False),
         lambda: setattr(launch, "inside", 0),
-        lambda: setattr(house, "consent", ConsentRule(None, house.data_dir, TASK)),
+        lambda: setattr(house, "consent", None),
     ):
         refusal = house.admission.decide(house.comes())
         assert refusal is not None
@@ -214,9 +210,9 @@ CASES = [
         "arrives",
     ),
     Case("not_from_the_crowd", _set(provider=Elsewhere()), "Please accept the task first.", "arrives"),
-    Case("busy", _set(another=True), capacity.BUSY, "arrives", None, passes=True),
-    Case("full", _set(inside=2), capacity.FULL, "arrives", passes=True, turns_away=False),
-    Case("consent", House.ask_consent, consent.WORDS, "arrives", turns_away=False),
+    Case("busy", _set(another=True), identity.BUSY, "arrives", None, passes=True),
+    Case("full", _set(inside=2), identity.FULL, "arrives", passes=True, turns_away=False),
+    Case("consent", House.ask_consent, identity.WORDS, "arrives", turns_away=False),
     Case("blocked", lambda house: grant(house.worker, BLOCKED_EVERYWHERE), eligibility.BLOCKED, "registers"),
     Case("blocked", lambda house: grant(house.worker, blocked_here(TASK)), eligibility.BLOCKED, "registers"),
     Case("blocked", lambda house: grant(house.worker, "careless"), eligibility.BLOCKED, "registers"),
@@ -226,15 +222,20 @@ CASES = [
         eligibility.BLOCKED,
         "registers",
     ),
-    Case("practice_failed", lambda house: fail_practice(house.worker, "practice"), work.PRACTICE_FAILED, "registers"),
+    Case(
+        "practice_failed",
+        lambda house: fail_practice(house.worker, "practice"),
+        eligibility.PRACTICE_FAILED,
+        "registers",
+    ),
     Case("block_list", House.bar, eligibility.BLOCKED, "registers"),
-    Case("all_done", _set(remaining=0), work.ALL_DONE),
-    Case("paused", _set(paused=True), work.PAUSED, outcome=None, passes=True),
-    Case("went_on", _set(went_on=True), work.WENT_ON),
-    Case("all_taken", _set(), work.ALL_TAKEN, passes=True),
-    Case("busy", _set(stands="busy"), capacity.BUSY, outcome=None, passes=True),
+    Case("all_done", _set(remaining=0), eligibility.ALL_DONE),
+    Case("paused", _set(paused=True), eligibility.PAUSED, outcome=None, passes=True),
+    Case("went_on", _set(went_on=True), eligibility.WENT_ON),
+    Case("all_taken", _set(), eligibility.ALL_TAKEN, passes=True),
+    Case("busy", _set(stands="busy"), identity.BUSY, outcome=None, passes=True),
     Case("done_all", _set(stands="done_all"), eligibility.DONE_ALL),
-    Case("interrupted", _set(stands="interrupted"), work.INTERRUPTED, outcome=None, passes=True),
+    Case("interrupted", _set(stands="interrupted"), eligibility.INTERRUPTED, outcome=None, passes=True),
 ]
 
 

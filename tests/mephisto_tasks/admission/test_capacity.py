@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mephisto_tasks.admission.capacity import KEPT_S, CapacityRule
-from mephisto_tasks.admission.refusal import Visitor
-from mephisto_tasks.control.presence import Presence
+from mephisto_tasks.admission.identity import KEPT_S, CapacityRule
+from mephisto_tasks.admission.visits import Visitor
+from mephisto_tasks.control.snapshot import Presence
 
 
 class Study:
@@ -19,6 +19,7 @@ class Study:
     config: Any = SimpleNamespace(most_inside=2)
     inside = 0
     keeps = False
+    presence = Presence()
     left = dict.fromkeys(("returns", "closed the page", "one", "other"))
 
     def keeps_places(self, ahead: int = 0) -> bool:
@@ -27,7 +28,7 @@ class Study:
     def availability(self, worker: str) -> str:
         return "all_taken"
 
-    def goes_on(self, worker: str) -> bool:
+    def can_resume(self, worker: str) -> bool:
         return True
 
     def count_inside(self) -> tuple[int, int]:
@@ -40,7 +41,7 @@ class Study:
 @pytest.fixture
 def room() -> CapacityRule:
     study: Any = Study()
-    return CapacityRule(study, Presence())
+    return CapacityRule(study)
 
 
 def comes_in(room: CapacityRule, who: str, inside: int, *, kept: bool = False) -> bool:

@@ -106,6 +106,23 @@ def test_lists_by_id_and_by_pseudonym(data_dir: Path, db: Any, tmp_path: Path) -
         load_eligibility(WorkerRules(allow_list=allow, block_list=allow), data_dir, "next")
 
 
+def test_a_list_that_is_saved_anew_may_name_pseudonyms_of_the_very_first_launch(tmp_path: Path) -> None:
+    """There was no database yet when its settings were read."""
+    data_dir, barred = tmp_path / "data", tmp_path / "barred.txt"
+    barred.write_text("somebody\n")
+    data_dir.mkdir()
+    eligibility = load_eligibility(WorkerRules(block_list=str(barred)), data_dir, "first")
+    db = LocalMephistoDB(str(data_dir / "database.db"))
+    worker = Worker.get(db, db.new_worker("cheat", "mock"))
+    pseudonym = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker("cheat")
+    assert eligibility.refusal(worker, pseudonym) is None
+    barred.write_text(f"somebody\n{pseudonym}\n")
+    refusal = eligibility.refusal(worker, pseudonym)
+    assert refusal is not None
+    assert refusal.kind == "block_list"
+    close_connections(db)
+
+
 def test_qualifications_of_the_data_directory(data_dir: Path, db: Any) -> None:
     (half,) = db.find_workers(worker_name="half")
     grant(Worker.get(db, half.db_id), "trained")

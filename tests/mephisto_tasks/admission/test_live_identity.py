@@ -15,11 +15,11 @@ from live import Launch, Rater, browser_of, eventually, launch, rows
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 
 from mephisto_tasks.admission import browsers
-from mephisto_tasks.admission import capacity as waiting_room
+from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.browsers import FILE
 from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
 from mephisto_tasks.admission.visits import GO_ON_THERE
-from mephisto_tasks.crowds.link.reception import GIVEN_BACK, RETURNED_NOW
+from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, RETURNED_NOW
 from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
 from mephisto_tasks.crowds.panels.crowd import GO_ON_THERE_BY_PANEL
 from mephisto_tasks.launch.launch import RunningStudy

@@ -16,11 +16,9 @@ from hands import Hands
 from live import TASK, Rater, config_of, eventually, good_replies, launch, launch_beside, records, rows
 from omegaconf import OmegaConf
 
-from mephisto_tasks.admission.capacity import BUSY
-from mephisto_tasks.admission.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, SEEN_BEFORE
-from mephisto_tasks.admission.identity import OTHER_BROWSER
-from mephisto_tasks.admission.work import PRACTICE_FAILED
-from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.adapter.blueprint import build_study
+from mephisto_tasks.admission.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, PRACTICE_FAILED, SEEN_BEFORE
+from mephisto_tasks.admission.identity import BUSY, OTHER_BROWSER
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
 from mephisto_tasks.config.task import read_config
@@ -222,6 +220,9 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningSt
     assert f"{name}, from mock" in shown.output
     assert "Wrote to us: the page froze." in shown.output
     odd = "[/] is [red]no[/red] markup :smile: \x1b[31mhere\n\\"
+    long = "one line of a file of notes, however long it is, " * 4
+    assert command(run, "note", name, long).exit_code == 0
+    assert long.strip() in command(run, "show", name).output
     assert command(run, "note", name, odd).exit_code == 0
     assert "[/] is [red]no[/red] markup :smile: �[31mhere \\" in command(run, "show", name).output
     assert "complete, 2 of 2 turns" in shown.output

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from mephisto_tasks.control.presence import Visit
+from mephisto_tasks.control.snapshot import Visit
 from mephisto_tasks.session.agent_state import LiveAgentState
 from mephisto_tasks.session.page import PageSession
-from parlai_humaneval.schema.panels import FormQuestion, FormStep, Panel, PanelLine, RankStep
+from parlai_humaneval.schema.steps import FormAnswer, FormQuestion, FormStep, Panel, PanelLine, RankAnswer, RankStep
 from parlai_humaneval.schema.wire import Card, Option, ReasonField
 
 OPTIONS = [Option(option_id=name, label=name) for name in ("first", "second")]
@@ -66,7 +66,7 @@ def asked(folder: Path, step: FormStep | RankStep, *packets: dict[str, Any]) -> 
     whole = [{"update_id": f"u{n}", "step_id": step.step_id, **packet} for n, packet in enumerate(packets)]
     agent = Agent(folder, whole)
     page = PageSession(agent, answer_timeout_s=5, closing=threading.Event(), visit=Visit("w", "task", simulated=False))
-    answer = page.ask_form(step) if isinstance(step, FormStep) else page.ask_ranking(step)
+    answer = page.ask(FormAnswer, step) if isinstance(step, FormStep) else page.ask(RankAnswer, step)
     assert agent.pending_actions.empty()
     refusals = [message["reason"] for message in agent.state.messages if message["event"] == "refused"]
     shown = [update["state"]["notice"] for update in agent.sent]
@@ -119,7 +119,7 @@ def test_panels_stand_in_every_state_until_the_page_is_cleared(tmp_path: Path) -
     page = PageSession(agent, answer_timeout_s=5, closing=threading.Event(), visit=Visit("w", "task", simulated=False))
     page.panels = [Panel(title="One", lines=[PanelLine(line_id="l", speaker="A", judged=True, text="Hi!")])]
     agent.pending_actions.put({"update_id": "v", "step_id": "form-1", **GOOD_FORM})
-    page.ask_form(FORM)
+    page.ask(FormAnswer, FORM)
     assert [update["state"]["panels"][0]["title"] for update in agent.sent] == ["One", "One"]
     assert agent.state.get_init_state() == {"task_data": {}, "past_live_updates": [agent.sent[-1]]}
     page.clear()

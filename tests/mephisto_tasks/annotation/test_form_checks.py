@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mephisto_tasks.session.answers import check_form, check_ranking
-from parlai_humaneval.schema.panels import FormAnswer, FormQuestion, FormStep, RankAnswer, RankStep
+from parlai_humaneval.schema.steps import FormAnswer, FormQuestion, FormStep, RankAnswer, RankStep
 from parlai_humaneval.schema.wire import Card, Option, ReasonField
 
 WHICH = [Option(option_id=name, label=name.title()) for name in ("first", "second")]

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from forked import Forked
 from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, says
 from live import TASK
 from test_commands_as_processes import arguments, environment
@@ -40,7 +41,7 @@ def launched(folder: Path, *more: str, dialogues: int = 4) -> Iterator[tuple[sub
     ]
     overrides = [f"mephisto.blueprint.{setting}" for setting in settings]
     overrides += ["mephisto.architect.port=0", f"mephisto.task.task_name={TASK}", "--data-dir", str(folder / "data")]
-    process = subprocess.Popen(
+    process = Forked(
         arguments(folder, "launch", "pw_dialog", *overrides),
         env=environment(folder),
         stdout=subprocess.PIPE,

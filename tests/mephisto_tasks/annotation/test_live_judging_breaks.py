@@ -24,10 +24,11 @@ from judging_hands import (
 )
 from live import TASK, eventually
 
+from mephisto_tasks.admission.eligibility import GIVEN_ON
 from mephisto_tasks.admission.wording import AWAY, PAUSED, filled
-from mephisto_tasks.admission.work import GIVEN_ON
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
-from mephisto_tasks.launch.launch import NothingToDo, RunningStudy
+from mephisto_tasks.config.names import NothingToDo
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.storage.results import read_judgements
 from parlai_humaneval.schema.records import JudgementRecord
 from parlai_humaneval.schema.steps import EndStep

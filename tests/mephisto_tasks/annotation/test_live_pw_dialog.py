@@ -28,8 +28,7 @@ from live import REASON, eventually
 
 from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.launch.launch import RunningStudy
-from parlai_humaneval.schema.panels import FormStep
-from parlai_humaneval.schema.steps import Progress
+from parlai_humaneval.schema.steps import FormStep, Progress
 
 QUESTION = "Who would you prefer to talk to for a long conversation?"
 

@@ -28,7 +28,7 @@ from judging_hands import (
     told_of,
 )
 
-from parlai_humaneval.models.bot_speaker.cards import shown_cards, standing_for
+from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards, standing_for
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
 from parlai_humaneval.schema.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
 from parlai_humaneval.techniques.questions import VERDICTS

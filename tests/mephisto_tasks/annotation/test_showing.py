@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mephisto_tasks.annotation.display import masked, names_of, panel, shown_dialogue, speakers_of
+from mephisto_tasks.annotation.steps import masked, names_of, panel, shown_dialogue, speakers_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.schema.records import Candidate, ReplayedRating, Turn
 
 A, B = "model-of-a-kind", "secret-model-b"
@@ -66,7 +66,7 @@ def test_what_models_said_looks_the_same_and_what_people_said_stays() -> None:
     """Finished dialogues go by the settings of live ones: a bullet or an emoji would tell which model it was."""
     said = (SaidLine("s1", "**Hello** 😀"), SaidLine("s2", "**Hello** 😀 I'm an AI"), SaidLine("s2", "😀"))
     shown = shown_dialogue(Dialogue("d", said, (), 1, {"s1": HUMAN, "s2": B}))
-    lines = masked(shown, [B], SettledPresenter(appearance="plain", emoji="strip", ai_talk=True)).lines
+    lines = masked(shown, [B], Presenter(appearance="plain", emoji="strip", ai_talk=True)).lines
     assert [line.text for line in lines] == ["**Hello** 😀", "Hello", "[…]"]
     assert lines[1].changes == ["markdown", "emoji"]
     assert [mask.kind for mask in lines[1].masks] == ["ai_disclosure"]
@@ -79,7 +79,7 @@ def test_the_replies_of_a_dialogue_that_is_rated_again_look_as_its_lines_do() ->
     turn = Turn(turn=1, human_text="**Hi**", human_at=0.0, candidates=[reply])
     rating = ReplayedRating(technique="sata", metric="preference", question="?", turns=[turn])
     shown = shown_dialogue(dialogue(entities=(HUMAN, B))).model_copy(update={"replayed": rating})
-    again = masked(shown, [B], SettledPresenter(appearance="plain", emoji="strip")).replayed
+    again = masked(shown, [B], Presenter(appearance="plain", emoji="strip")).replayed
     assert again is not None
     (found,) = again.turns[0].candidates
     assert (found.text, found.raw_text, again.turns[0].human_text) == ("Yes", "**Yes** 😀", "**Hi**")

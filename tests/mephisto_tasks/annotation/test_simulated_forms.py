@@ -10,19 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.session import answers as checks
-from mephisto_tasks.simulation.answers import Answers, Behaviour
+from mephisto_tasks.simulation.raters import Answers, Behaviour
 from parlai_humaneval.dialogues.dialogue import HUMAN
 from parlai_humaneval.materials.practice import Practice
-from parlai_humaneval.schema.panels import (
+from parlai_humaneval.schema.steps import (
     FormAnswer,
     FormQuestion,
     FormStep,
+    PageState,
     Panel,
     PanelLine,
+    Progress,
     RankAnswer,
     RankStep,
+    RateAnswer,
+    RateStep,
+    Scale,
 )
-from parlai_humaneval.schema.steps import PageState, Progress, RateAnswer, RateStep, Scale
 from parlai_humaneval.schema.wire import Card, Option, ReasonField
 
 BETTER, FEATURE, LABEL = ("first", "second"), ("first", "same", "second"), ("human", "unsure", "bot")

@@ -61,11 +61,14 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
             {"margin": 0.2},
             "margin: only a study has it that ends when it is decided; add stop=decided, or leave it out",
         ),
-        ("spot", DECIDED, "show=segment shows no two dialogues side by side; launch pw_dialog or self_chat"),
-        ("replay", DECIDED, "show=replay shows no two dialogues side by side"),
-        ("turn", DECIDED, "show=turn shows no two dialogues side by side"),
-        ("whole", DECIDED, "show=whole shows no two dialogues side by side"),
-        ("pair", {**DECIDED, "units_per_worker": 2}, "leave units_per_worker out, and say how much is in it with"),
+        ("spot", DECIDED, "hold 20 dialogues with each other, each of which is judged once"),
+        ("spot", DECIDED, "have more dialogues: num_dialogues=300"),
+        ("spot", {**DECIDED, "judgements_per_item": 2}, "say judgements_per_item=1, and have more dialogues instead"),
+        *(
+            (show, DECIDED, "dialogues that are rated once more have several raters")
+            for show in ("replay", "turn", "whole")
+        ),
+        ("pair", {**DECIDED, "units_per_worker": 2}, "say units_per_worker=1, and how much is in it with"),
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
         ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, and name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),

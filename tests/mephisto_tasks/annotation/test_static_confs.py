@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import read_config
 from mephisto_tasks.launch.config import all_settings, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import list_settings
-from mephisto_tasks.session.build import instructions_of
+from mephisto_tasks.session.build import Setup
 from parlai_humaneval.materials.instructions import FLAGS
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve, zoo_dir
 from parlai_humaneval.techniques.registry import techniques
@@ -51,18 +52,19 @@ def settings_of(task: str, conf: str, *overrides: str) -> StaticConfig:
 
 
 @pytest.mark.parametrize(("task", "conf"), CONFS)
-def test_every_conf_fits_together(task: str, conf: str) -> None:
+def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
     """Its settings are right, its models are in the zoo, and its words are filled."""
     config = settings_of(task, conf)
     assert config.technique == ("pw_dialog" if task == "self_chat" else task)
     zoo = load_zoo(sorted(zoo_dir().glob("*.yaml")))
     assert [spec.name for spec in resolve(config.model_names(), zoo)] == config.model_names()
-    own = building._task_config(config, task)
-    words = instructions_of(config, own, building._values(config, 6, 2.0, "USD"), building._flags(config, 6))
+    setup, flags = Setup(config, task, tmp_path, "study", 2.0), building._flags(config, 6)
+    setup.task_config = building._task_config(config, task)
+    (words,) = setup.words(lambda: building._values(config, 6), lambda: building._unit_of(config, 6), flags).values()
     told = "\n".join(line for part in (words.preview, words.instructions) for s in part.sections for line in s.lines)
     assert not re.search(r"[{}]", told + words.title + words.tagline)
     assert "$" in words.pay
-    assert building._flags(config, 6) <= set(FLAGS)
+    assert {name for name, is_on in flags.items() if is_on} <= set(FLAGS)
 
 
 @pytest.mark.parametrize(("task", "conf"), CONFS)

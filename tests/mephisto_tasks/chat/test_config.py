@@ -82,6 +82,6 @@ def test_every_wrong_setting_is_named_at_once() -> None:
 
 def test_every_setting_says_what_it_is_for_hydra() -> None:
     """A field without a place in the blueprint's arguments could not be overridden on the command line."""
-    from mephisto_tasks.adapter.registry import blueprint_of
+    from mephisto_tasks.adapter.blueprint import blueprint_of
 
     assert set(InteractiveConfig.model_fields) <= set(blueprint_of("pw_turn").ArgsClass.__dataclass_fields__)  # type: ignore[attr-defined]

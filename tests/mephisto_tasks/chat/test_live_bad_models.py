@@ -20,7 +20,7 @@ from live import Launch, Rater, eventually, records
 
 from mephisto_tasks.admission.wording import STOPPED, UnitWords, filled
 from mephisto_tasks.cli.launch import launch
-from mephisto_tasks.launch.launch import RunningStudy, StudyBroken
+from mephisto_tasks.launch.running import RunningStudy, StudyBroken
 from parlai_humaneval.schema.steps import EndStep, PageState
 
 SERVER = Path(__file__).resolve().parents[3] / "examples" / "own_server"

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
-from mephisto_tasks.admission.capacity import BUSY
-from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.admission.eligibility import DONE_ALL, GIVEN_ON
+from mephisto_tasks.admission.identity import BUSY
 from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
-from mephisto_tasks.admission.work import GIVEN_ON
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
 from mephisto_tasks.simulation.page_client import PageError
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.schema.steps import EndStep, MessageStep
 
 
@@ -135,7 +134,7 @@ async def test_who_leaves_and_comes_back_goes_on_where_they_were(start: Launch) 
         await eventually(run.is_done)
         found = records(run)
     assert [(record.status, len(record.turns)) for record in found] == [("complete", 3)] * 2
-    work = {one.agent_id: (one.outcome, one.done) for one in work_done(run.data_dir, run.task_name)}
+    work = {one.agent_id: (one.outcome, one.done) for one in completed_work(run.data_dir, run.task_name)}
     assert sorted(work.values()) == [("complete", 3), ("complete", 3), ("continued", 1)]
 
 

@@ -11,10 +11,10 @@ import pytest
 import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
+from mephisto_tasks.admission.eligibility import PAUSED
 from mephisto_tasks.admission.wording import STOPPED
-from mephisto_tasks.admission.work import PAUSED
 from mephisto_tasks.chat.turn import PARTNER_SLOW
-from mephisto_tasks.launch.launch import StudyBroken
+from mephisto_tasks.launch.running import StudyBroken
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.zoo.entries import ZooError
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, WaitStep

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sqlite3
 import stat
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,11 @@ from mephisto.data_model.agent import OnboardingAgent
 from mephisto_tasks.adapter import operator
 from mephisto_tasks.adapter.operator import REGISTERING_AT_ONCE
 from mephisto_tasks.admission.eligibility import EligibilityRule
-from mephisto_tasks.admission.refusal import Refusal, Visitor
+from mephisto_tasks.admission.visits import Refusal, Visitor
 from mephisto_tasks.admission.wording import PAUSED
-from mephisto_tasks.launch.launch import NothingToDo, run_launch
-from mephisto_tasks.server.ports import PortInUse
+from mephisto_tasks.config.names import NothingToDo
+from mephisto_tasks.launch.launch import run_launch
+from mephisto_tasks.server.thread import PortInUse
 from mephisto_tasks.session.study import WHERE_YOU_WERE
 from mephisto_tasks.storage.locks import AlreadyRunning
 from mephisto_tasks.storage.results import read_dialogues
@@ -102,6 +105,22 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
     with pytest.raises(NothingToDo, match=r"are there already.*dialogues_per_group"):
         async with start(dialogues_per_group=3):
             pass
+
+
+async def test_statuses_are_mended_where_nothing_is_left_to_launch(start: Launch) -> None:
+    """A launch is killed at the last dialogue that was wanted, before Mephisto knows: no other will come by and tell it."""
+    async with start() as run:
+        await whole_dialogue(run, "last")
+        await eventually(run.is_done)
+    with closing(sqlite3.connect(run.data_dir / "database.db")) as connection:
+        connection.execute("UPDATE agents SET status = 'in task'")
+        connection.execute("UPDATE units SET status = 'assigned'")
+        connection.commit()
+    with pytest.raises(NothingToDo):
+        async with start():
+            pass
+    assert rows(run.data_dir, "SELECT status FROM agents") == [("completed",)]
+    assert rows(run.data_dir, "SELECT status FROM units WHERE agent_id IS NOT NULL") == [("completed",)]
 
 
 async def test_asking_for_more_later_collects_only_the_difference(start: Launch) -> None:
@@ -254,7 +273,7 @@ def test_what_raters_say_is_shut_to_strangers(tmp_path: Path, umask: int, mode: 
 
 def test_a_launch_warns_where_strangers_can_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An older directory is not changed without a word: its owner is told how."""
-    monkeypatch.setattr("mephisto_tasks.launch.launch.open_to_strangers", lambda folder: True)
+    monkeypatch.setattr("mephisto_tasks.launch.preparation.open_to_strangers", lambda folder: True)
     with launch(tmp_path / "my data") as run:
         (remark,) = [remark for remark in run.study.remarks if "Everybody on this machine" in remark]
     assert remark.endswith(f"chmod -R o-rwx '{tmp_path}/my data'")

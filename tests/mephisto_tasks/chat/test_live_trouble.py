@@ -82,13 +82,14 @@ Disk = tuple[Path, Callable[[], AbstractContextManager[None]]]
 """A folder, and what fills its disk for the time of a block."""
 
 
-@pytest.fixture(params=["a real file system", "the error alone"])
+@pytest.fixture(params=["a real file system", errno.ENOSPC, errno.EFBIG])
 def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
-    """A file system of its own of two megabytes, which only root may make; and, everywhere, the kernel's error for files."""
+    """A file system of its own of two megabytes, which only root may make; and, everywhere, the kernel's errors for files:
+    no room, and a limit on their size."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if request.param == "the error alone":
-        yield folder, lambda: refusing(monkeypatch)
+    if isinstance(request.param, int):
+        yield folder, lambda: refusing(monkeypatch, request.param)
         return
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
@@ -98,11 +99,11 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @contextmanager
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def refusing(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[None]:
     """No file can be written."""
 
     def full(path: Path, *_: object) -> Path:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        raise OSError(number, os.strerror(number), str(path))
 
     with monkeypatch.context() as patch:
         patch.setattr(private_files, "_draft", full)
@@ -195,7 +196,7 @@ def test_a_launch_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.
         launch(data_dir).__enter__()
     with (
         monkeypatch.context() as patch,
-        refusing(patch),
+        refusing(patch, errno.ENOSPC),
         pytest.raises(saving.CannotBegin, match=f"the disk is full.*{data_dir}.* launch again"),
     ):
         launch(data_dir).__enter__()

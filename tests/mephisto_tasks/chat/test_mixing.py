@@ -12,16 +12,16 @@ from omegaconf import OmegaConf
 from scripted_models import zoo_file
 from stored_study import StoredStudy
 
-from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.study import Study
+from mephisto_tasks.chat.study import ChatStudy
 from mephisto_tasks.config.task import ConfigError, read_config
 from parlai_humaneval.schema.events import Started
 
 TASK = "task"
 
 
-def built(folder: Path, **settings: Any) -> Study:
+def built(folder: Path, **settings: Any) -> ChatStudy:
     (folder / "data").mkdir(parents=True, exist_ok=True)
     zoo = str(zoo_file(folder, ["alpha", "beta", "gamma"]))
     changed = {"models": ["alpha", "beta"], "zoo_files": [zoo], "turns": 2, "dialogues_per_group": 2, **settings}

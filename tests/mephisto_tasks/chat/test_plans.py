@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import settings as run_with
 from hypothesis import strategies as st
 
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import Deck, Plan, Planner, UnitPlan
+from mephisto_tasks.chat.plans import Deck, DialoguePlan, Planner, UnitPlan
 from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.materials.contexts import Persona, SpeakerContext
 from parlai_humaneval.schema.records import ContextRecord, OpeningLine, TopicChange
@@ -38,7 +39,13 @@ contexts = st.builds(
 def units(draw: st.DrawFn) -> UnitPlan:
     count = draw(st.integers(1, 5))
     plans = tuple(
-        Plan(f"u-{number}", draw(cells), draw(contexts), draw(st.integers(0, 2**31 - 1)), conversation=number)
+        DialoguePlan(
+            dialogue_id=f"u-{number}",
+            **asdict(draw(cells)),
+            context=draw(contexts),
+            seed=draw(st.integers(0, 2**31 - 1)),
+            conversation=number,
+        )
         for number in range(1, count + 1)
     )
     return UnitPlan(session=draw(words), conversations=count, plans=plans)
@@ -67,7 +74,7 @@ def test_a_decks_rounds_have_orders_of_their_own() -> None:
 @given(units())
 def test_units_come_back_from_json_as_they_were(unit: UnitPlan) -> None:
     """Through real JSON, as Mephisto stores it: a restarted launch goes on with the same dialogues."""
-    assert UnitPlan.restored(json.loads(json.dumps(unit.stored()))) == unit
+    assert UnitPlan.model_validate(json.loads(json.dumps(unit.stored()))) == unit
 
 
 def settings(**changes: Any) -> InteractiveConfig:

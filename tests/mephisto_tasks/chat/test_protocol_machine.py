@@ -33,8 +33,8 @@ from storm.facts import stored
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.packets import MAX_SEQ
 from mephisto_tasks.server.router import OTHER_WINDOW
-from mephisto_tasks.simulation.answers import Behaviour
 from mephisto_tasks.simulation.page_client import PageClient
+from mephisto_tasks.simulation.raters import Behaviour
 from mephisto_tasks.storage.results import read_records
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import EndStep

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.session import answers as checks
-from mephisto_tasks.simulation.answers import COMMENT, Answers, Behaviour, by_kind
+from mephisto_tasks.simulation.raters import COMMENT, Answers, Behaviour, by_kind
 from parlai_humaneval.materials.practice import Practice
 from parlai_humaneval.schema.steps import (
     Action,
@@ -36,7 +36,7 @@ from parlai_humaneval.schema.steps import (
     WriteAnswer,
     WriteStep,
 )
-from parlai_humaneval.techniques.criteria import CRITERIA
+from parlai_humaneval.techniques.questions import CRITERIA
 
 CARDS = [Card(candidate_id=name, text=f"{name} says this") for name in ("good-1", "bad-1", "bad-2")]
 

@@ -12,17 +12,17 @@ import pytest
 from live import config_of
 from omegaconf import OmegaConf
 
-from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
-from mephisto_tasks.chat.plans import Plan
-from mephisto_tasks.chat.study import Study
+from mephisto_tasks.chat.plans import DialoguePlan
+from mephisto_tasks.chat.study import ChatStudy
 from mephisto_tasks.config.task import read_config
 from parlai_humaneval.allocation.groups import Cell
 
 CELL = Cell(models=("alpha", "beta"), metric="preference")
 
 
-def study(folder: Path, seed: int, **chosen: Any) -> Study:
+def study(folder: Path, seed: int, **chosen: Any) -> ChatStudy:
     config = config_of(folder, seed=seed, **chosen)
     settings = OmegaConf.to_container(config.mephisto.blueprint, resolve=True)
     assert isinstance(settings, dict)
@@ -30,7 +30,7 @@ def study(folder: Path, seed: int, **chosen: Any) -> Study:
     return build_study(read_config(InteractiveConfig, known), "pw_turn", folder, "study", 1.0)
 
 
-def plans(folder: Path, seed: int) -> list[Plan]:
+def plans(folder: Path, seed: int) -> list[DialoguePlan]:
     made = study(folder, seed)
     return [plan for number in range(5) for plan in made.planner.plan(f"1-{number}", [CELL]).plans]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,15 @@ import scripted_models
 from click.testing import CliRunner, Result
 from hands import Hands
 from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, one_unit, says, study_beside
-from live import TASK, Launch, Rater, eventually, good_replies, launch_beside, records, rows, whole_dialogue
+from live import TASK, Launch, Rater, config_of, eventually, good_replies, launch_beside, records, rows, whole_dialogue
 from scripted_models import zoo_file
 
 from mephisto_tasks.adapter import task_launcher as launcher
+from mephisto_tasks.admission.eligibility import ALL_DONE, PAUSED
 from mephisto_tasks.admission.wording import ALL_DONE as NOTHING_MORE
 from mephisto_tasks.admission.wording import UnitWords, filled
-from mephisto_tasks.admission.work import ALL_DONE, PAUSED
 from mephisto_tasks.chat.study import GO_ON
+from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.control.orders import (
     More,
     Order,
@@ -31,10 +33,10 @@ from mephisto_tasks.control.orders import (
     give,
 )
 from mephisto_tasks.control.snapshot import Snapshot, is_alive, read_snapshot, so_far
-from mephisto_tasks.crowds.base import Market
+from mephisto_tasks.crowds.crowd import Market
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.launch import NothingToDo, RunningStudy
+from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main
@@ -109,6 +111,20 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
     assert isinstance(late.newest.step, EndStep)
     assert (late.newest.step.title, late.newest.step.text) == tuple(filled(text, UnitWords()) for text in NOTHING_MORE)
     await late.__aexit__(None, None, None)
+
+
+def test_an_order_that_came_while_models_loaded_is_told_once(data_dir: Path) -> None:
+    """A pause is among what is announced at the beginning, so that it is no news."""
+
+    def pausing(what: str) -> Any:
+        if what.startswith("Loading"):
+            give(data_dir, TASK, Pause())
+        return nullcontext()
+
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with launching.run_launch("pw_turn", config_of(data_dir), data_dir, waiting_for=pausing) as run:
+        assert run.study.steered.paused is not None
+        assert run.warning() is None
 
 
 async def test_more_dialogues_for_all_and_for_one_pair(start: Launch) -> None:

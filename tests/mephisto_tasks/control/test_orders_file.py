@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mephisto_tasks.control.orders import ORDERS, More, Pause, RetireModel, StopGroup, give
-from mephisto_tasks.control.snapshot import GroupNow, Snapshot, read_snapshot, snapshot_file, write_snapshot
+from mephisto_tasks.control.snapshot import GroupStatus, Snapshot, read_snapshot, snapshot_file, write_snapshot
 
 TASK = "a study / with any name"
 GIVE_MANY = """
@@ -36,7 +36,7 @@ def snapshot(**groups: int) -> Snapshot:
         counted="conversations",
         remaining=1,
         groups=[
-            GroupNow(
+            GroupStatus(
                 label=label,
                 models=label.split("_"),
                 metric="preference",

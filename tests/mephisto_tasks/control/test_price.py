@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.control.orders import More, Order, Pause, RetireModel
-from mephisto_tasks.control.snapshot import GroupNow
+from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.launch.changes import price
 from mephisto_tasks.storage.run_settings import flat
 
 
-def group(*models: str, stopped: str | None = None) -> GroupNow:
-    return GroupNow(
+def group(*models: str, stopped: str | None = None) -> GroupStatus:
+    return GroupStatus(
         label=" vs ".join(models),
         models=list(models),
         metric="preference",

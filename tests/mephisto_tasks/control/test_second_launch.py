@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mephisto_tasks.control.orders import More, Order, RetireModel, StopGroup
-from mephisto_tasks.control.snapshot import GroupNow
+from mephisto_tasks.control.snapshot import GroupStatus
 from mephisto_tasks.launch.changes import CannotChange, changes
 from mephisto_tasks.storage.run_settings import Settings, flat
 
@@ -28,8 +28,8 @@ def settings(**blueprint: Any) -> Settings:
     return flat({"blueprint": {**BLUEPRINT, **blueprint}, "task": {"task_reward": 1.0}, "log_level": "warning"})
 
 
-def group(*models: str, wanted: int = 10, stopped: str | None = None) -> GroupNow:
-    return GroupNow(
+def group(*models: str, wanted: int = 10, stopped: str | None = None) -> GroupStatus:
+    return GroupStatus(
         label=" vs ".join(models),
         models=list(models),
         metric="preference",
@@ -45,7 +45,7 @@ def group(*models: str, wanted: int = 10, stopped: str | None = None) -> GroupNo
 GROUPS = [group("a", "b"), group("a", "c"), group("b", "c")]
 
 
-def ordered(now: dict[str, Any], running: list[GroupNow] = GROUPS) -> list[Order]:
+def ordered(now: dict[str, Any], running: list[GroupStatus] = GROUPS) -> list[Order]:
     return changes(settings(), settings(**now), running, "t")
 
 

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mephisto_tasks.control.orders import (
+    Field,
+    Group,
     More,
     Order,
     Pause,
@@ -16,9 +18,10 @@ from mephisto_tasks.control.orders import (
     Resume,
     ResumeGroup,
     RetireModel,
+    Steered,
     StopGroup,
+    fold,
 )
-from mephisto_tasks.control.steering import Field, Group, Steered, fold
 
 AB = Group("a vs b", ("a", "b"), "", 10)
 AC = Group("a vs c", ("a", "c"), "", 10)

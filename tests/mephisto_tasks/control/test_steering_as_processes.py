@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from forked import run
 from live import TASK, Rater, eventually
 from test_commands_as_processes import environment, launched
 
@@ -23,14 +24,10 @@ COMMAND = "import sys; from parlai_humaneval.cli import main; sys.exit(main())"
 
 
 def steer(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run(
         [sys.executable, "-c", COMMAND, "steer", *args, "--task-name", TASK, "--data-dir", str(folder / "data")],
         env=environment(folder),
-        capture_output=True,
-        text=True,
         timeout=60,
-        stdin=subprocess.DEVNULL,
-        check=False,
     )
 
 

@@ -19,12 +19,12 @@ from panel_hands import Participant, local_url
 from prolific_hands import FromProlific, open_places, prolific_at_home
 from servers import mturk, prolific
 
-from mephisto_tasks.adapter.registry import mephisto_settings
+from mephisto_tasks.adapter.blueprint import mephisto_settings
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds import registry
 from mephisto_tasks.crowds.invitations.entry import INVITATION, InvitationDoor, link_signer
 from mephisto_tasks.crowds.invitations.store import InvitationStore
-from mephisto_tasks.crowds.mturk import sync
+from mephisto_tasks.crowds.mturk import hits as sync
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder

@@ -24,21 +24,20 @@ from stored_study import StoredStudy, choices
 
 from mephisto_tasks.control.orders import Pause, Resume, give
 from mephisto_tasks.crowds import registry
-from mephisto_tasks.crowds.base import CrowdError, Forgotten
-from mephisto_tasks.crowds.crowd import Crowd
-from mephisto_tasks.crowds.link.arrivals import arrival_by
-from mephisto_tasks.crowds.link.crowd import LinkCrowd
+from mephisto_tasks.crowds.crowd import Crowd, CrowdError, Forgotten
+from mephisto_tasks.crowds.link.crowd import LinkCrowd, arrival_by
 from mephisto_tasks.crowds.panels.panel import panel_names
-from mephisto_tasks.launch import controller
 from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch import running
 from mephisto_tasks.launch.config import ConfigError, compose_config
-from mephisto_tasks.launch.config_options import choices as choices_of
+from mephisto_tasks.launch.config import choices as choices_of
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.server.security import security_headers
 from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
 from mephisto_tasks.workers.blocks import BlockError, block_by_hand
 from mephisto_tasks.workers.roster import known_workers
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.cli import main
 
 
@@ -203,7 +202,7 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     """Opened, held, resumed, worked at, stopped: whoever comes from the crowd does a unit, and nothing stays open."""
     if case.come is None:
         pytest.skip("its raters come as those of another panel do")
-    monkeypatch.setattr(controller, "LOOK_S", 0.05)
+    monkeypatch.setattr(running, "LOOK_S", 0.05)
     data_dir.mkdir()
     config = compose_config("pw_turn", "local", _settings(case, tmp_path, "mephisto.blueprint.dialogues_per_group=2"))
     has_places = registry.crowd_in(config).market.has_price
@@ -325,3 +324,9 @@ def test_an_unknown_provider_of_old_runs_is_read_and_paid_by_hand(tmp_path: Path
     study.add(TASK, "ann", choices("a", [[1]]))
     assert crowd.payer(study.data_dir, TASK, "lab", []).account == "a_crowd_that_is_gone:lab"
     assert (crowd.costs_money, crowd.accounts(), crowd.blocks(), crowd.status()) == (False, None, None, None)
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in Path(registry.__file__).parent.glob("*/payer.yaml")))
+def test_a_payer_says_every_sentence_of_its_file_and_no_other(folder: Path) -> None:
+    said = re.findall(r'WORDS\["(\w+)"\]', (folder / "payer.py").read_text(encoding="utf-8"))
+    assert set(said) == set(read_yaml(folder / "payer.yaml"))

@@ -22,8 +22,16 @@ from mephisto_tasks.crowds.invitations.entry import (
     link_signer,
     worker_namer,
 )
-from mephisto_tasks.crowds.invitations.invitees import NamesError, Person, read_people
-from mephisto_tasks.crowds.invitations.store import FILE, LINGERING_S, Invitation, InvitationError, InvitationStore
+from mephisto_tasks.crowds.invitations.store import (
+    FILE,
+    LINGERING_S,
+    Invitation,
+    InvitationError,
+    InvitationStore,
+    NamesError,
+    Person,
+    read_people,
+)
 from mephisto_tasks.crowds.signing import DamagedKey
 from mephisto_tasks.storage.locks import study_folder
 

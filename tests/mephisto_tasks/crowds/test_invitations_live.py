@@ -17,11 +17,10 @@ from live import TASK, Launch, Rater, records, rows
 from mephisto_tasks.admission.eligibility import DONE_ALL
 from mephisto_tasks.cli.invite import invite
 from mephisto_tasks.crowds.invitations.gate import COOKIE
-from mephisto_tasks.crowds.link.arrivals import NO_LINK
-from mephisto_tasks.crowds.link.reception import GIVEN_BACK
+from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, NO_LINK
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 
 LINK = ["place=link"]
 INVITED_ONLY = "This study is by invitation"
@@ -105,7 +104,7 @@ async def test_a_person_takes_part_once_whatever_link_and_launch(
         assert ann.client.refused == THANKED
     # Who gave a dialogue back and changed their mind goes on with it: it is read once.
     assert [record.status for record in records(run)] == ["complete", "complete"]
-    assert [work.outcome for work in work_done(data_dir, run.task_name)] == ["complete", "continued", "complete"]
+    assert [work.outcome for work in completed_work(data_dir, run.task_name)] == ["complete", "continued", "complete"]
     names = workers(data_dir)
     assert len(names) == 2
     assert all(name.startswith("invitation:w") for name in names)

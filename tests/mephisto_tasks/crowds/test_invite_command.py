@@ -22,7 +22,7 @@ from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.server.hosts import openable, opens_elsewhere
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from parlai_humaneval._util.csv_cells import guarded
+from parlai_humaneval._util.text import guarded
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 URL = "https://study.example.org/prefix"

@@ -9,7 +9,7 @@ import yaml
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, TurnedAway
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.link.arrivals import arrival_by, read_parameters
+from mephisto_tasks.crowds.link.crowd import arrival_by, read_parameters
 from mephisto_tasks.crowds.panels.panel import PanelDoor, panel_door
 
 PID, STUDY, SESSION = "5f1a2b3c4d5e6f7a8b9c0d1e", "61aaaaaaaaaaaaaaaaaaaaaa", "62bbbbbbbbbbbbbbbbbbbbbb"

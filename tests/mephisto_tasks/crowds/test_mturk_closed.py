@@ -12,7 +12,7 @@ from mturk_hands import arguments, mturk_at_home
 
 import mephisto_tasks
 from mephisto_tasks.cli.doctor import providers
-from mephisto_tasks.crowds.mturk.errors import explained
+from mephisto_tasks.crowds.mturk.client import explained
 from mephisto_tasks.crowds.mturk.settings import CLOSED, ENDPOINT_ENV
 from parlai_humaneval.cli import main
 

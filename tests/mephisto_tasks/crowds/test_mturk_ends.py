@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from forked import Forked
 from live import TASK
 from mturk_hands import arguments, mturk_at_home, not_expired, open_hits
 from servers.mturk import DENIED, StandIn
@@ -47,7 +48,7 @@ def launched(folder: Path, *more: str, place: str = "mturk") -> Iterator[subproc
     """The command, from a shell without a terminal."""
     settings = arguments(folder, place, "mephisto.blueprint.dialogues_per_group=3", *more)
     words = command_line(folder, "launch", "pw_turn", "--data-dir", str(folder / "data"), "--yes", *settings)
-    process = subprocess.Popen(
+    process = Forked(
         words,
         env=environment(folder),
         stdin=subprocess.DEVNULL,

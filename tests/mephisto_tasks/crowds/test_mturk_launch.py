@@ -20,9 +20,9 @@ from servers.mturk import CUT_AFTER, NO_ASSIGNMENT, THROTTLED, StandIn
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.adapter.task_runner import one_unit
 from mephisto_tasks.control.orders import More, give
-from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.crowds.mturk.datastore import HitStore
-from mephisto_tasks.crowds.mturk.errors import MTurkError
+from mephisto_tasks.crowds.mturk import hits as following
+from mephisto_tasks.crowds.mturk.client import MTurkError
+from mephisto_tasks.crowds.mturk.provider import HitStore
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.payments.quote import Quote
 from parlai_humaneval.models.agent.dialogue_agent import Line

@@ -10,16 +10,16 @@ from live import TASK, eventually, records
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 from servers.mturk import StandIn
 
-from mephisto_tasks.admission.work import PAUSED
+from mephisto_tasks.admission.eligibility import PAUSED
 from mephisto_tasks.control.orders import More, Pause, Resume, give
-from mephisto_tasks.crowds.mturk import sync as following
-from mephisto_tasks.launch import controller
+from mephisto_tasks.crowds.mturk import hits as following
+from mephisto_tasks.launch import running
 
 
 @pytest.fixture
 def mturk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     monkeypatch.setattr(following, "POLL_S", 0.1)
-    monkeypatch.setattr(controller, "LOOK_S", 0.05)
+    monkeypatch.setattr(running, "LOOK_S", 0.05)
     with mturk_at_home(monkeypatch, tmp_path, sandbox=False) as mturk:
         yield mturk
 

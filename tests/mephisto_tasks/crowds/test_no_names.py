@@ -15,13 +15,13 @@ import mephisto_tasks
 import parlai_humaneval
 from mephisto_tasks.crowds.panels.panel import panel_names
 from mephisto_tasks.crowds.registry import FOLDERS, crowds
+from parlai_humaneval.cli import COMMANDS
 
 ROOTS = (Path(mephisto_tasks.__file__).parent, Path(parlai_humaneval.__file__).parent)
 PAGE = ROOTS[0] / "webapp" / "src"
 STORED = {
     "crowds/registry.py": "the folders of this package",
     "crowds/mturk/settings.py": "the notice of Amazon's closing says where to go instead",
-    "statistics/core/correlation.py": "a paper's own unit of work",
     "storage/provider_names.py": "the stored names themselves",
     "importers/units.py": "ParlAI's own mark of workers in its old files",
 }
@@ -29,7 +29,7 @@ STORED = {
 COMMANDS_OF_A_CROWD = {
     "cli/invite.py": "invitations",
     "cli/pay.py": "panels",
-    "cli/try_model.py": "invitations",
+    "cli/demo.py": "invitations",
     "cli/workers.py": "panels",
 }
 """Commands for something that only these crowds have: links for people, and a panel's list of submissions."""
@@ -71,6 +71,18 @@ def names_on_the_page(text: str) -> Iterator[tuple[int, str]]:
             yield number, match[0]
 
 
+def names_in_commands(text: str) -> Iterator[tuple[int, str]]:
+    """Line and name of every crowd in a ``commands.yaml`` that the command's own module may not name."""
+    folder: str | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if command := re.match(r"[\w-]+", line):
+            module = COMMANDS.get(command[0], "").partition(":")[0]
+            folder = COMMANDS_OF_A_CROWD.get(f"cli/{module.rpartition('.')[2]}.py")
+        for match in (*SITES.finditer(line), *PLACE.finditer(line)):
+            if folder not in homes(match[match.lastindex or 0]):
+                yield number, match[match.lastindex or 0]
+
+
 def homes(word: str) -> set[str]:
     return HOMES.get(word.lower(), {"mturk"})
 
@@ -88,6 +100,9 @@ def found() -> list[str]:
         if not path.match("*.test.*") and "test" not in path.parts:
             named = names_on_the_page(path.read_text(encoding="utf-8"))
             places += [f"{path.relative_to(PAGE).as_posix()}:{line}: {word}" for line, word in named]
+    for root in ROOTS:
+        described = names_in_commands((root / "cli" / "commands.yaml").read_text(encoding="utf-8"))
+        places += [f"{root.name}/cli/commands.yaml:{number}: {word}" for number, word in described]
     for path in sorted((ROOTS[0] / "config").rglob("*.yaml")):
         code = "\n".join(line.partition("#")[0] for line in path.read_text(encoding="utf-8").splitlines())
         places += [f"{path.name}: {match[0]}" for match in SITES.finditer(f"{path.stem}\n{code}")]
@@ -110,7 +125,7 @@ def test_no_crowd_is_named_outside_its_folder() -> None:
         'said = f"Ask {who} on Prolific"\n',
         '"""Of SONA\'s students."""\n',
         'words = "HITs may still be there"\n',
-        "from mephisto_tasks.crowds.mturk.errors import MTurkError\n",
+        "from mephisto_tasks.crowds.mturk.client import MTurkError\n",
         "text = 'Amazon Mechanical Turk'\n",
     ],
 )
@@ -121,6 +136,12 @@ def test_the_guard_sees_what_is_planted(planted: str) -> None:
 @pytest.mark.parametrize("planted", ["if (config.provider_type) {\n", 'entry === "mock";\n', 't("Return the HIT")\n'])
 def test_the_guard_sees_what_is_planted_in_the_page(planted: str) -> None:
     assert list(names_on_the_page(planted))
+
+
+def test_the_guard_sees_what_is_planted_in_help() -> None:
+    assert list(names_in_commands("returned:\n  help: Of Prolific.\nreport:\n  help: |\n    Of Prolific.\n")) == [
+        (5, "Prolific")
+    ]
 
 
 @pytest.mark.parametrize("innocent", ['persona = "a persona"\n', 'words = "Open the link"\n', 'x = "a hit"  # MTurk\n'])

@@ -15,15 +15,14 @@ from prolific_hands import FromProlific, on_prolific, only_study, open_places, p
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, ApiError, StandIn
 
 from mephisto_tasks.adapter.client_io import OUR_ERROR
-from mephisto_tasks.crowds.link.reception import DECLINED
+from mephisto_tasks.crowds.link.crowd import DECLINED
 from mephisto_tasks.crowds.panels.panel import NOT_FILLED_IN
-from mephisto_tasks.crowds.prolific import arrivals, endings
+from mephisto_tasks.crowds.prolific import arrivals
 from mephisto_tasks.crowds.prolific.arrivals import NOT_YOURS, OVER, PREVIEW
 from mephisto_tasks.crowds.prolific.client import Patience
-from mephisto_tasks.crowds.prolific.drafts import code_of
 from mephisto_tasks.crowds.prolific.market import StudyFollower
 from mephisto_tasks.crowds.prolific.signed import NOT_SIGNED, SIGNATURE
-from mephisto_tasks.crowds.prolific.store import ProlificStore
+from mephisto_tasks.crowds.prolific.store import ProlificStore, code_of
 
 PRACTICE = ("mephisto.blueprint.onboarding_qualification=practised", "mephisto.task.task_reward=1.50")
 WRONG = ["bad"] * 8
@@ -35,7 +34,7 @@ COMPLETE = "POST submissions/{}/transition/ COMPLETE"
 def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     monkeypatch.setattr(Patience, "pause", lambda *_: 0.01)
     monkeypatch.setattr(arrivals, "FRESH_S", 0.0)
-    monkeypatch.setattr(endings, "AGAIN_S", 0.1)
+    monkeypatch.setattr(arrivals, "AGAIN_S", 0.1)
     with prolific_at_home(monkeypatch, tmp_path / "home") as prolific:
         yield prolific
 
@@ -168,7 +167,7 @@ async def test_a_finished_dialogue_is_completed_whatever_goes_wrong(
 async def test_a_rater_who_leaves_at_the_comment_box_is_completed(
     site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endings, "PROMISED_S", 0.2)
+    monkeypatch.setattr(arrivals, "PROMISED_S", 0.2)
     async with on_prolific(data_dir) as run:
         await eventually(lambda: open_places(site) == 2)
         async with FromProlific(run, site, "ann") as ann:
@@ -192,10 +191,10 @@ async def test_a_rater_who_returns_at_the_comment_box_keeps_nobody_waiting(site:
 async def test_what_a_killed_launch_had_promised_is_kept_by_the_next(
     site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endings, "PROMISED_S", 0.1)
+    monkeypatch.setattr(arrivals, "PROMISED_S", 0.1)
     with monkeypatch.context() as killed:
-        killed.setattr(endings.Endings, "flush", lambda self: None)
-        killed.setattr(endings.Endings, "end", lambda self, *_: "")
+        killed.setattr(arrivals.Endings, "flush", lambda self: None)
+        killed.setattr(arrivals.Endings, "end", lambda self, *_: "")
         killed.setattr(StudyFollower, "close", lambda self: "")
         async with on_prolific(data_dir) as run:
             await eventually(lambda: open_places(site) == 2)

@@ -34,10 +34,22 @@ from servers.prolific import (
 from servers.prolific.test_prolific_stand_in import OURS, REVIEW
 
 from mephisto_tasks.crowds.prolific import client as client_module
-from mephisto_tasks.crowds.prolific.client import BASE, Patience, Prolific, base_address, stand_in
-from mephisto_tasks.crowds.prolific.errors import ProlificError, Uncertain, asking
+from mephisto_tasks.crowds.prolific.client import (
+    BASE,
+    Patience,
+    Prolific,
+    ProlificError,
+    Uncertain,
+    asking,
+    base_address,
+    forget_token,
+    has_token,
+    read_token,
+    stand_in,
+    token_names,
+    write_token,
+)
 from mephisto_tasks.crowds.prolific.statuses import AWAITING_REVIEW, TIMED_OUT, plain
-from mephisto_tasks.crowds.prolific.tokens import forget_token, has_token, read_token, token_names, write_token
 
 QUICK = Patience(tries=4, pause_s=0.01, timeout_s=2.0)
 ME = "GET users/me/"
@@ -293,6 +305,7 @@ def test_a_link_never_leads_the_token_away(prolific: StandIn, api: Prolific) -> 
         ),
         (ApiError(404, "Not found."), "Prolific has nothing with this id (it says: Not found)", 140000),
         (ApiError(409, "Changed."), "somebody changed this", 140000),
+        (ApiError(400, "A code that is a status.", 401), "Prolific refused: A code that is a status", 401),
     ],
 )
 def test_errors_are_sentences(prolific: StandIn, answer: ApiError, words: str, code: int | None) -> None:
@@ -319,7 +332,7 @@ def test_a_web_page_is_read_as_words(prolific: StandIn, api: Prolific) -> None:
 
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"[1, {}, null]", b'"no"', b'{"error": null}', b"{}", b"<html>", b"nan"])
 def test_no_body_is_too_odd(body: bytes) -> None:
-    from mephisto_tasks.crowds.prolific.errors import refused
+    from mephisto_tasks.crowds.prolific.client import refused
 
     assert "Prolific" in str(refused(400, body))
 

@@ -14,11 +14,11 @@ from live import eventually
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home, settings
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, CUT_BEFORE, SERVER_ERROR, StandIn
 
-from mephisto_tasks.config.errors import ConfigError
-from mephisto_tasks.crowds.base import CrowdError
-from mephisto_tasks.crowds.prolific import drafts, market
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.crowds.crowd import CrowdError
+from mephisto_tasks.crowds.prolific import market, store
 from mephisto_tasks.crowds.prolific.arrivals import PREVIEW
-from mephisto_tasks.crowds.prolific.client import Patience
+from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.store import ProlificStore
 from mephisto_tasks.payments.quote import Quote
 from parlai_humaneval.cli import main
@@ -28,7 +28,7 @@ SCREEN_OUT = ("mephisto.provider.screen_out_pay=0.15", "mephisto.provider.screen
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
-    monkeypatch.setattr(drafts, "LISTED_LATE_S", 0.1)
+    monkeypatch.setattr(store, "LISTED_LATE_S", 0.1)
     with prolific_at_home(monkeypatch, tmp_path / "home") as prolific:
         yield prolific
 
@@ -234,6 +234,29 @@ async def test_a_study_that_a_killed_launch_left_is_paused_first(
     actions = [call.params["action"] for call in site.journal.calls if "action" in call.params]
     assert actions[:3] == ["PUBLISH", "PAUSE", "START"]
     assert only_study(site).status == "PAUSED"
+
+
+async def test_a_study_that_is_deleted_while_it_is_looked_at_is_no_trouble(
+    site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody deletes what a killed launch left, at the moment at which the next one finds it open."""
+    monkeypatch.setattr(market.StudyFollower, "close", lambda self: "killed")
+    async with on_prolific(data_dir):
+        await eventually(lambda: open_places(site) == 2)
+    left, look = only_study(site).id, market.study_places
+    monkeypatch.undo()
+
+    def looked(client: Prolific, study_id: str) -> market.Places:
+        there = look(client, study_id)
+        site.market.studies.pop(left, None)
+        return there
+
+    monkeypatch.setattr(market, "study_places", looked)
+    with prolific_env(site):
+        async with on_prolific(data_dir) as run:
+            assert not any("did not end cleanly" in remark for remark in run.study.remarks)
+            await eventually(lambda: open_places(site) == 2)
+    assert only_study(site).id != left
 
 
 @pytest.mark.parametrize("says_processing", [False, True])

@@ -21,13 +21,12 @@ from mephisto_tasks.admission.visits import Arrival, Visit
 from mephisto_tasks.control.orders import Pause, Resume, give
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import read_panel
-from mephisto_tasks.crowds.prolific import endings, launch, market
+from mephisto_tasks.crowds.prolific import arrivals, launch, market
+from mephisto_tasks.crowds.prolific.arrivals import Endings
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
-from mephisto_tasks.crowds.prolific.drafts import make_draft, new_mark, study_body
-from mephisto_tasks.crowds.prolific.endings import Endings
 from mephisto_tasks.crowds.prolific.market import StudyFollower
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings
-from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
+from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore, make_draft, new_mark, study_body
 from mephisto_tasks.payments.quote import Quote
 
 TASK = "places"
@@ -43,7 +42,7 @@ DECIDED = [
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     monkeypatch.setattr(Patience, "pause", lambda *_: 0.01)
-    monkeypatch.setattr(endings, "AGAIN_S", 0.1)
+    monkeypatch.setattr(arrivals, "AGAIN_S", 0.1)
     with prolific_at_home(monkeypatch, tmp_path / "home", balance=10_000_00) as prolific:
         yield prolific
 

@@ -16,10 +16,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from forked import Forked
 from live import Rater
 from test_commands_as_processes import arguments, environment
 
-from mephisto_tasks.cli.try_model import first_answer, given_model
+from mephisto_tasks.cli.demo import first_answer, given_model
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.results import read_dialogues, task_names
 from parlai_humaneval._util.text import on_one_line
@@ -172,7 +173,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({}, "whatever", "expected a file .*, a folder of weights, an address"),
         ({}, "", "no model is named"),
         ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply, but answer; name one"),
-        ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply$"),
+        ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply; add one: def reply"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),
         (
@@ -230,7 +231,7 @@ def test_a_file_is_not_run_to_find_its_functions(tmp_path: Path) -> None:
 def tried(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """The process of a try, the link that it printed, and what it said before."""
     command = arguments(folder, "try", *options, "--port", "0", "--data-dir", str(folder / "data"))
-    process = subprocess.Popen(
+    process = Forked(
         command, env=environment(folder), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from stored_study import START, StoredStudy, choices
 
 from mephisto_tasks.cli.report import report
-from mephisto_tasks.control.snapshot import Door, GroupNow, Inside, Left, PausedNow, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import Door, GroupStatus, Inside, Left, PausedNow, Snapshot, write_snapshot
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.view import answer_table, line, progress_facts, rater_facts
 from mephisto_tasks.storage import results
@@ -54,7 +54,7 @@ def _observer(study: StoredStudy, now: float = NOW) -> Observer:
 
 
 def _snapshot(**changes: object) -> Snapshot:
-    group = GroupNow(
+    group = GroupStatus(
         label="alpha vs beta (preference, sata_random)",
         models=["alpha", "beta"],
         metric="preference",

@@ -18,7 +18,7 @@ from mephisto_tasks.cli.report import report
 from mephisto_tasks.cli.steer import price_of, steer
 from mephisto_tasks.cli.watch import given_by_page, watch
 from mephisto_tasks.control.orders import ORDERS, More, RetireModel
-from mephisto_tasks.control.snapshot import GroupNow, GroupStatus, OrderResult, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import GroupStatus, OrderResult, Snapshot, write_snapshot
 from mephisto_tasks.monitoring import web as served
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.monitoring.status import BLIND_NAMES, BlindNamesError, StudyStatus, kept_blind_names
@@ -206,7 +206,7 @@ def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:
 
 def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     """Guards real money: the page asks with the sentence that ``steer more`` asks with, and nothing is ordered before."""
-    group = GroupNow(
+    group = GroupStatus(
         label="a vs b", models=["a", "b"], metric="m", setting="", asked=9, wanted=9, completed=3, running=0
     )
     snapshot = Snapshot(

@@ -221,7 +221,8 @@ def table(owed: Money, kills: Sequence[Kill]) -> str:
 
 def _serve(site: str) -> None:
     from mephisto_tasks.cli import pay  # noqa: F401  # loaded once, before there are children
-    from mephisto_tasks.crowds import database as opened  # noqa: F401
+    from mephisto_tasks.crowds import registry as opened  # noqa: F401  # for the same reason
+    from mephisto_tasks.crowds import send_payments as sending  # noqa: F401  # for the same reason
     from mephisto_tasks.payments import statement as books  # noqa: F401
     from parlai_humaneval.cli import main
 
@@ -232,9 +233,13 @@ def _serve(site: str) -> None:
         session.create_loader = lambda *_: loader
         client_at(os.environ["AWS_ENDPOINT_URL_MTURK"])
     else:
+        from httpx._transports import default
+
         from mephisto_tasks.crowds.prolific import payer
         from mephisto_tasks.payments import ledger
 
+        authorities = default.create_ssl_context()  # a hundred certificates, which the children need not read again
+        default.create_ssl_context = lambda **_: authorities
         payer.WAITS = payer.Waits(approved=3.0, listed=3.0, poll=0.05)
         ledger.LISTED_LATE_S = 0.0
 

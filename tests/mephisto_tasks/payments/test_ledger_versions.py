@@ -19,8 +19,7 @@ from turk_study import TASK, whole
 from mephisto_tasks.crowds.by_file import FilePayer
 from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.payments import ledger
-from mephisto_tasks.payments.ledger import VERSION, Ledger, Payment
-from mephisto_tasks.payments.payer import Note
+from mephisto_tasks.payments.ledger import VERSION, Ledger, Note, Payment
 from mephisto_tasks.payments.policy import PayError
 from mephisto_tasks.storage.locks import study_folder
 from parlai_humaneval.cli import main

@@ -18,8 +18,7 @@ from turk_study import TASK, part, stopped, whole
 
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.invitations.invitees import Person
-from mephisto_tasks.crowds.invitations.store import InvitationStore
+from mephisto_tasks.crowds.invitations.store import InvitationStore, Person
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.panels.panel import panel_names, read_panel
 from mephisto_tasks.crowds.panels.payer import PanelPayer
@@ -305,6 +304,19 @@ def test_a_list_by_hand_is_settled_once_paid(local: Path) -> None:
     assert (settled["workers"][0]["paid"], settled["workers"][0]["written"]) == ("1.00", "0.00")
     assert [one["state"] for one in settled["ledger"]] == ["by_hand", "written"]
     assert "nothing remains to be paid" in refused(local, "--settled", worker["worker"])
+
+
+def test_what_waits_for_a_hand_is_not_called_paid(local: Path) -> None:
+    """Before ``--send`` nothing can be settled, and a written list stays in sight until it is."""
+    worker = as_json(local)["to_send"][0]["worker"]
+    assert f"what is due to {worker} waits to be sent" in refused(local, "--settled", worker)
+    pay(local, "--send", "--yes")
+    later = pay(local).stdout
+    assert "to be paid by hand. Note what was paid of it with --settled PSEUDONYM." in later
+    assert "Nothing remains" not in later
+    for row in as_json(local)["workers"]:
+        as_json(local, "--settled", row["worker"])
+    assert "Nothing remains to be paid." in pay(local).stdout
 
 
 def test_a_site_that_has_closed_keeps_nobody_from_being_paid_elsewhere(

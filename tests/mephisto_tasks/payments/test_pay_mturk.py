@@ -22,7 +22,7 @@ from servers.mturk.errors import request_error
 from test_work import conversation
 from turk_study import REWARD, TASK, TurkStudy, everybody, got, part, take_back, whole
 
-from mephisto_tasks.crowds.mturk.cost import fee, fee_share
+from mephisto_tasks.crowds.mturk.launch import fee, fee_share
 from mephisto_tasks.payments.ledger import Ledger, only_payer
 from mephisto_tasks.storage.run_settings import RunSettings, note_settings
 

@@ -18,8 +18,7 @@ from mephisto_tasks.cli import requester as command
 from mephisto_tasks.cli.doctor import providers
 from mephisto_tasks.cli.requester import requester
 from mephisto_tasks.crowds.prolific import accounts
-from mephisto_tasks.crowds.prolific.client import Patience
-from mephisto_tasks.crowds.prolific.tokens import token_names
+from mephisto_tasks.crowds.prolific.client import Patience, token_names
 
 
 @pytest.fixture

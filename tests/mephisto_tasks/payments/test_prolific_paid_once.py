@@ -25,9 +25,8 @@ from servers.prolific import (
 from turk_study import TASK, part, whole
 
 from mephisto_tasks.crowds.prolific import payer
-from mephisto_tasks.crowds.prolific.drafts import COMPLETE, NO_CONSENT, TURNED_AWAY
-from mephisto_tasks.crowds.prolific.endings import Endings
-from mephisto_tasks.crowds.prolific.store import ProlificStore
+from mephisto_tasks.crowds.prolific.arrivals import Endings
+from mephisto_tasks.crowds.prolific.store import COMPLETE, NO_CONSENT, TURNED_AWAY, ProlificStore
 from mephisto_tasks.payments.ledger import Ledger
 
 SET_UP, PAY = "POST submissions/bonus-payments/", "POST bulk-bonus-payments/{}/pay/"

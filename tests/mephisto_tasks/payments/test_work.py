@@ -16,7 +16,7 @@ from stored_study import StoredStudy, choices, rated
 
 from mephisto_tasks.payments.statement import terms_of
 from mephisto_tasks.storage.locks import task_lock
-from mephisto_tasks.storage.work import Work, cents, work_done
+from mephisto_tasks.storage.work import Work, cents, completed_work
 from parlai_humaneval.schema.events import Event, Failed, Finished, Interrupted, Judged, JudgingStarted
 from parlai_humaneval.schema.records import GivenAnswer, ReplayedRating, ShownDialogue, Turn
 
@@ -52,13 +52,13 @@ def test_complete_by_its_record_whatever_the_status(study: StoredStudy) -> None:
     study.add("task", "ann", list(choices("d1", [[1], [2]])))
     for status in ("none", "in task", "completed", "disconnect", "approved"):
         set_status(study.data_dir, status)
-        assert outcomes(work_done(study.data_dir, "task")) == [("complete", 2, 2)]
+        assert outcomes(completed_work(study.data_dir, "task")) == [("complete", 2, 2)]
 
 
 def test_who_leaves_did_a_part(study: StoredStudy) -> None:
     study.add("task", "ann", left_after(choices("d1", [[1], [2], [1]]), 5))
     set_status(study.data_dir, "disconnect")
-    assert outcomes(work_done(study.data_dir, "task")) == [("partial", 1, 2)]
+    assert outcomes(completed_work(study.data_dir, "task")) == [("partial", 1, 2)]
 
 
 def test_who_was_stopped_by_us(study: StoredStudy) -> None:
@@ -69,25 +69,25 @@ def test_who_was_stopped_by_us(study: StoredStudy) -> None:
     set_status(study.data_dir, "disconnect")
     study.add("task", "cyd", part)
     set_status(study.data_dir, "in task", "3")
-    assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
+    assert [one.outcome for one in completed_work(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
     set_status(study.data_dir, "approved", "3")
-    assert [one.outcome for one in work_done(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
+    assert [one.outcome for one in completed_work(study.data_dir, "task")] == ["stopped", "stopped", "stopped"]
 
 
 def test_a_pause_between_two_conversations_stops_the_unit(study: StoredStudy) -> None:
     """No conversation was under way, so that no record is interrupted: the unit was."""
     study.add("task", "ann", [*conversation(1), Interrupted(at=0)])
     set_status(study.data_dir, "disconnect")
-    assert outcomes(work_done(study.data_dir, "task")) == [("stopped", 2, 6)]
+    assert outcomes(completed_work(study.data_dir, "task")) == [("stopped", 2, 6)]
 
 
 def test_a_unit_in_two_visits_is_one_piece_of_work(study: StoredStudy) -> None:
     study.add("task", "ann", [*conversation(1), *conversation(2, whole=False)])
     set_status(study.data_dir, "disconnect")
-    assert outcomes(work_done(study.data_dir, "task")) == [("partial", 3, 6)]
+    assert outcomes(completed_work(study.data_dir, "task")) == [("partial", 3, 6)]
     study.add("task", "ann", [*conversation(2), *conversation(3)])
     set_status(study.data_dir, "disconnect")
-    assert outcomes(work_done(study.data_dir, "task")) == [("continued", 3, 6), ("complete", 6, 6)]
+    assert outcomes(completed_work(study.data_dir, "task")) == [("continued", 3, 6), ("complete", 6, 6)]
 
 
 def test_who_left_can_go_on_while_a_launch_is_alive(study: StoredStudy) -> None:
@@ -95,10 +95,10 @@ def test_who_left_can_go_on_while_a_launch_is_alive(study: StoredStudy) -> None:
     study.add("task", "ann", conversation(1))
     study.add("task", "bob", left_after(choices("d1", [[1], [2], [1]]), 5))
     set_status(study.data_dir, "disconnect")
-    assert [one.resumable for one in work_done(study.data_dir, "task")] == [False, False]
+    assert [one.resumable for one in completed_work(study.data_dir, "task")] == [False, False]
     with task_lock(study.data_dir, "task") as lock:
         lock.name_run("2")
-        assert [one.resumable for one in work_done(study.data_dir, "task")] == [True, True]
+        assert [one.resumable for one in completed_work(study.data_dir, "task")] == [True, True]
 
 
 def judgement(number: int, answered: int, *, whole: bool, turns: int = 0) -> list[Event]:
@@ -132,7 +132,7 @@ def test_items_that_were_judged(study: StoredStudy, turns: int, expected: tuple[
         "task", "ann", [*judgement(1, 3, whole=True, turns=turns), *judgement(2, answered, whole=False, turns=turns)]
     )
     set_status(study.data_dir, "disconnect")
-    (work,) = work_done(study.data_dir, "task")
+    (work,) = completed_work(study.data_dir, "task")
     assert (work.outcome, work.done, work.whole, work.counted) == expected
 
 
@@ -140,7 +140,7 @@ def test_who_was_stopped_and_left_later_was_promised_the_whole(study: StoredStud
     study.add("task", "ann", [*conversation(1), Interrupted(at=0)])
     study.add("task", "ann", conversation(2, whole=False))
     set_status(study.data_dir, "disconnect")
-    assert [one.outcome for one in work_done(study.data_dir, "task")] == ["continued", "stopped"]
+    assert [one.outcome for one in completed_work(study.data_dir, "task")] == ["continued", "stopped"]
 
 
 def test_two_workers_never_share_a_unit(study: StoredStudy) -> None:
@@ -148,12 +148,12 @@ def test_two_workers_never_share_a_unit(study: StoredStudy) -> None:
     study.add("task", "ann", conversation(1))
     study.add("task", "bob", conversation(2))
     set_status(study.data_dir, "disconnect")
-    assert outcomes(work_done(study.data_dir, "task")) == [("partial", 2, 6), ("partial", 2, 6)]
+    assert outcomes(completed_work(study.data_dir, "task")) == [("partial", 2, 6), ("partial", 2, 6)]
 
 
 def test_who_looked_in_did_no_work(study: StoredStudy) -> None:
     study.add("task", "ann", [])
-    assert work_done(study.data_dir, "task") == []
+    assert completed_work(study.data_dir, "task") == []
 
 
 @pytest.mark.parametrize(("dollars", "rounded"), [("2.5", "2.50"), ("0.165", "0.17"), ("0.1", "0.10"), ("0", "0.00")])
@@ -178,9 +178,9 @@ async def _a_day(data_dir: Path) -> list[Work]:
             await inside.practise(["good"] * items, good)
             await inside.client.submit_onboarding()
             await inside.talk_until("choose", turn=2)
-            running = work_done(data_dir, TASK)
+            running = completed_work(data_dir, TASK)
             assert [one.outcome for one in running] == ["complete", "running", "practice_only"]
-    return work_done(data_dir, TASK)
+    return completed_work(data_dir, TASK)
 
 
 def test_a_launched_study(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import boto3
 from servers.mturk import KEY, SECRET, StandIn
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.crowds.mturk.datastore import HitStore
 from mephisto_tasks.crowds.mturk.hits import make_hit
+from mephisto_tasks.crowds.mturk.provider import HitStore
 from parlai_humaneval.schema.events import Event, Failed, Finished
 
 TASK = "talk"

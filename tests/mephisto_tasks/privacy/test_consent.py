@@ -15,7 +15,7 @@ from judging_hands import page_config
 from live import Launch, Rater, browser_of, eventually, launch, rows, whole_dialogue
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 
-from mephisto_tasks.crowds.link import reception
+from mephisto_tasks.crowds.link import crowd as reception
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.locks import study_folder

@@ -23,7 +23,7 @@ from mephisto_tasks.admission.eligibility import BLOCKED
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
-from mephisto_tasks.crowds.mturk.datastore import HitStore
+from mephisto_tasks.crowds.mturk.provider import HitStore
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy import erase as erasing
 from mephisto_tasks.privacy import erase_traces as sqlite_files

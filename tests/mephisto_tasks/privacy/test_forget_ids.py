@@ -85,7 +85,10 @@ async def test_by_a_panels_link(start: Launch, data_dir: Path, tmp_path: Path) -
     first, second = approvals.read_text().splitlines()
     assert (first.startswith("forgotten-"), second) == (True, OTHERS_SESSION)
     pay(data_dir, "--audit")
-    assert "Nothing remains" in said("pay", "--task-name", TASK, "--data-dir", data_dir)
+    owed = json.loads(said("pay", "--task-name", TASK, "--data-dir", data_dir, "--json"))
+    assert (len(owed["workers"]), owed["to_send"], owed["remaining"]) == (1, [], []), (
+        "whoever is forgotten is owed nothing"
+    )
 
 
 async def test_by_an_invitation(start: Launch, data_dir: Path, tmp_path: Path) -> None:

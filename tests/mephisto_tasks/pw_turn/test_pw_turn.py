@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from omegaconf import OmegaConf
 from scripted_models import zoo_file
 
-from mephisto_tasks.chat.build import build_study
+from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import launch as launch_command
 from mephisto_tasks.cli.report import report as report_command

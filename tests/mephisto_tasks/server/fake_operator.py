@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.server.app import create_app
+from mephisto_tasks.server.app import Serving, create_app
+from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.packets import Packet
-from mephisto_tasks.server.page_policy import ONLY_HERE, PagePolicy
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import Visitors
 from mephisto_tasks.server.thread import RouterThread
@@ -132,7 +132,7 @@ class Served:
         (folder / "assets" / "index-B4x9Zk2Q.js").write_text("let a = 1;\n" * 500, encoding="utf-8")
         self.router = Router(**options)
         self.operator = FakeOperator(self.router)
-        app = create_app(self.router, folder, page, visitors=visitors)
+        app = create_app(self.router, folder, Serving(page=page, visitors=visitors or Visitors()))
         self._thread = RouterThread(app, "127.0.0.1", 0)
 
     def __enter__(self) -> Served:

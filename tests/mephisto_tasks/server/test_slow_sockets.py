@@ -13,8 +13,8 @@ from fake_operator import Served
 
 from mephisto_tasks.server import agents as connection
 from mephisto_tasks.server import app as server
-from mephisto_tasks.server import sockets
-from mephisto_tasks.server.sockets import Connections
+from mephisto_tasks.server import thread
+from mephisto_tasks.server.thread import Connections
 from mephisto_tasks.simulation.page_client import PageClient
 
 Pages = Callable[..., PageClient]
@@ -34,8 +34,8 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A launch that waits for nobody for long."""
     with pytest.MonkeyPatch.context() as patch, Served(tmp_path_factory.mktemp("impatient") / "static") as served:
         for module, name in (
-            (sockets, "IDLE_S"),
-            (sockets, "LINGER_S"),
+            (thread, "IDLE_S"),
+            (thread, "LINGER_S"),
             (server, "_BODY_S"),
             (server, "_ALIVE_S"),
             (connection, "SEND_S"),
@@ -150,8 +150,8 @@ def pongs(connection: socket.socket, pings: int, wait_s: float) -> int:
 def test_who_sends_more_than_anybody_needs_is_read_more_slowly(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards the loop of all pages against what is no message, as pings are, and so is counted nowhere else."""
     monkeypatch.setattr(server, "_ALIVE_S", 60.0)
-    monkeypatch.setattr(sockets, "BYTES_BURST", 2000.0)
-    monkeypatch.setattr(sockets, "BYTES_PER_SECOND", 2000.0)
+    monkeypatch.setattr(thread, "BYTES_BURST", 2000.0)
+    monkeypatch.setattr(thread, "BYTES_PER_SECOND", 2000.0)
     with (
         socket.create_connection(("127.0.0.1", served.port)) as loud,
         socket.create_connection(("127.0.0.1", served.port)) as quiet,

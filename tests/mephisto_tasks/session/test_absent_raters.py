@@ -16,16 +16,16 @@ from live import TASK, Launch, Rater, eventually, records
 from test_live_judging_decides import check_log
 from test_live_judging_decides import study as pairs
 
-from mephisto_tasks.admission import capacity as waiting_room
+from mephisto_tasks.admission import identity as waiting_room
+from mephisto_tasks.admission.eligibility import WENT_ON
 from mephisto_tasks.admission.wording import UnitWords, filled
-from mephisto_tasks.admission.work import WENT_ON
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, Course, course_of
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.retry import Saving
-from mephisto_tasks.storage.work import work_done
+from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.stopping.events import Arrived, Event, Folded, Left, Outcome, Returned
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import replay
@@ -243,7 +243,7 @@ async def test_who_comes_back_too_late_is_told_so_and_paid(start: Launch) -> Non
     replay(log)
     (partial,) = [record for record in records(run) if record.status == "partial"]
     assert len(partial.complete_turns) == 1
-    (work,) = [one for one in work_done(run.data_dir, TASK) if one.outcome == "stopped"]
+    (work,) = [one for one in completed_work(run.data_dir, TASK) if one.outcome == "stopped"]
     assert due(work, Terms(), {}).amount == work.reward > Decimal(0)
 
 

@@ -12,7 +12,7 @@ from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 from panel_hands import COMPLETE, LINK, Participant
 from servers.mturk import StandIn
 
-from mephisto_tasks.crowds.mturk import sync as following
+from mephisto_tasks.crowds.mturk import hits as following
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.quote import Quote
 from mephisto_tasks.storage.logs import DECISIONS

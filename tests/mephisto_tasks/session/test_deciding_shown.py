@@ -15,10 +15,10 @@ from stored_study import START
 from mephisto_tasks.cli.launch import line as line_of_launch
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.cli.watch import watch
-from mephisto_tasks.control.snapshot import DecidingNow, GroupNow, GroupStatus, Snapshot, write_snapshot
+from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, write_snapshot
 from mephisto_tasks.monitoring.observe import WHENEVER, Observer
 from mephisto_tasks.monitoring.status import estimated_end
-from mephisto_tasks.monitoring.view import decided_table, line, progress_words
+from mephisto_tasks.monitoring.view import FORESEEN, decided_table, line, progress_words
 from mephisto_tasks.monitoring.web import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.locks import task_lock
@@ -27,13 +27,14 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping
-from parlai_humaneval.stopping.status import Forecast, StoppingStatus
+from parlai_humaneval.stopping.status import Forecast, JudgeHelp, PairForecast, StoppingStatus
 from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.files import read_tables
 
 STORED = "stored-study"
 NOW = START + 10_000
-FORECAST = Forecast(expected=203.4, low=131, high=429, capped=0.0, simulations=200, seed=0)
+PAIR = PairForecast(first="alpha", second="beta", expected=121.0, low=61, high=1190)
+FORECAST = Forecast(expected=203.4, low=131, high=429, pairs=(PAIR,), capped=0.0, simulations=200, seed=0)
 
 
 def watched(data_dir: Path, *arguments: str) -> str:
@@ -44,7 +45,7 @@ def watched(data_dir: Path, *arguments: str) -> str:
 
 def launched(standing: StoppingStatus, **changes: Any) -> Snapshot:
     """What a launch says of itself."""
-    group = GroupNow(
+    group = GroupStatus(
         label="alpha vs beta (preference, soba)",
         models=["alpha", "beta"],
         metric="preference",
@@ -119,7 +120,7 @@ async def test_a_real_study_is_watched_to_its_answer(start: Launch) -> None:
     section = document.sections["stopping"]
     assert isinstance(section, Stopping)
     (pair,), (told,) = section.pairs, now.standing.pairs
-    assert (pair.share_after_stopping, pair.anytime_low, pair.anytime_high) == (told.share, told.low, told.high)
+    assert (pair.share, pair.low, pair.high) == (told.share, told.low, told.high)
 
 
 def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: SequentialStudy) -> None:
@@ -137,14 +138,20 @@ def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: Sequ
     (row,) = decided_table(seen).rows
     pair = standing.pairs[0]
     assert (row["anytime_low"], row["anytime_high"], row["state"]) == (pair.low, pair.high, "open")
+    assert row["to_go"] == "61–1,190"
+    assert FORESEEN in decided_table(seen).notes
+    over = DecidingNow(standing=standing.model_copy(update={"ended": "cap"}), margin=0.3, forecast=FORECAST)
+    assert "to_go" not in [column.key for column in decided_table(seen.model_copy(update={"deciding": over})).columns]
     for words in (
         "about 203 more dialogues (80 %: 131–429)",
         "look whenever you like",
         "5 of at most 40",
+        "61–1,190",
         "pause|resume --",
     ):
         assert words in once
     page = Drawer(lambda: NOW).page(seen)
+    assert "61–1,190" in page
     for words in (once, page, line(seen)):
         assert "95 % from" not in words
         assert "Holm" not in words
@@ -152,10 +159,24 @@ def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: Sequ
     assert whole["answers"] == []
     assert whole["deciding"]["standing"]["pairs"][0]["low"] == pair.low
     assert whole["deciding"]["forecast"]["expected"] == FORECAST.expected
+    assert whole["deciding"]["forecast"]["pairs"] == [PAIR.model_dump()]
     assert "5 of at most 40 conversations complete" in line(seen)
     warning = f"{standing.warnings[0][:1].upper()}{standing.warnings[0][1:]}."
     assert warning in once
     assert warning in page.replace("\u00a0", " ")
+
+
+def test_what_a_judge_adds_is_said_while_it_runs(tmp_path: Path, going: SequentialStudy) -> None:
+    """Guards its line in the terminal and on the page, in words of dialogues."""
+    judge = JudgeHelp(name="gpt@1", weight=0.4, worth=1.25)
+    with task_lock(tmp_path, STORED) as lock:
+        lock.name_run("1")
+        write_snapshot(tmp_path, STORED, launched(going.standing().model_copy(update={"judge": judge})))
+        once = " ".join(watched(tmp_path, "--task-name", STORED, "--once").split())
+        page = Drawer(lambda: NOW).page(Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing())
+    for text in (once, page):
+        assert "With gpt a dialogue is worth 1.25 of people alone (weight 0.40)" in text
+    assert JudgeHelp(name="gpt@1", weight=0.0, worth=1.0).said == "no help from gpt so far"
 
 
 def test_the_page_offers_no_order_that_is_refused(tmp_path: Path, going: SequentialStudy) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -20,9 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from mephisto_tasks.session.stopping import Course, course_of, note_missing, note_record
 from mephisto_tasks.storage.retry import Saving
-from parlai_humaneval.allocation.adaptive_items import DrawnItemAllocator
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
+from parlai_humaneval.allocation.groups import Cell, Item, PastJudgement
 from parlai_humaneval.allocation.items import Batch
 from parlai_humaneval.schema.records import (
     AskedQuestion,
@@ -30,7 +30,7 @@ from parlai_humaneval.schema.records import (
     JudgementRecord,
     ShownDialogue,
 )
-from parlai_humaneval.stopping.events import Answered, Arrived, Event, Left, Returned
+from parlai_humaneval.stopping.events import Answered, Arrived, Event, Left, Predicted, Returned
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import replay
 
@@ -84,6 +84,7 @@ class Bench:
     cap: int
     per_unit: int = 3
     per_pair: int | None = None
+    judged: bool = False
     now: float = 0.0
     log: list[Event] = field(default_factory=list)
     past: list[PastJudgement] = field(default_factory=list)
@@ -96,6 +97,7 @@ class Bench:
     def launch(self) -> None:
         """The launch before is gone with all that was not on the disk."""
         rule_ = StoppingRule(models=self.models, margin=0.4, max_dialogues=self.cap, timeout=TIMEOUT, floor=1)
+        rule_ = rule_.model_copy(update={"judge": "j@1" if self.judged else ""})
         closing = threading.Event()
         self.course: Course = course_of(
             list(self.log),
@@ -110,6 +112,12 @@ class Bench:
             metric=METRIC,
             clock=lambda: self.now,
         )
+        if self.judged:  # it has said nothing of every seventh item
+            self.course.predictions = {
+                item.item_id: (item.cell.models[place % 2], place * 37 % 11 / 10)
+                for place, item in enumerate(self.items)
+                if place % 7
+            }
         note_missing(self.course, self.finished)
         self.course.look()
         self.allocator = DrawnItemAllocator(
@@ -119,6 +127,7 @@ class Bench:
             per_unit=self.per_unit,
             per_worker_and_cell=self.per_pair,
             seed=5,
+            by_lot=self.judged,
         )
         self.allocator.restore(self.past)
 
@@ -161,10 +170,13 @@ class DrawnItems(RuleBasedStateMachine):
         spare=st.integers(0, 2),
         per_unit=st.integers(1, 4),
         per_pair=st.none() | st.integers(1, 2),
+        judged=st.booleans(),
     )
-    def begin(self, models: tuple[str, ...], dialogues: int, spare: int, per_unit: int, per_pair: int | None) -> None:
+    def begin(
+        self, models: tuple[str, ...], dialogues: int, spare: int, per_unit: int, per_pair: int | None, judged: bool
+    ) -> None:
         """The cap is as many judgements as there are items of a pair, or a few less."""
-        self.bench = Bench(models, dialogues, dialogues**2 - spare, per_unit, per_pair)
+        self.bench = Bench(models, dialogues, dialogues**2 - spare, per_unit, per_pair, judged)
         self.running: dict[str, Unit] = {}
         self.left: dict[str, Unit] = {}
         self.number = 0
@@ -207,6 +219,9 @@ class DrawnItems(RuleBasedStateMachine):
         pairs = Counter(item.cell.key[0] for item in batch.items)
         assert pairs <= bench.drawn(worker), "nothing is given that was not drawn"
         assert bench.per_pair is None or max(pairs.values()) <= bench.per_pair
+        said = [event for event in bench.log if isinstance(event, Predicted) and event.worker == f"of {worker}"]
+        known = [item for item in batch.items if item.item_id in bench.course.predictions]
+        assert len(said) >= len(known), "what a judge had said of an item is in the log before it is shown"
         shown = [name for item in batch.items for name in item.dialogues]
         assert len(shown) == len(set(shown)), "no dialogue twice"
 
@@ -409,6 +424,32 @@ def test_the_neediest_dialogues_are_shown_first() -> None:
     for worker in ("u", "v", "w"):
         assert bench.allocator.claim(worker, worker, worker) is not None
     assert set(bench.allocator.reuse().values()) == {1}
+
+
+def test_with_a_judge_items_are_drawn_by_lot_and_its_mean_is_that_of_the_lot() -> None:
+    """Guards what the bets rest on: any item that is left is as likely, and what the judge had said of these is averaged,
+    turned to the model that was drawn first."""
+    first: Counter[str] = Counter()
+    for seed in range(400):
+        bench = Bench(("a", "b"), 3, 9, per_unit=2, judged=True)
+        bench.allocator._pool._ties = np.random.default_rng(seed)
+        batch = bench.allocator.claim("w", "w", "w")
+        assert batch is not None
+        of_a = {name: share if model == "a" else 1 - share for name, (model, share) in bench.course.predictions.items()}
+        left = bench.items
+        said = iter(event for event in bench.log if isinstance(event, Predicted))
+        drawn = {event.dialogue: event for event in bench.log if isinstance(event, Predicted)}
+        for place, item in enumerate(batch.items):
+            first[item.item_id] += place == 0
+            lot = [of_a[one.item_id] for one in left if one.item_id in of_a]
+            if item.item_id in of_a:
+                event = next(said)
+                assert drawn[place] is event
+                assert event.share == pytest.approx(of_a[item.item_id])
+                assert event.mean == pytest.approx(sum(lot) / len(lot))
+            left = [one for one in left if not set(one.dialogues) & set(item.dialogues)]
+    assert len(first) == 9
+    assert max(first.values()) < 2 * min(first.values())
 
 
 def test_who_held_the_dialogues_of_a_pair_judges_nothing_as_long_as_it_is_open() -> None:

@@ -11,7 +11,7 @@ import pytest
 from deciding_raters import rated
 from live import TASK, Launch, Rater, eventually, launch, records, whole_dialogue
 
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.control.orders import More, Pause, RetireModel, StopGroup, give
 from mephisto_tasks.session.build import NothingToDo
 from mephisto_tasks.storage.logs import DECISIONS

@@ -26,7 +26,7 @@ from judging_hands import (
 from live import TASK, eventually
 
 from mephisto_tasks.annotation.study import GO_ON
-from mephisto_tasks.config.errors import ConfigError
+from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.session.build import NothingToDo
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.results import read_judgements
@@ -247,3 +247,38 @@ async def _launched(data_dir: Path, **settings: Any) -> None:
             pass
 
     await asyncio.to_thread(whole)
+
+
+async def test_bots_are_spotted_until_it_is_decided(tmp_path: Path) -> None:
+    """Guards segments of two bots, among some of people that are no evidence: each dialogue is judged once, at any of the
+    lengths."""
+    settings: dict[str, Any] = {
+        "task": "spot_the_bot",
+        "models": [WORDY, TERSE],
+        "generate": "",
+        "seed_exchanges": 0,
+        "dialogues": [duets(tmp_path, WORDY, TERSE, dialogues=60)],
+        "human_dialogues": [duets(tmp_path, "human", "human", dialogues=6)],
+        "judgements_per_item": 1,
+        "units_per_worker": 1,
+        "items_per_unit": 5,
+        **DECIDED,
+    }
+    async with study_beside(tmp_path / "data", **settings) as run:
+        items = [item for item in run.study.items.values() if WORDY in item.cell.models]
+        assert set(Counter(item.dialogues for item in items).values()) == {1}
+        assert {(item.k, item.wanted) for item in items} == {(2, 1), (3, 1), (5, 1)}
+        await rated(run, WORDY)
+        assert run.is_done()
+        now = run.study.deciding_now()
+        assert now is not None
+        assert (now.standing.ended, now.standing.answer) == ("decided", f"{WORDY} > {TERSE}")
+        assert run.study.so_far()[0] == now.standing.answered
+        found = judgements(run)
+    of_models = [record for record in found if WORDY in record.group]
+    assert now.standing.answered == len(of_models)
+    assert len({record.dialogues[0].dialogue_id for record in of_models}) == len(of_models)
+    assert {record.dialogues[0].k for record in of_models} == {2, 3, 5}
+    check_log(tmp_path / "data", of_models)
+    units = by_worker(found)
+    assert {len(records) - sum(record in of_models for record in records) for records in units.values()} == {1}

@@ -9,11 +9,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.stopping import StoppingSettings, refused_change
-from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
 from mephisto_tasks.crowds.registry import crowd_of
-from mephisto_tasks.launch import launch as launching
+from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.config_reference import list_settings
 from mephisto_tasks.session.stopping_build import until_decided
@@ -22,6 +23,7 @@ from parlai_humaneval.stopping.rule import RuleChanged
 from parlai_humaneval.stopping.study import SequentialStudy
 
 PW_TURN: dict[str, Any] = {"technique": "pw_turn", "metric": "preference", "models": ["a", "b", "c"]}
+PW_DIALOG: dict[str, Any] = {"technique": "pw_dialog", "metric": "preference", "dialogues": ["packaged"]}
 MTURK = "place=mturk_sandbox requester_name=me public_url=https://my.host"
 DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 100}
 
@@ -57,10 +59,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"stop": "decide"}, "Did you mean decided"),
         ({"groups": [["a", "b"], ["a", "c"]]}, "leave groups out"),
         ({"dialogues_per_worker": 2}, "leave dialogues_per_worker at 1"),
-        ({"group_size": 1, "turn_question": "none", "final_criteria": ["fun"]}, "here each is rated alone"),
         ({"planned_for_looking": True}, "with stop=decided the study ends itself"),
         ({"raters_at_a_time": 0}, "raters_at_a_time: must be 1 or more"),
-        ({"quality_control_model": "dull", "conversations_per_unit": 2}, "leave it out. Checks that block"),
+        ({"quality_control_model": "dull", "conversations_per_unit": 2}, "say quality_control_model= for none"),
+        ({"judge": "my_judge.yaml"}, "of conversations that raters steer, nobody knows what it would say on average"),
         ({"time_out_minutes": 0}, "time_out_minutes: must be more than 0"),
     ],
 )
@@ -95,9 +97,11 @@ def test_listed_settings_say_what_is_taken() -> None:
     assert listed["alpha"].allowed == "a number above 0 to 0.5"
     for name in StoppingSettings.model_fields:
         typed = dict(word.split("=") for word in listed[name].example.split())
-        config = read_config(
-            InteractiveConfig, {**PW_TURN, **{key: yaml.safe_load(word) for key, word in typed.items()}}
-        )
+        given = {key: yaml.safe_load(word) for key, word in typed.items()}
+        if name.startswith("judge"):  # of finished dialogues alone
+            config: TaskConfig = read_config(StaticConfig, {**PW_DIALOG, **given})
+        else:
+            config = read_config(InteractiveConfig, {**PW_TURN, **given})
         assert getattr(config, name) == yaml.safe_load(typed[name]) != yaml.safe_load(listed[name].default)
 
 
@@ -121,7 +125,7 @@ def test_changes_are_named_as_they_are_typed(changes: dict[str, Any], said: str)
     rules = [config.rule(config.model_names(), config.model_groups()) for config in (before, now)]
     with pytest.raises(RuleChanged) as changed:
         rules[0].refuse_change(rules[1])
-    error = refused_change(changed.value, now.model_names())
+    error = refused_change(changed.value, rules[1])
     assert said in error.what
     assert "another study: task_name=…" in error.try_[0]
 
@@ -174,4 +178,4 @@ def test_a_crowds_site_offers_no_more_than_are_let_in(place: str, changes: dict[
     """Who accepts a HIT is not to be told that the study is full; our own pages count who is inside."""
     config = compose_config("pw_turn", "local", place.split())
     settings = read_config(InteractiveConfig, {**PW_TURN, **DECIDED, **changes})
-    assert launching._most_open(crowd_of(config.mephisto.provider._provider_type), settings) == most_open
+    assert preparation.most_open(crowd_of(config.mephisto.provider._provider_type), settings) == most_open

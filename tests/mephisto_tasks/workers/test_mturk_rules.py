@@ -16,7 +16,7 @@ from servers.mturk import DENIED, KEY, SECRET, StandIn
 from servers.mturk import Worker as Turker
 
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.mturk.requesters import MTurkAccounts
+from mephisto_tasks.crowds.mturk.crowd import MTurkAccounts
 from mephisto_tasks.crowds.registry import crowd_of, register_providers
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
@@ -29,10 +29,8 @@ from mephisto_tasks.workers.blocks import (
     unblock,
     unblock_on_sites,
 )
-from mephisto_tasks.workers.lists import SiteBlocks
-from mephisto_tasks.workers.practice import reset_practice
-from mephisto_tasks.workers.qualifications import grant
-from mephisto_tasks.workers.roster import KnownWorker, known_workers
+from mephisto_tasks.workers.qualifications import grant, reset_practice
+from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks, known_workers
 from parlai_humaneval.cli import main
 
 PRACTICE = "pw-practice"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mephisto_tasks.workers.lists import FollowedList, WorkerListError, read_worker_list
+from mephisto_tasks.workers.roster import FollowedList, WorkerListError, read_worker_list
 
 HERE = ("w3f9a0c1b2d4e", "w000000000001")
 

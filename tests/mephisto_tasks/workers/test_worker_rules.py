@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from servers.mturk import KEY, SECRET, StandIn, Worker
 
 from mephisto_tasks.config.worker_rules import MOST_LOCALES, WorkerRules
-from mephisto_tasks.crowds.mturk.requirements import (
+from mephisto_tasks.crowds.mturk.launch import (
     MASTERS,
     MASTERS_SANDBOX,
     UnknownQualification,
@@ -107,6 +107,12 @@ def test_masters_are_another_qualification_in_the_sandbox() -> None:
         mturk_requirements(WorkerRules(masters=True), sandbox)[0]["QualificationTypeId"] for sandbox in (False, True)
     ]
     assert ids == [MASTERS, MASTERS_SANDBOX]
+
+
+def test_a_place_without_its_part_is_the_whole_country() -> None:
+    """A hyphen too many is let through, and MTurk would refuse an empty part."""
+    (wanted,) = mturk_requirements(WorkerRules(locales=["US-", "US-CA"]), sandbox=False)
+    assert wanted["LocaleValues"] == [{"Country": "US"}, {"Country": "US", "Subdivision": "CA"}]
 
 
 def test_qualifications_of_the_account_by_name_and_by_id(client: Any) -> None:

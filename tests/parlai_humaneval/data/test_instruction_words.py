@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from parlai_humaneval.materials.instructions import FLAGS, Instructions, load_instructions, shared_parts, with_shared
+from parlai_humaneval.techniques.registry import techniques
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
 FILES = sorted(path for path in TASKS.glob("*/task_config/instructions*.yaml") if path.parts[-3] != "partner")
 """Of what raters read; partners are no raters."""
-JUDGING = ("pw_dialog", "spot_the_bot", "third_party")
+JUDGING = tuple(techniques("judging"))
 """Tasks in which raters judge finished chats (self_chat has the words of pw_dialog); in the others they chat."""
 LIVE_FILES = [path for path in FILES if path.parts[-3] not in JUDGING]
 JUDGING_FILES = [path for path in FILES if path.parts[-3] in JUDGING]

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.display.model_names import ANYBODYS
+from parlai_humaneval.display.vocabulary import ANYBODYS
 from parlai_humaneval.materials.instructions import FLAGS, load_instructions
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.techniques.questions import PAIR_SPEAKERS, SPOT_SPEAKERS
+from parlai_humaneval.techniques.registry import techniques
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
-NAMES = ("pw_dialog", "spot_the_bot", "third_party")
+NAMES = [name for name in techniques("judging") if (TASKS / name / "task_config" / "instructions.yaml").is_file()]
+"""All but self_chat, which has the words of pw_dialog."""
 VALUES = {
     "practice_pay": "$0.20",
     "question": "Which one, do you think?",

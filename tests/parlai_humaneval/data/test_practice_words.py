@@ -18,12 +18,18 @@ from parlai_humaneval.materials.practice import (
     VerdictItem,
     load_practice,
 )
-from parlai_humaneval.techniques.criteria import CRITERIA
+from parlai_humaneval.techniques.questions import CRITERIA
+from parlai_humaneval.techniques.registry import techniques
 
 TASKS = Path(__file__).parents[3] / "mephisto_tasks" / "presets"
-JUDGING = ("pw_dialog", "spot_the_bot")
-"""Tasks whose practice shows finished chats: test_judging_practice_words.py."""
-FILES = [path for path in sorted(TASKS.glob("*/task_config/onboarding_*.json")) if path.parts[-3] not in JUDGING]
+
+
+def shows_finished_chats(path: Path) -> bool:
+    """Whether a practice is one of those that test_judging_practice_words.py is for."""
+    return not {"conversations", "labels"}.isdisjoint(json.loads(path.read_text(encoding="utf-8"))["items"][0])
+
+
+FILES = [path for path in sorted(TASKS.glob("*/task_config/onboarding_*.json")) if not shows_finished_chats(path)]
 APPROPRIATE = "onboarding_appropriate.json"
 
 
@@ -59,15 +65,7 @@ def human_of(item: ChatItem) -> list[str]:
 
 
 def test_every_task_has_a_practice() -> None:
-    assert {path.parts[-3] for path in FILES} == {
-        "pw_turn",
-        "sata",
-        "single_model",
-        "free_for_all",
-        "arena",
-        "direct_assessment",
-        "third_party",
-    }
+    assert {path.parts[-3] for path in FILES} == {*techniques("live"), "third_party"}
 
 
 def test_no_line_stands_twice(practice: Practice) -> None:

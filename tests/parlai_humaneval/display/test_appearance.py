@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.display.appearance import CHANGES, looked_over, shortened, without_control
+from parlai_humaneval.display.appearance import CHANGES, looked_over, shortened
+from parlai_humaneval.display.text import without_control
 
 LONG = "This is one. This is two! And three is longer (with brackets). Four."
 

@@ -13,7 +13,7 @@ from masked import mask_identity
 
 from parlai_humaneval.display.filtering import ResponseFilter
 from parlai_humaneval.display.masking import giveaways, masked_text, unmask
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.presenter import Presenter
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "blender_3B", "human", "bot")
@@ -159,7 +159,7 @@ def test_masks_say_what_was_cut_and_the_letter_that_stands_for_it() -> None:
 
 def test_an_offensive_word_keeps_its_mark_and_its_sentence() -> None:
     """Only what tells who speaks is cut out whole."""
-    presenter = SettledPresenter(ai_talk=True, response_filter=ResponseFilter(["pineapple"]))
+    presenter = Presenter(ai_talk=True, response_filter=ResponseFilter(["pineapple"]))
     found = presenter.present("As an AI, pineapple is new to me. I'm an AI.", ZOO)
     assert found.text == "[…] is new to me."
     assert [mask.kind for mask in found.masks] == ["ai_disclosure", "offensive", "ai_disclosure"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.display.disclosure_model import BUCKETS, features, packaged_model
-from parlai_humaneval.display.presenter import SettledPresenter
-from parlai_humaneval.display.settings import ReplyLooks, presenter_of
+from parlai_humaneval.display.disclosures import BUCKETS, features, packaged_model
+from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 
 UNFORESEEN = "My responses are worked out word by word from patterns in the text that I was fed."
 
@@ -49,7 +48,7 @@ def test_what_people_say_stays(sentence: str) -> None:
 
 
 def test_a_sentence_that_no_phrase_finds_is_hidden_as_a_whole_and_the_others_stay() -> None:
-    presenter = presenter_of(ReplyLooks(), [], compared=True)
+    presenter = presenter_of(ReplyDisplay(), [], compared=True)
     shown = presenter.present(f"That sounds fun. {UNFORESEEN} What did you eat?", ["tiny"])
     assert shown.text == "That sounds fun. What did you eat?"
     assert [(mask.kind, mask.original.strip()) for mask in shown.masks] == [("ai_disclosure", UNFORESEEN)]
@@ -58,13 +57,15 @@ def test_a_sentence_that_no_phrase_finds_is_hidden_as_a_whole_and_the_others_sta
 
 def test_where_a_phrase_finds_something_only_that_is_hidden() -> None:
     """Guards the rest of a sentence, which masks of whole sentences would take away."""
-    shown = presenter_of(ReplyLooks(), [], compared=True).present("As an AI, I cannot eat, but pizza sounds good.", [])
+    shown = presenter_of(ReplyDisplay(), [], compared=True).present(
+        "As an AI, I cannot eat, but pizza sounds good.", []
+    )
     assert shown.text == "I cannot eat, but pizza sounds good."
 
 
 def test_what_only_leads_up_to_a_phrase_is_hidden_with_it() -> None:
     """Guards sentences whose other half says the same, once a known phrase is cut out of them."""
-    presenter = presenter_of(ReplyLooks(), [], compared=True)
+    presenter = presenter_of(ReplyDisplay(), [], compared=True)
     shown = presenter.present("Nice. As something that was trained on text, I have no body.", [])
     assert shown.text == "Nice."
 
@@ -72,12 +73,12 @@ def test_what_only_leads_up_to_a_phrase_is_hidden_with_it() -> None:
 @pytest.mark.parametrize(
     "presenter",
     [
-        SettledPresenter(),
-        presenter_of(ReplyLooks(), [], compared=False),
-        presenter_of(ReplyLooks(disclosure_classifier="none"), [], compared=True),
+        Presenter(),
+        presenter_of(ReplyDisplay(), [], compared=False),
+        presenter_of(ReplyDisplay(disclosure_classifier="none"), [], compared=True),
     ],
 )
-def test_it_can_be_left_out(presenter: SettledPresenter) -> None:
+def test_it_can_be_left_out(presenter: Presenter) -> None:
     """Guards studies of humanness, which want to know how a reply gives itself away, and whoever trusts lists alone."""
     assert presenter.present(UNFORESEEN, ["tiny"]).text == UNFORESEEN
 

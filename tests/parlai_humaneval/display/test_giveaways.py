@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from masked import mask_identity
 
 from parlai_humaneval.display.masking import giveaways, masked_text, prompt_echoes, unmask
-from parlai_humaneval.display.presenter import AS_SAID, SettledPresenter
+from parlai_humaneval.display.presenter import AS_SAID, Presenter
 
 DATA = Path(__file__).parents[1] / "data"
 ZOO = ("eliza", "retrieval", "blender_3B")
@@ -146,7 +146,7 @@ def test_short_instructions_are_an_echo_as_a_whole() -> None:
 )
 def test_no_markup_or_unseen_character_hides_a_name(text: str) -> None:
     """Looks are seen to before names are looked for."""
-    presenter = SettledPresenter(appearance="plain")
+    presenter = Presenter(appearance="plain")
     assert presenter.present(text, ZOO).text == "I am [name]."
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.display.appearance import looked_over, shortened_markdown
 from parlai_humaneval.display.filtering import ResponseFilter
-from parlai_humaneval.display.markdown_tree import LONGEST, markup_of, words_of
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.markdown import LONGEST, markup_of, words_of
+from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.schema.wire import MOST_LEVELS, MOST_PARTS, Markup
 
-SHOWN = SettledPresenter(appearance="markdown")
+SHOWN = Presenter(appearance="markdown")
 
 
 def short(markup: Markup | None) -> Any:
@@ -202,5 +202,5 @@ def test_masks_stand_in_the_markup() -> None:
 
 def test_words_that_signs_divide_are_refused_where_offensive_ones_are() -> None:
     """The filter reads what raters would."""
-    blocking = SettledPresenter(appearance="markdown", response_filter=ResponseFilter(["pineapple"]), block=True)
+    blocking = Presenter(appearance="markdown", response_filter=ResponseFilter(["pineapple"]), block=True)
     assert blocking.refuse("I like **pine**apple.") == "offensive: pineapple"

@@ -11,8 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.display.filtering import FilterError, ResponseFilter, load_classifier, read_words
-from parlai_humaneval.display.presenter import SettledPresenter
-from parlai_humaneval.display.settings import ReplyLooks, presenter_of
+from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 
 
 def shouting(text: str) -> float:
@@ -37,7 +36,7 @@ def scorers(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_masks_hide_the_words_and_keep_the_rest() -> None:
     """Words of both lists, phrases and endings are hidden, and so are names; nothing is refused."""
-    presenter = SettledPresenter(response_filter=ResponseFilter(["pineapple", "odd phrase", "foul*"]))
+    presenter = Presenter(response_filter=ResponseFilter(["pineapple", "odd phrase", "foul*"]))
     shown = presenter.present("Shit, an odd  phrase: Pineapples, pineapple and foulness of ChatGPT.", [])
     assert shown.text == "[…], an […]: Pineapples, […] and […] of [name]."
     assert [mask.kind for mask in shown.masks] == ["offensive"] * 4 + ["name"]
@@ -46,14 +45,14 @@ def test_masks_hide_the_words_and_keep_the_rest() -> None:
 
 def test_blocking_refuses_with_the_words() -> None:
     """The record says which words; innocent words that hold them pass."""
-    presenter = SettledPresenter(response_filter=ResponseFilter(), block=True)
+    presenter = Presenter(response_filter=ResponseFilter(), block=True)
     assert presenter.refuse("What a sh1t day, shit") == "offensive: sh1t, shit"
     assert presenter.refuse("I read Moby Dick on my balcony.") is None
 
 
 def test_words_that_are_hidden_by_looks_are_found() -> None:
     """Guards against bold letters and unseen characters between them."""
-    presenter = SettledPresenter(appearance="plain", response_filter=ResponseFilter(["pineapple"]), block=True)
+    presenter = Presenter(appearance="plain", response_filter=ResponseFilter(["pineapple"]), block=True)
     assert presenter.refuse("pine**apple**") == "offensive: pineapple"
     assert presenter.refuse("pine\u200bapple") == "offensive: pineapple"
 
@@ -64,14 +63,14 @@ def test_words_that_are_hidden_by_looks_are_found() -> None:
 )
 def test_a_reply_of_which_nothing_is_left_is_refused(text: str, changes: str) -> None:
     """Guards raters against an empty card."""
-    reason = SettledPresenter(appearance="plain", emoji="strip").refuse(text)
+    reason = Presenter(appearance="plain", emoji="strip").refuse(text)
     assert reason is not None
     assert changes in reason
 
 
 def test_a_function_of_ones_own_scores_replies(scorers: str) -> None:
     """Guards the classifier of a study's conf, and its threshold."""
-    looks = ReplyLooks(filter="block", filter_classifier=f"{scorers}:shouting", filter_threshold=0.8)
+    looks = ReplyDisplay(filter="block", filter_classifier=f"{scorers}:shouting", filter_threshold=0.8)
     presenter = presenter_of(looks, [], compared=False)
     assert presenter.refuse("Good day") is None
     assert presenter.refuse("GOOD") == "the classifier gave 1"
@@ -80,7 +79,7 @@ def test_a_function_of_ones_own_scores_replies(scorers: str) -> None:
 @pytest.mark.parametrize("name", ["breaking", "nothing"])
 def test_a_classifier_that_breaks_lets_nothing_through(scorers: str, name: str) -> None:
     """Guards raters: what nobody could check is not shown."""
-    looks = ReplyLooks(filter="block", filter_classifier=f"{scorers}:{name}")
+    looks = ReplyDisplay(filter="block", filter_classifier=f"{scorers}:{name}")
     reason = presenter_of(looks, [], compared=False).refuse("Good day")
     assert reason is not None
     assert reason.startswith("the classifier failed")
@@ -123,7 +122,7 @@ def test_words_of_a_file_are_used(tmp_path: Path) -> None:
     """Comments are no words."""
     file = tmp_path / "words.txt"
     file.write_text("# of this study\npineapple\n", encoding="utf-8")
-    presenter = presenter_of(ReplyLooks(filter="mask", filter_words_file=str(file)), [], compared=False)
+    presenter = presenter_of(ReplyDisplay(filter="mask", filter_words_file=str(file)), [], compared=False)
     assert presenter.present("No pineapple!", []).text == "No […]!"
 
 
@@ -139,7 +138,7 @@ def test_words_of_a_file_are_used(tmp_path: Path) -> None:
 def test_settings_that_do_not_go_together(settings: dict[str, Any], said: str) -> None:
     """Guards settings that would do nothing, or not what they say."""
     with pytest.raises(ValidationError, match=said):
-        ReplyLooks.model_validate(settings)
+        ReplyDisplay.model_validate(settings)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +147,12 @@ def test_settings_that_do_not_go_together(settings: dict[str, Any], said: str) -
 )
 def test_when_talk_of_being_a_program_is_hidden(asked: bool | None, compared: bool, hidden: bool) -> None:
     """Hidden where models are compared; a study's own word goes before that."""
-    presenter = presenter_of(ReplyLooks(hide_ai_talk=asked), [], compared=compared)
+    presenter = presenter_of(ReplyDisplay(hide_ai_talk=asked), [], compared=compared)
     assert ("[…]" in presenter.present("I'm an AI.", []).text) is hidden
 
 
 def test_instructions_of_the_models_in_play_are_not_repeated() -> None:
     """Guards blindness: a model's system prompt is known from its options, and hidden in any reply."""
     options = [{"model": "x"}, {"system_prompt": "You are a very polite waiter in an old hotel by the sea."}]
-    presenter = presenter_of(ReplyLooks(), options, compared=False)
+    presenter = presenter_of(ReplyDisplay(), options, compared=False)
     assert presenter.present("You are a very polite waiter in an old hotel!", []).text == "[…]!"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval.display.appearance import Appearance, looked_over
-from parlai_humaneval.display.presenter import AS_SAID, SettledPresenter
+from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, begins_thoughts, is_mark, only_thoughts, parted
 
 LOOKS: tuple[Appearance, ...] = ("as_said", "markdown", "plain")
@@ -132,7 +132,7 @@ def test_marks_of_every_format_go(said: str) -> None:
 def test_thoughts_alone_are_no_reply_and_the_remedy_is_named(said: str) -> None:
     """Guards raters against half a plan, and researchers against guessing why their model is silent."""
     for look in LOOKS:
-        assert SettledPresenter(appearance=look).refuse(said) == ONLY_THOUGHTS
+        assert Presenter(appearance=look).refuse(said) == ONLY_THOUGHTS
     for option in ("max_tokens", "max_new_tokens", "thinking off"):
         assert option in ONLY_THOUGHTS
 
@@ -188,7 +188,7 @@ PLAIN = [
 def test_what_speaks_of_marks_stays(text: str, look: Appearance) -> None:
     """Guards replies against holes: people ask programs about programs."""
     assert looked_over(text, appearance=look) == (text, [])
-    assert SettledPresenter(appearance=look).refuse(text) is None
+    assert Presenter(appearance=look).refuse(text) is None
 
 
 def test_channels_that_are_spoken_of_are_none() -> None:

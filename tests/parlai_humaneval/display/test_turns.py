@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.display.presenter import AS_SAID, SettledPresenter
+from parlai_humaneval.display.presenter import AS_SAID, Presenter
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from parlai_humaneval.display.presenter import AS_SAID, SettledPresenter
 )
 def test_what_is_no_part_of_the_reply_goes(text: str, shown: str, change: str) -> None:
     """Guards blindness whatever the looks: such marks tell that a program speaks, and which; the record names them."""
-    for presenter in (AS_SAID, SettledPresenter(appearance="plain")):
+    for presenter in (AS_SAID, Presenter(appearance="plain")):
         presented = presenter.present(text, ())
         assert presented.text == shown
         assert change in presented.changes

@@ -9,8 +9,9 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.display.appearance import looked_over, shortened, whole_up_to, without_control, without_unseen
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.appearance import looked_over, shortened, whole_up_to
+from parlai_humaneval.display.presenter import Presenter
+from parlai_humaneval.display.text import without_control, without_unseen
 
 ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
 FAMILY = "👨\u200d👩\u200d👧"
@@ -34,7 +35,7 @@ def test_what_shapes_its_neighbours_stays(text: str) -> None:
 )
 def test_nothing_without_a_shape_saves_a_name(hidden: str) -> None:
     """Guards masks: fillers, variation selectors and tags inside a word are gone before names are looked for."""
-    shown = SettledPresenter().present(f"I am Chat{hidden}GPT.", ["tiny"])
+    shown = Presenter().present(f"I am Chat{hidden}GPT.", ["tiny"])
     assert shown.text == "I am [name]."
     assert shown.changes == ["control_characters"]
 
@@ -42,7 +43,7 @@ def test_nothing_without_a_shape_saves_a_name(hidden: str) -> None:
 @pytest.mark.parametrize("space", " \xa0\u202f\u2007\u2009")
 def test_no_kind_of_space_saves_a_name(space: str) -> None:
     """Guards masks: a no-break space is seen, and stays where it stands; it counts as a space within a name."""
-    shown = SettledPresenter().present(f"I am Chat{space}GPT.\xa0Oui\u202f!", ["tiny"])
+    shown = Presenter().present(f"I am Chat{space}GPT.\xa0Oui\u202f!", ["tiny"])
     assert (shown.text, shown.changes) == ("I am [name].\xa0Oui\u202f!", [])
 
 

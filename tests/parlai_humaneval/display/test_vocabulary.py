@@ -7,10 +7,18 @@ from pathlib import Path
 import pytest
 from masked import mask_identity
 
-from parlai_humaneval.display.model_names import name_part, name_phrases, talk_phrases
-from parlai_humaneval.display.settings import ReplyLooks, presenter_of
+from parlai_humaneval.display.presenter import ReplyDisplay, presenter_of
 from parlai_humaneval.display.text import foreign_script
-from parlai_humaneval.display.vocabulary import PHRASES, VocabularyError, packaged, unprotected, vocabulary_with
+from parlai_humaneval.display.vocabulary import (
+    PHRASES,
+    VocabularyError,
+    name_part,
+    name_phrases,
+    packaged,
+    talk_phrases,
+    unprotected,
+    vocabulary_with,
+)
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "disclosures.yaml"
 
@@ -61,13 +69,13 @@ languages:
 
 
 def test_the_setting_names_the_file(tmp_path: Path) -> None:
-    looks = ReplyLooks(disclosures_file=str(own(tmp_path, "languages: {nl: {labels: [Hulpje]}}")))
+    looks = ReplyDisplay(disclosures_file=str(own(tmp_path, "languages: {nl: {labels: [Hulpje]}}")))
     presented = presenter_of(looks, [], compared=True).present("Hulpje: hallo", ())
     assert (presented.text, presented.changes) == ("hallo", ["speaker_labels"])
 
 
 def test_the_example_can_be_used() -> None:
-    presented = presenter_of(ReplyLooks(disclosures_file=str(EXAMPLE)), [], compared=True)
+    presented = presenter_of(ReplyDisplay(disclosures_file=str(EXAMPLE)), [], compared=True)
     assert "taalmodel" not in presented.present("Als taalmodel heb ik geen mening. Jij wel?", ()).text
 
 

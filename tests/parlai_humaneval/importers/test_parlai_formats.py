@@ -15,13 +15,12 @@ import parlai_saves
 import pytest
 from parlai_samples import SAMPLES, sample
 
-from parlai_humaneval.importers import acute, model_chat
+from parlai_humaneval.importers import acute, chats
 from parlai_humaneval.importers.readers import READERS, Imported, gather
-from parlai_humaneval.importers.saved import units_of_file
-from parlai_humaneval.importers.units import LeftOut, Plan, Unit, UnreadableUnit, metric_of
+from parlai_humaneval.importers.units import ImportPlan, LeftOut, Unit, UnreadableUnit, metric_of, units_of_file
 from parlai_humaneval.tables.columns import TableError
 
-PLAN = Plan(pseudonym=lambda name: f"w-{name.lower()}")
+PLAN = ImportPlan(pseudonym=lambda name: f"w-{name.lower()}")
 
 
 def unit(name: str) -> Unit:
@@ -30,7 +29,7 @@ def unit(name: str) -> Unit:
     return found
 
 
-def read(name: str, kind: str, plan: Plan = PLAN, **options: Any) -> Imported:
+def read(name: str, kind: str, plan: ImportPlan = PLAN, **options: Any) -> Imported:
     return gather([(kind, unit(name))], plan, **options)
 
 
@@ -45,7 +44,7 @@ def changed(name: str, change: Callable[[Any], None]) -> Unit:
 def test_ticks_ratings_and_times_of_a_chat_with_one_model():
     """Ticks as ticked, the explicit none as none_said, “|4|2” as two ratings, seconds from reply to ticks."""
     tables = read(
-        "model_chat_state.json", "model_chat", Plan(PLAN.pseudonym, criteria=("preference", "humanness"))
+        "model_chat_state.json", "model_chat", ImportPlan(PLAN.pseudonym, criteria=("preference", "humanness"))
     ).tables
     turns = tables.turns
     assert turns["text"].tolist() == [
@@ -94,7 +93,7 @@ def test_final_ratings_in_every_form_of_the_page(given: Any, expected: list[floa
     def change(data: Any) -> None:
         data["dialog"][-1]["final_rating"] = given
 
-    rows = model_chat.rows_of(changed("model_chat_state.json", change), PLAN).tables["ratings"]
+    rows = chats.model_chat_rows(changed("model_chat_state.json", change), PLAN).tables["ratings"]
     assert [row["value"] for row in rows] == expected
     assert len({row["criterion"] for row in rows}) == len(expected)
 
@@ -106,7 +105,7 @@ def test_ratings_are_named_by_the_questions_of_the_papers():
         "How was the weather?",
     )
     found = unit("model_chat_state.json")
-    rows = model_chat.rows_of(Unit(found.where, found.data, final_questions=questions), PLAN).tables["ratings"]
+    rows = chats.model_chat_rows(Unit(found.where, found.data, final_questions=questions), PLAN).tables["ratings"]
     assert [(row["criterion"], row["statement"]) for row in rows] == [
         ("humanness", questions[0]),
         ("final_rating_2", questions[1]),
@@ -115,7 +114,7 @@ def test_ratings_are_named_by_the_questions_of_the_papers():
 
 def test_a_chat_that_was_not_rated_is_not_complete():
     """It stays, marked as what it is."""
-    rows = model_chat.rows_of(changed("model_chat.json", lambda d: d["dialog"][-1].pop("final_rating")), PLAN)
+    rows = chats.model_chat_rows(changed("model_chat.json", lambda d: d["dialog"][-1].pop("final_rating")), PLAN)
     assert "ratings" not in rows.tables
     assert rows.tables["dialogues"][0]["complete"] == 0
     assert {row["dialogue_status"] for row in rows.tables["turns"]} == {"partial"}
@@ -123,7 +122,7 @@ def test_a_chat_that_was_not_rated_is_not_complete():
 
 def test_a_reply_without_ticks_was_not_asked_about():
     """An absent problem_data is no “nothing ticked”."""
-    rows = model_chat.rows_of(changed("model_chat.json", lambda d: d["dialog"][1].pop("problem_data")), PLAN)
+    rows = chats.model_chat_rows(changed("model_chat.json", lambda d: d["dialog"][1].pop("problem_data")), PLAN)
     first, second, _ = rows.tables["turns"]
     assert "tick_choices" not in first
     assert second["tick_choices"] == "engaging;human-like"
@@ -138,9 +137,9 @@ def test_buckets_are_problems_unless_they_are_known_to_be_good():
             if ticks:
                 ticks |= {"bucket_0": False, "nonsensical": True, "unheard of": False}
 
-    rows = model_chat.rows_of(changed("model_chat.json", change), PLAN).tables["turns"]
+    rows = chats.model_chat_rows(changed("model_chat.json", change), PLAN).tables["turns"]
     assert {row["tick_problems"] for row in rows} == {"bucket_0;nonsensical;unheard of"}
-    as_saved = model_chat.rows_of(unit("model_chat.json"), PLAN).tables["turns"]
+    as_saved = chats.model_chat_rows(unit("model_chat.json"), PLAN).tables["turns"]
     assert {row["tick_problems"] for row in as_saved} == {""}
 
 
@@ -150,7 +149,7 @@ def test_lines_that_were_given_to_both_are_no_turn():
     def change(data: Any) -> None:
         data["dialog"][1] = {"agent_idx": 1, "text": "given", "id": "b", "fake_start": True}
 
-    rows = model_chat.rows_of(changed("model_chat.json", change), PLAN).tables
+    rows = chats.model_chat_rows(changed("model_chat.json", change), PLAN).tables
     assert [(row["turn"], row["text"]) for row in rows["turns"]] == [
         (1, "The small one behind the mill."),
         (2, "Cold enough to shout."),
@@ -221,7 +220,7 @@ def test_who_fails_the_onboarding_is_left_out_as_by_parlai(keep: bool):
     data = sample("acute_unit.json")["data"]
     wrong = [{**data[0], "speakerChoice": "dull"}, data[1]]
     units = [Unit("one", wrong, worker="A"), Unit("two", [data[2]], worker="A"), Unit("three", [data[2]], worker="B")]
-    imported = gather([("acute_eval", one) for one in units], Plan(PLAN.pseudonym, keep_failed=keep))
+    imported = gather([("acute_eval", one) for one in units], ImportPlan(PLAN.pseudonym, keep_failed=keep))
     workers = imported.tables.comparisons["worker_id"].tolist()
     assert workers == (["w-a", "w-a", "w-b"] if keep else ["w-b"])
     assert imported.left_out.get(acute.FAILED) == (None if keep else 2)
@@ -342,7 +341,7 @@ def test_every_container_gives_the_same_rows(tmp_path):
     lines.write_text("\n".join(map(json.dumps, (chat, state))), encoding="utf-8")
     found += units_of_file(lines)
     assert len(found) == 8
-    rows = [model_chat.rows_of(one, PLAN).tables["turns"] for one in found]
+    rows = [chats.model_chat_rows(one, PLAN).tables["turns"] for one in found]
     assert all([row["ticks"] for row in one] == ["engaging", "engaging;human-like", ""] for one in rows)
     assert len({row["dialogue_id"] for one in rows for row in one}) == 1
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from parlai_humaneval.importers.tidy import with_pseudonyms, without_names
+from parlai_humaneval.tables.columns import with_clean_labels
 from parlai_humaneval.tables.example import example_tables
-from parlai_humaneval.tables.labels import with_clean_labels
 
 KINDS = ("object", "string", "category", pd.Series(["a"]).dtype)
 

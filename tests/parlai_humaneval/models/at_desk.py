@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.human_desk import Desk, errand_id_of
+from parlai_humaneval.models.backends.human import Desk, errand_id_of
 
 
 def heard(seed: int = 1, text: str = "Hi!") -> Heard:

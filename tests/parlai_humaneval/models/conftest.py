@@ -12,9 +12,8 @@ from chat_pool import AGENT, KEY, MakePool
 from faulty_server import FaultyServer
 from parlai.core.agents import Agent
 from recalling import RecallingAgent
-from warm_python import WarmPython
 
-from parlai_humaneval.models.backends.human_desk import Desk
+from parlai_humaneval.models.backends.human import Desk
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 
@@ -23,13 +22,6 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, Running
 def _path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test finds the modules of a folder that another has made importable."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-
-
-@pytest.fixture(scope="package")
-def warm() -> Iterator[WarmPython]:
-    """Runs scripts in processes that need not import PyTorch."""
-    with WarmPython() as started:
-        yield started
 
 
 AgentPool = Callable[..., ModelPool]
@@ -41,7 +33,7 @@ def agent_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentPool]:
     pools = []
 
     def make(agents: Mapping[str, Agent], **arguments: Any) -> ModelPool:
-        monkeypatch.setattr("parlai_humaneval.models.pool.loaded.load_agent", lambda spec: agents[spec.name])
+        monkeypatch.setattr("parlai_humaneval.models.pool.loading.load_agent", lambda spec: agents[spec.name])
         pool = ModelPool(
             [ModelSpec(name=name, options={"model": "made", "script": name}) for name in agents], **arguments
         )

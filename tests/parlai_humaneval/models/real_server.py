@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from killable_server import free_port
 
-from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.agent.names import is_transformers_5
 
 PROGRAM = Path(sysconfig.get_path("scripts"), "transformers")
 NEEDED = ("fastapi", "uvicorn")

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.display.filtering import FilterError, ResponseFilter, TextJudge
-from parlai_humaneval.display.presenter import SettledPresenter
-from parlai_humaneval.display.settings import ReplyLooks, presenter_of
-from parlai_humaneval.models.bot_speaker.options import presenter_from
+from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
+from parlai_humaneval.models.bot_speaker.bot_speaker import presenter_from
 from parlai_humaneval.models.zoo.entries import ZooError
 
-BLIND = SettledPresenter(ai_talk=True, ask_again=2)
-NICE = SettledPresenter(ai_talk=True, ask_again=2, response_filter=ResponseFilter(["pineapple"]), block=True)
+BLIND = Presenter(ai_talk=True, ask_again=2)
+NICE = Presenter(ai_talk=True, ask_again=2, response_filter=ResponseFilter(["pineapple"]), block=True)
 AWAY = "As an AI language model, I like tea."
 
 
@@ -31,7 +30,7 @@ def saying(*replies: str | Exception) -> Callable[[str], str]:
     return reply
 
 
-def asked(pool: Any, presenter: SettledPresenter, *, on_delay: Any = None) -> dict[str, Any]:
+def asked(pool: Any, presenter: Presenter, *, on_delay: Any = None) -> dict[str, Any]:
     """The candidate of the model ``m``, which stands beside one that says nothing of itself."""
     speaker = pool.speaker(["m", "other"], seed=0, presenter=presenter)
     speaker.observe({"id": "human", "text": "Tea?", "episode_done": False})
@@ -42,7 +41,7 @@ def asked(pool: Any, presenter: SettledPresenter, *, on_delay: Any = None) -> di
 def candidate(scripted_pool: Any) -> Callable[..., dict[str, Any]]:
     """``candidate(reply, reply, …, presenter=…)``: what becomes of the model's words."""
 
-    def make(*replies: str | Exception, presenter: SettledPresenter = BLIND, **arguments: Any) -> dict[str, Any]:
+    def make(*replies: str | Exception, presenter: Presenter = BLIND, **arguments: Any) -> dict[str, Any]:
         pool = scripted_pool({"m": saying(*replies), "other": str.upper}, retries=1)
         return asked(pool, presenter, **arguments)
 
@@ -104,7 +103,7 @@ def test_a_refused_reply_is_on_record_as_well(candidate: Any) -> None:
 
 def test_nobody_is_asked_again_where_the_setting_says_so(candidate: Any) -> None:
     """Guards `ask_again: 0`, and ParlAI's command line, where that is the default."""
-    shown = candidate(AWAY, presenter=SettledPresenter(ai_talk=True))
+    shown = candidate(AWAY, presenter=Presenter(ai_talk=True))
     assert (shown["text"], shown["asked_again"]) == ("I like tea.", [])
 
 
@@ -129,7 +128,7 @@ def robot(text: str) -> float:
     return float("beep" in text)
 
 
-OWN = SettledPresenter(ai_talk=True, ask_again=1, disclosures=TextJudge(robot))
+OWN = Presenter(ai_talk=True, ask_again=1, disclosures=TextJudge(robot))
 
 
 def test_a_classifier_of_ones_own_finds_what_no_list_has(candidate: Any) -> None:
@@ -145,7 +144,7 @@ def test_what_the_classifier_finds_in_no_part_is_masked_as_a_whole(candidate: An
     def long_robot(text: str) -> float:
         return float(text.count("beep") > 1)
 
-    presenter = SettledPresenter(ai_talk=True, disclosures=TextJudge(long_robot))
+    presenter = Presenter(ai_talk=True, disclosures=TextJudge(long_robot))
     shown = candidate("One beep. Two: beep.", presenter=presenter)
     assert (shown["text"], shown["raw_text"]) == ("[…]", "One beep. Two: beep.")
 
@@ -157,19 +156,19 @@ def broken(text: str) -> float:
 
 def test_a_classifier_that_breaks_lets_nothing_pass() -> None:
     """Guards blindness: what nobody could check is not shown."""
-    presenter = SettledPresenter(ai_talk=True, disclosures=TextJudge(broken, of="mine"))
+    presenter = Presenter(ai_talk=True, disclosures=TextJudge(broken, of="mine"))
     assert presenter.refuse("Tea?") == "mine failed: ValueError"
 
 
 def test_the_classifier_is_named_in_the_settings(scripted_pool: Any) -> None:
     """Guards confs and the command line: the same setting in both, and a clear word for a wrong one."""
-    looks = ReplyLooks(disclosure_classifier=f"{__name__}:robot")
+    looks = ReplyDisplay(disclosure_classifier=f"{__name__}:robot")
     assert presenter_of(looks, [], compared=True).present("I beep. Tea?", []).text == "Tea?"
     assert presenter_of(looks, [], compared=False).present("I beep. Tea?", []).text == "I beep. Tea?"
     with pytest.raises(FilterError, match="disclosure_classifier: nowhere:robot cannot be imported"):
-        presenter_of(ReplyLooks(disclosure_classifier="nowhere:robot"), [], compared=True)
+        presenter_of(ReplyDisplay(disclosure_classifier="nowhere:robot"), [], compared=True)
     with pytest.raises(ValueError, match="does nothing with hide_ai_talk=false"):
-        ReplyLooks(disclosure_classifier=f"{__name__}:robot", hide_ai_talk=False)
+        ReplyDisplay(disclosure_classifier=f"{__name__}:robot", hide_ai_talk=False)
     pool = scripted_pool({"a": str.upper})
     presenter = presenter_from({"reply_ask_again": 3, "reply_max_chars": 0}, pool)
     assert presenter.ask_again == 3

@@ -9,14 +9,13 @@ import pytest
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.display.filtering import ResponseFilter
-from parlai_humaneval.display.presenter import SettledPresenter
-from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate
-from parlai_humaneval.models.bot_speaker.options import add_speaker_args, presenter_from
+from parlai_humaneval.display.presenter import Presenter
+from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent, UnknownCandidate, presenter_from
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.zoo.entries import ZooError
 
-PLAIN = SettledPresenter(appearance="plain", emoji="strip", max_chars=40, ai_talk=True)
-BLOCKING = SettledPresenter(response_filter=ResponseFilter(["pineapple"]), block=True)
+PLAIN = Presenter(appearance="plain", emoji="strip", max_chars=40, ai_talk=True)
+BLOCKING = Presenter(response_filter=ResponseFilter(["pineapple"]), block=True)
 RICH = "**Hello** 😀 there!\n\n- I'm ChatGPT, as an AI I like lists\n- and tables"
 
 
@@ -88,7 +87,7 @@ def test_with_nothing_left_to_compare_the_turn_fails(scripted_pool: Any) -> None
 
 def options(*words: str) -> Any:
     parser = ParlaiParser(False, False)
-    add_speaker_args(parser)
+    BotSpeakerAgent.add_cmdline_args(parser)
     return parser.parse_args(["--models", "eliza", *words])
 
 
@@ -140,7 +139,7 @@ def test_the_agent_itself_shows_by_its_options() -> None:
     agent = BotSpeakerAgent(options("--reply-filter", "mask"))
     try:
         for one in (agent, agent.clone()):
-            assert isinstance(one._presenter, SettledPresenter)
+            assert isinstance(one._presenter, Presenter)
             assert one._presenter.response_filter is not None
     finally:
         agent.shutdown()

@@ -10,8 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.models.bot_speaker.bot_speaker import UnknownCandidate, standing_for
-from parlai_humaneval.models.bot_speaker.cards import card_of, lay_out, shown_cards, to_candidate
+from parlai_humaneval.models.bot_speaker.bot_speaker import (
+    UnknownCandidate,
+    card_of,
+    lay_out,
+    shown_cards,
+    standing_for,
+    to_candidate,
+)
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.models.pool.asking import Answer
 from parlai_humaneval.schema.records import Candidate

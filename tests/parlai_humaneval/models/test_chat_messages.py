@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.models.backends.base import Heard
 from parlai_humaneval.models.backends.chat_completions import Prices
-from parlai_humaneval.models.backends.chat_messages import Wording
-from parlai_humaneval.models.backends.chat_replies import BrokenOff, read_stream, read_whole
-from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON
+from parlai_humaneval.models.backends.chat_server import BrokenOff, read_stream, read_whole
+from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON, Wording
 
 HI: Line = ("human", "Hi!")
 lines = st.lists(st.tuples(st.sampled_from(["human", "bot"]), st.text("ab {}\n", min_size=1)), max_size=8)
@@ -90,6 +89,15 @@ def test_of_several_choices_the_first_is_the_reply_and_a_refusal_is_what_was_sai
         {"index": 0, "message": {"content": None, "refusal": "I would rather not."}, "finish_reason": "stop"},
     ]
     assert read_whole(json.dumps(completion(choices=choices)).encode()).text == "I would rather not."
+
+
+@pytest.mark.parametrize("delta", [None, "", {"content": 5}])
+def test_fields_that_are_not_read_may_be_anything(delta: object) -> None:
+    """Guards servers that fill in the field of the other form: nothing of it is read."""
+    choices = [{"index": 0, "message": {"content": "Yes."}, "delta": delta, "finish_reason": "stop"}]
+    assert read_whole(json.dumps(completion(choices=choices)).encode()).text == "Yes."
+    last = {"index": 0, "delta": {"content": "Yes."}, "message": "", "finish_reason": "stop"}
+    assert read_stream([{"choices": [last]}]).text == "Yes."
 
 
 def test_content_in_parts_is_read_without_the_parts_that_are_no_text() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from parlai.core.opt import Opt
 
-from parlai_humaneval.models.backends import memory
 from parlai_humaneval.models.check import check, load_and_ask
 from parlai_humaneval.models.pool.loading import load_agent
+from parlai_humaneval.models.zoo import files as memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, Training, ZooError, load_zoo
 
 CHAT = "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent"

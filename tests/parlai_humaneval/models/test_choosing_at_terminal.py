@@ -6,7 +6,7 @@ import os
 import pty
 import re
 import select
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_python import WarmPython
 
 BIN = Path(sys.executable).parent
 MESSAGE, CHOICE = "Enter Your Message:", "Enter takes the first:"
@@ -24,13 +25,12 @@ WAIT_S = 120
 class Terminal:
     """A program at a terminal, as a person uses it."""
 
-    def __init__(self, *command: str) -> None:
-        self._ours, theirs = pty.openpty()
+    def __init__(self, warm: WarmPython, *command: str) -> None:
+        self._warm = warm
+        self._ours, self._theirs = pty.openpty()
         quiet = {**os.environ, "TERM": "dumb", "PYTHONWARNINGS": "ignore"}
-        self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=subprocess.STDOUT, env=quiet, start_new_session=True
-        )
-        os.close(theirs)
+        name = os.ttyname(self._theirs)
+        self._pid: int | None = warm.start(*command, streams=(name, name, name), env=quiet)
         self.seen = ""
 
     def until(self, words: str) -> str:
@@ -48,19 +48,25 @@ class Terminal:
     def types(self, line: str) -> None:
         os.write(self._ours, f"{line}\n".encode())
 
+    def status(self) -> int:
+        """Once it has ended by itself."""
+        assert self._pid is not None
+        pid, self._pid = self._pid, None
+        return self._warm.wait(pid)
+
     def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(10)
+        if self._pid is not None:
+            os.kill(self._pid, signal.SIGKILL)
+            self.status()
+        os.close(self._theirs)
         os.close(self._ours)
 
 
 @contextmanager
-def interactive(*more: str) -> Iterator[Terminal]:
+def interactive(warm: WarmPython, *more: str) -> Iterator[Terminal]:
     models = ["--models", "eliza,retrieval", "--order", "fixed", "--loglevel", "error"]
-    terminal = Terminal(
-        str(BIN / "parlai"), "interactive", "-m", "parlai_humaneval.agents.bot_speaker:BotSpeakerAgent", *models, *more
-    )
+    speaker = "parlai_humaneval.agents.bot_speaker:BotSpeakerAgent"
+    terminal = Terminal(warm, str(BIN / "parlai"), "interactive", "-m", speaker, *models, *more)
     try:
         terminal.until(MESSAGE)
         yield terminal
@@ -73,9 +79,9 @@ def offered(screen: str) -> list[str]:
     return re.findall(r"^\[\d\] (.+)$", screen, re.MULTILINE)
 
 
-def test_a_person_chooses_which_reply_goes_on() -> None:
+def test_a_person_chooses_which_reply_goes_on(warm: WarmPython) -> None:
     """Guards the whole way: both replies, blind; wrong input is asked again; what was chosen is what was said."""
-    with interactive() as terminal:
+    with interactive(warm) as terminal:
         terminal.types("Hi! I have a dog.")
         replies = offered(screen := terminal.until(CHOICE))
         assert len(replies) == 2, screen
@@ -91,16 +97,16 @@ def test_a_person_chooses_which_reply_goes_on() -> None:
         terminal.types("")
         assert f"[BotSpeaker]: {replies[0]}" in terminal.until(MESSAGE)
         terminal.types("[EXIT]")
-        assert terminal.process.wait(30) == 0
+        assert terminal.status() == 0
 
 
-def test_names_can_be_shown_and_the_choice_can_be_left_out() -> None:
+def test_names_can_be_shown_and_the_choice_can_be_left_out(warm: WarmPython) -> None:
     """Guards researchers who look at their models, and those who want `parlai interactive` as it was."""
-    with interactive("--show-models", "true") as terminal:
+    with interactive(warm, "--show-models", "true") as terminal:
         terminal.types("Hi!")
         screen = terminal.until(CHOICE)
         assert re.search(r"^\[1\] eliza: .+^\[2\] retrieval: ", screen, re.MULTILINE | re.DOTALL), screen
-    with interactive("--choose", "false") as terminal:
+    with interactive(warm, "--choose", "false") as terminal:
         terminal.types("Hi!")
         assert CHOICE not in terminal.until(MESSAGE)
 

@@ -73,7 +73,7 @@ def test_the_example_ends_with_the_one_who_asks(tmp_path: Path) -> None:
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom parlai_humaneval.models.backends.program import Programs\n"
         f"programs = Programs('{sys.executable} my_program.py', Path({str(example)!r}), 60)\n"
-        "programs.start(1)\nprint(*(p._process.pid for p in programs._all))\nsys.stdout.flush()\nos.kill(os.getpid(), 9)"
+        "programs.start(1)\nprint(*(p.process.pid for p in programs._all))\nsys.stdout.flush()\nos.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr[-2000:]

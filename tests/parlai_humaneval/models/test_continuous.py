@@ -17,7 +17,7 @@ from parlai.core.message import Message
 from tiny_hugging_face import CAUSAL, SEQ2SEQ, agent_of, folder_of, heard, spec_of, texts
 
 from parlai_humaneval.models.agent.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
-from parlai_humaneval.models.backends.causal_lm import CausalLmAgent
+from parlai_humaneval.models.backends.language_models import CausalLmAgent
 from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool import worker as worker_module
 from parlai_humaneval.models.pool.worker import ModelWorker
@@ -106,8 +106,8 @@ def test_a_cache_of_another_shape_is_found_out() -> None:
     import torch
     import transformers
 
-    from parlai_humaneval.models.agent.packages import is_transformers_5
-    from parlai_humaneval.models.backends.forward_pass import bears_padding, grows
+    from parlai_humaneval.models.agent.names import is_transformers_5
+    from parlai_humaneval.models.backends.hugging_face import bears_padding, grows
 
     config = transformers.BloomConfig(vocab_size=90, hidden_size=32, n_layer=2, n_head=4, initializer_range=0.4)
     with torch.random.fork_rng():

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 from at_desk import eventually, heard, in_hand, reply
 
-from parlai_humaneval.models.backends.human_desk import Desk, NobodyAnswered, NobodyThere, Withdrawn, errand_id_of
+from parlai_humaneval.models.backends.human import Desk, NobodyAnswered, NobodyThere, Withdrawn, errand_id_of
 
 
 def test_what_was_answered_and_is_asked_again_is_another_request(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.human_desk import Desk, Errand
+from parlai_humaneval.models.backends.human import Desk, Errand
 
 
 @contextmanager

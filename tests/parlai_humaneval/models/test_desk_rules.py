@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.human_desk import Desk, Withdrawn, errand_id_of
+from parlai_humaneval.models.backends.human import Desk, Withdrawn, errand_id_of
 
 
 class DeskRules(RuleBasedStateMachine):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from parlai.core.message import Message
 from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
 
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
@@ -171,3 +172,16 @@ def test_a_bot_speaker_is_silent_where_a_batch_is_only_filled_up(pool: ModelPool
     speaker.self_observe(message)
     assert "text" not in message
     assert speaker.dialogue == []
+
+
+def test_an_agent_may_have_attributes_by_the_names_of_ours() -> None:
+    """Guards agents of a user's own that were written before ours said their options by class attributes."""
+
+    class OwnAgent(CountingAgent):
+        OPTIONS: ClassVar[Any] = {"a": 1}
+        KNOWN: ClassVar[Any] = {"use_reply": 3}
+        SHARED: ClassVar[Any] = ["weights"]
+
+    parser = OwnAgent.add_cmdline_args(ParlaiParser(False, False))
+    assert parser.parse_args([])["use_reply"] == "label"
+    assert OwnAgent(Opt()).share()["class"] is OwnAgent

@@ -17,12 +17,11 @@ import transformers
 from tiny_architectures import save
 from tiny_hugging_face import CHAT_TEMPLATE, SEQ2SEQ, agent_of, folder_of, heard, save_model, spec_of, texts
 
-from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.backends import hugging_face
-from parlai_humaneval.models.backends import weights_refusals as refusals
-from parlai_humaneval.models.backends.causal_lm import ChatFormat
+from parlai_humaneval.models.backends import hugging_face as refusals
 from parlai_humaneval.models.backends.hugging_face import device_of, load_pretrained
-from parlai_humaneval.models.backends.prompting import PlainFormat
+from parlai_humaneval.models.backends.prompting import ChatFormat, PlainFormat
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ZooError
 
@@ -49,6 +48,13 @@ def test_the_format_follows_the_model(copied: Path) -> None:
     (dialogpt / "chat_template.jinja").write_text(CHAT_TEMPLATE, encoding="utf-8")
     assert isinstance(load_agent(spec_of(dialogpt, "gpt2"))._form, ChatFormat)
     assert isinstance(load_agent(spec_of(dialogpt, "gpt2", prompt_format="plain"))._form, PlainFormat)
+
+
+def test_a_kind_that_is_not_said_is_causal(copied: Path) -> None:
+    """Guards configurations that say null where they are no encoder–decoder."""
+    config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
+    (copied / "config.json").write_text(json.dumps({**config, "is_encoder_decoder": None}), encoding="utf-8")
+    assert load_pretrained(str(copied), "causal").model.config.model_type == "gpt2"
 
 
 def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from at_desk import eventually, heard, in_hand, reply
 
 from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.human import HumanAgent, is_person
-from parlai_humaneval.models.backends.human_desk import Desk, NobodyThere, offered
+from parlai_humaneval.models.backends.human import Desk, HumanAgent, NobodyThere, is_person, offered
 from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError

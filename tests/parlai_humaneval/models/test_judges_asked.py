@@ -12,8 +12,7 @@ from faulty_server import FaultyServer, answers, completion
 from make_judgements import make_pair
 from make_live_records import make_choice
 
-from parlai_humaneval.judges.budget import Budget, about, at_most, estimate
-from parlai_humaneval.judges.config import JudgeError, JudgeSpec, load_judge
+from parlai_humaneval.judges.config import Budget, JudgeError, JudgeSpec, about, at_most, estimate, load_judge
 from parlai_humaneval.judges.questions import CannotJudge, questions_of
 from parlai_humaneval.judges.run import MOST_FAILURES, Ran, ask_judge, check_format, once
 from parlai_humaneval.models.model_pool import ModelPool

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from parlai.core.loader import AGENT_REGISTRY
 from parlai.core.opt import Opt
+from warm_python import WarmPython
 
 from parlai_humaneval.models.agent.names import AGENT_MODULES
 from parlai_humaneval.models.pool.loading import load_agent, options_of, parlai_opt
@@ -94,16 +94,16 @@ FOR_ITS_CHECK: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("name", ["eliza", "chat_completions"])
-def test_a_short_name_of_this_package_needs_no_import_before(name: str, tmp_path: Path) -> None:
+def test_a_short_name_of_this_package_needs_no_import_before(name: str, tmp_path: Path, warm: WarmPython) -> None:
     """Guards the names that the help of `parlai-humaneval parlai` lists, in a fresh process that imported no agent."""
     (tmp_path / "zoo.yaml").write_text(f"models: {{mine: {{options: {{model: parlai_humaneval/{name}}}}}}}")
-    code = (
+    (tmp_path / "names.py").write_text(
         "import pathlib\n"
         "from parlai_humaneval.models.zoo.entries import load_zoo\n"
         "from parlai_humaneval.models.pool.loading import parlai_opt\n"
         f"print(parlai_opt(load_zoo([pathlib.Path({str(tmp_path / 'zoo.yaml')!r})])['mine'])['model'])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = warm.run(str(tmp_path / "names.py"))
     assert done.stdout.splitlines()[-1:] == [f"parlai_humaneval/{name}"], done.stderr[-2000:]
 
 

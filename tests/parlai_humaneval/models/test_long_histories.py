@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_hugging_face import folder_of, heard, spec_of
 
-from parlai_humaneval.models.agent.dialogue_agent import Line
-from parlai_humaneval.models.agent.history import HistoryLimit, count_turns, history_limit, newest_turns
+from parlai_humaneval.models.agent.dialogue_agent import HistoryLimit, Line, count_turns, history_limit, newest_turns
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ModelFailed
 from parlai_humaneval.models.pool.loading import load_agent

@@ -9,11 +9,11 @@ import pytest
 import torch
 from parlai.core.agents import Agent
 
-from parlai_humaneval.models.backends.memory import check_memory, default_gpu_kept
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.loading import load_agent, options_of
 from parlai_humaneval.models.pool.worker import ModelWorker
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.files import check_memory, default_gpu_kept
 
 ERRORS = {
     "cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),

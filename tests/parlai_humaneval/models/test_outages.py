@@ -21,14 +21,14 @@ from killable_server import KillableServer, free_port
 from own_models import eventually, own, program, said
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.models.agent.isolation import quiet_tries
 from parlai_humaneval.models.backends.base import Absence, absence_of
 from parlai_humaneval.models.check import load_and_ask
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool import breaker
 from parlai_humaneval.models.pool.asking import OUTAGE_SENTENCE, Answer, Asking, ModelFailed
-from parlai_humaneval.models.pool.child import Child, Utterance
+from parlai_humaneval.models.pool.loading import Child, Utterance
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo
 
 PEOPLE, TURNS = 8, 4
@@ -345,9 +345,7 @@ def test_words_that_are_there_are_taken_rather_than_waited_for(server: FaultySer
     """Guards a rater whose model was only asked again for better words: an outage then is no reason to wait."""
     server.plan.append(answers(completion("As an AI language model, I like tea.")))
     server.otherwise = GONE
-    speaker = chat(outage_s=300, request_retries=0).speaker(
-        ["m"], presenter=SettledPresenter(ai_talk=True, ask_again=2)
-    )
+    speaker = chat(outage_s=300, request_retries=0).speaker(["m"], presenter=Presenter(ai_talk=True, ask_again=2))
     assert say(speaker)["raw_text"] == "As an AI language model, I like tea."
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.models.backends.base import Heard
-from parlai_humaneval.models.backends.json_protocol import MAX_BYTES, BadAnswer, from_answer, to_question
+from parlai_humaneval.models.backends.base import MAX_BYTES, BadAnswer, Heard, from_answer, to_question
 
 LINES = st.lists(st.tuples(st.sampled_from(["human", "bot"]), st.text()), max_size=4).map(tuple)
 HEARD = st.builds(

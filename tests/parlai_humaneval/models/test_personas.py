@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parlai_humaneval.dialogues.personas import persona_line, split_persona, with_persona
+from parlai_humaneval.dialogues.dialogue import persona_line, split_persona, with_persona
 from parlai_humaneval.models.agent.dialogue_agent import PARTNER_PERSONA_FIELD, PERSONA_FIELD
 from parlai_humaneval.models.baselines.eliza import ElizaAgent
 from parlai_humaneval.models.baselines.retrieval import RetrievalAgent

@@ -63,7 +63,7 @@ def test_a_model_is_loaded_once(monkeypatch: pytest.MonkeyPatch, tiny_specs: lis
     loaded = []
     real = worker_module.ModelWorker
     monkeypatch.setattr(
-        "parlai_humaneval.models.pool.loaded.ModelWorker",
+        "parlai_humaneval.models.pool.loading.ModelWorker",
         lambda name, *a, **k: loaded.append(name) or real(name, *a, **k),
     )
     with ModelPool(tiny_specs[:1]) as pool:

@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from tiny_hugging_face import CHAT_TEMPLATE, POSITIONS, SPECIAL, agent_of, heard, texts, tokenizer_of
 
 from parlai_humaneval.models.agent.dialogue_agent import Line
-from parlai_humaneval.models.backends.causal_lm import ChatFormat, own_template
 from parlai_humaneval.models.backends.prompting import (
     BEGIN,
     GO_ON,
+    ChatFormat,
     JoinedFormat,
     PlainFormat,
     Played,
     PromptFormat,
     finish,
     fit,
+    own_template,
     system_text,
 )
 from parlai_humaneval.models.zoo.entries import ZooError

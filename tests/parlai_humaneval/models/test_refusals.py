@@ -10,11 +10,11 @@ from aiohttp import web
 from chat_pool import AGENT, MakePool, say
 from faulty_server import Fault, FaultyServer, answers, completion, piece, streams
 
-from parlai_humaneval.models.backends.addresses import base_of
 from parlai_humaneval.models.backends.server_refusals import HISTORY, REFUSALS, Sent, mend_of, tokens_told
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ModelFailed
 from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.secrets import base_of
 
 SETTINGS: dict[str, Any] = {
     "system_prompt": "Be kind.", "temperature": 0.7, "top_p": 0.9, "presence_penalty": 0.1, "frequency_penalty": 0.1,

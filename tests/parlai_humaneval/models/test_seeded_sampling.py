@@ -13,8 +13,7 @@ from parlai.core.agents import create_agent
 
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import ask_all
-from parlai_humaneval.models.pool.child import Child, Utterance
-from parlai_humaneval.models.pool.loading import parlai_opt
+from parlai_humaneval.models.pool.loading import Child, Utterance, parlai_opt
 from parlai_humaneval.models.pool.seeded_sampling import _drawing
 from parlai_humaneval.models.zoo.entries import ModelSpec
 

@@ -15,9 +15,8 @@ from tiny_hugging_face import CHAT_TEMPLATE, agent_of, tokenizer_of
 
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
 from parlai_humaneval.models.backends.base import INFO_FIELD
-from parlai_humaneval.models.backends.causal_lm import ChatFormat
-from parlai_humaneval.models.backends.chat_replies import read_stream, read_whole
-from parlai_humaneval.models.backends.prompting import Prompt
+from parlai_humaneval.models.backends.chat_server import read_stream, read_whole
+from parlai_humaneval.models.backends.prompting import ChatFormat, Prompt
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelFailed, ModelPool
 from parlai_humaneval.models.pool.loading import load_agent

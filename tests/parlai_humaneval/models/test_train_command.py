@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from taught import KV_MEMNN, spec_of, write_world
+from warm_python import WarmPython
 
 from parlai_humaneval.cli.models import models
 from parlai_humaneval.models.baselines.training import _count_step_in_hand
@@ -85,7 +85,7 @@ def test_an_entry_is_trained_and_ready(name: str, home: Path) -> None:
     assert "mine is trained already" in again.stderr
 
 
-def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
+def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -> None:
     """Guards resumption: Ctrl-C leaves a checkpoint and no model that looks ready; the next run goes on from its step.
 
     It does so with the scheduler that it was begun with, whichever is the default by now.
@@ -94,16 +94,15 @@ def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
         home, "kv_memnn", {**KV_MEMNN, "num_epochs": 100_000, "save_every_n_secs": 1, "validation_every_n_epochs": -1}
     )
     work = shop.model_file.with_name("model.unfinished")
-    process = subprocess.Popen(
-        [str(Path(sys.executable).parent / "parlai-humaneval"), "models", *shop.args("--set", "lr_scheduler=fixed")],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    program, said, told = str(Path(sys.executable).parent / "parlai-humaneval"), home / "said", home / "told"
+    command = [program, "models", *shop.args("--set", "lr_scheduler=fixed")]
+    process = warm.start(*command, streams=(os.devnull, said, told))
     patience = time.monotonic() + 120
     while not (work / "model.checkpoint.trainstats").exists() and time.monotonic() < patience:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
+    os.kill(process, signal.SIGINT)
+    assert warm.wait(process) == 1
+    errors = told.read_text(encoding="utf-8")
     assert "interrupted: what was learned up to the last checkpoint (step " in errors
     advice = errors.partition("try: ")[2]
     assert advice.startswith(f"parlai-humaneval models train mine --zoo {shop.zoo} ")
@@ -115,10 +114,10 @@ def test_an_interrupted_training_is_gone_on_with(home: Path) -> None:
     assert "an interrupted training of mine with other options" in other.stderr
     done = shop.train("--set", f"max_train_steps={steps + 5}", "--json")
     assert done.exit_code == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["resumed"]
+    of_json = json.loads(done.stdout)
+    assert of_json["resumed"]
     assert f"An interrupted training of mine goes on from its checkpoint: step {steps}, epoch " in done.stderr
-    assert told["valid"]["total_train_updates"] == steps + 5
+    assert of_json["valid"]["total_train_updates"] == steps + 5
     assert json.loads(Path(f"{shop.model_file}.opt").read_text(encoding="utf-8"))["lr_scheduler"] == "fixed"
     assert "checkpoint" not in Path(f"{shop.model_file}.opt").read_text(encoding="utf-8").replace(
         "load_from_checkpoint", ""
@@ -183,16 +182,14 @@ def test_a_check_finds_wrong_options_of_a_training(wrong: dict[str, Any], words:
     assert words in shop.train(data=False).stderr
 
 
-def test_an_agent_by_its_short_name(home: Path) -> None:
+def test_an_agent_by_its_short_name(home: Path, warm: WarmPython) -> None:
     """Guards zoo files that call an agent of this package as ParlAI's commands do; checked in a fresh process."""
     zoo = home / "short.yaml"
     entry = {"options": {"model": "parlai_humaneval/callable", "function": "bot.py:reply"}}
     zoo.write_text(json.dumps({"models": {"mine": entry}}), encoding="utf-8")
     (home / "bot.py").write_text("def reply(history):\n    return 'Hello!'\n", encoding="utf-8")
     program = str(Path(sys.executable).parent / "parlai-humaneval")
-    done = subprocess.run(
-        [program, "models", "check", "mine", "--load", "--zoo", str(zoo)], capture_output=True, text=True, check=False
-    )
+    done = warm.run(program, "models", "check", "mine", "--load", "--zoo", str(zoo))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "answers “Hi!” with: Hello!" in done.stdout
 

@@ -15,6 +15,7 @@ from parlai.core.agents import Agent, create_agent
 from parlai.core.message import Message
 from tiny_gpt2 import agent_options, make_gpt2
 
+from parlai_humaneval.models.baselines.transfer_transfo import load_gpt2
 from parlai_humaneval.models.baselines.transfer_transfo_data import (
     BOS,
     EOS,
@@ -23,7 +24,6 @@ from parlai_humaneval.models.baselines.transfer_transfo_data import (
     SELF,
     PretrainedMissing,
 )
-from parlai_humaneval.models.baselines.transfer_transfo_model import load_gpt2
 from parlai_humaneval.models.pool.loading import load_agent, parlai_opt
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 

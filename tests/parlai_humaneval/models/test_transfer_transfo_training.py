@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pytest
 import torch
 from scipy.stats import binomtest
 from tiny_gpt2 import evaluate, make_gpt2, train, write_dialogues
+from warm_python import WarmPython
 
 from parlai_humaneval.models.baselines.transfer_transfo_data import OWN_TOKENS
 from parlai_humaneval.models.model_pool import ModelPool
@@ -161,7 +161,9 @@ def test_a_model_for_speaking_has_no_optimiser(trained: Trained) -> None:
     assert not hasattr(load_agent(spec(trained.both_heads)), "optimizer")
 
 
-def test_a_fresh_process_needs_only_what_lies_beside_the_model(trained: Trained) -> None:
+def test_a_fresh_process_needs_only_what_lies_beside_the_model(
+    trained: Trained, tmp_path: Path, warm: WarmPython
+) -> None:
     """Guards moving a model to another machine: no hub, no folder that training began from."""
     assert not trained.gpt2.exists()
     code = (
@@ -169,14 +171,13 @@ def test_a_fresh_process_needs_only_what_lies_beside_the_model(trained: Trained)
         "agent = load_agent(spec(Path(sys.argv[1]), inference='greedy'))\n"
         "agent.observe({'text': 'Do you like dogs?', 'episode_done': False}); print('SAID', agent.act()['text'])"
     )
-    command = [sys.executable, "-W", "ignore", "-c", code, str(trained.speaking_head)]
+    (tmp_path / "speaks.py").write_text(code, encoding="utf-8")
     environment = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = warm.run(str(tmp_path / "speaks.py"), str(trained.speaking_head), env=environment)
     assert done.returncode == 0, done.stderr
     here = reply_of(load_agent(spec(trained.speaking_head, inference="greedy")))
     assert done.stdout.strip().endswith(f"SAID {here}")

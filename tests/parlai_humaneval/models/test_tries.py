@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.display.presenter import SettledPresenter
+from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, Said
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -29,7 +29,7 @@ class Seeded(OutsideAgent):
         return Said(text, ReplyInfo(served_model="m", prompt_tokens=10, completion_tokens=1, cost=0.5, currency="USD"))
 
 
-class NeverNice(SettledPresenter):
+class NeverNice(Presenter):
     """Refuses every reply."""
 
     def refuse(self, text: str) -> str | None:

@@ -94,6 +94,11 @@ def test_extends_reaches_other_files_and_texts_can_be_replaced(tmp_path: Path) -
             "models: {a: {options: {model: x}, optins: 1}}",
             r"models\.a\.optins: unknown key\. Did you mean options\? Expected one of extends, options",
         ),
+        (
+            "models: {a: {options: {model: x}, sise: }}",
+            r"models\.a\.sise: unknown key\. Did you mean size\?",
+        ),
+        ("models: {a: {extends: b, options: }}", r"models\.a\.options: .*dictionary.*got None"),
         ("modles: {}", r"models: .*[Ff]ield required"),
         ("modles: {}", r"modles: unknown key\. Did you mean models\? Expected one of models"),
         ("models: {a: {options: 3}}", r"models\.a\.options: .*dictionary.*got 3"),
@@ -169,6 +174,8 @@ def test_an_unknown_name_lists_near_matches() -> None:
         resolve(["zzzz"], {"only": ModelSpec(name="only", options={"model": "x"})})
     with pytest.raises(ZooError) as refused:
         resolve(["qqqqqqqq"], zoo)
-    assert str(refused.value).endswith(f"`parlai-humaneval models list` shows the {len(zoo)} that there are")
+    assert f"`parlai-humaneval models list` shows the {len(zoo)} that there are; add 'zoo_files=[FILE]'" in str(
+        refused.value
+    )
     assert "eliza" not in str(refused.value)
     assert [spec.name for spec in resolve(["retrieval", "eliza"], zoo)] == ["retrieval", "eliza"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import yaml
 from click.testing import CliRunner, Result
 from faulty_server import FaultyServer
 from test_refusals import error, refuses
+from warm_python import WarmPython
 
 from parlai_humaneval.cli.models import check
-from parlai_humaneval.models.backends.server_refusals import Mend
-from parlai_humaneval.models.changes import file_of, write_option
+from parlai_humaneval.models.backends.server_refusals import Mend, file_of, write_option
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, zoo_dir
 
 SEED = Mend("send_seed", False)
@@ -195,7 +194,7 @@ def test_an_entry_of_the_package_is_not_changed(
     before = packaged.read_text()
     local = load_zoo()["local_vllm"]
     served = local.model_copy(update={"options": {**local.options, "base_url": server.base_url}})
-    monkeypatch.setattr("parlai_humaneval.cli.models.read_zoo", lambda files: {"local_vllm": served})
+    monkeypatch.setattr("parlai_humaneval.cli.models.load_zoo", lambda more: {"local_vllm": served})
     result = CliRunner().invoke(check, ["local_vllm", "--load", "--fix", "--zoo", str(picky)])
     assert result.exit_code == 1
     assert (
@@ -206,18 +205,19 @@ def test_an_entry_of_the_package_is_not_changed(
 
 
 @pytest.mark.parametrize(("typed", "writes"), [("y\ny\n", True), ("n\n", False)])
-def test_on_a_terminal_somebody_is_asked(picky: Path, typed: str, writes: bool) -> None:
+def test_on_a_terminal_somebody_is_asked(
+    picky: Path, typed: str, writes: bool, tmp_path: Path, warm: WarmPython
+) -> None:
     """Guards the offer, by the real command on a real terminal, and that no is no."""
     leader, follower = pty.openpty()
-    main = "from parlai_humaneval.cli import main; main()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", main, "models", "check", "mine", "--load", "--zoo", str(picky)],
-        stdin=follower, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
     os.write(leader, typed.encode())
-    output = process.communicate(timeout=120)[0].decode()
+    said, program = tmp_path / "said", str(Path(sys.executable).with_name("parlai-humaneval"))
+    command = [program, "models", "check", "mine", "--load", "--zoo", str(picky)]
+    streams = (os.ttyname(follower), said, said)
+    status = warm.wait(warm.start(*command, streams=streams, env={**os.environ, "COLUMNS": "200"}))
     os.close(leader)
     os.close(follower)
+    output = said.read_text(encoding="utf-8")
     assert f"Write `send_seed: false` into {picky}? [y/N]" in output
     assert ("send_seed" in picky.read_text()) is writes
-    assert process.returncode == (0 if writes else 1), output
+    assert status == (0 if writes else 1), output

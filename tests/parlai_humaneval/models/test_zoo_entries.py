@@ -12,9 +12,9 @@ import nltk
 import pytest
 from parlai.scripts.train_model import TrainModel
 
-from parlai_humaneval.models.backends import memory
 from parlai_humaneval.models.check import Checked, check
 from parlai_humaneval.models.pool.loading import parlai_opt
+from parlai_humaneval.models.zoo import files as memory
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.models.zoo.files import PATH_OPTIONS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tiny_hugging_face import POSITIONS, SIZE, tokenizer_of
 
-from parlai_humaneval.models.agent.packages import is_transformers_5
+from parlai_humaneval.models.agent.names import is_transformers_5
 
 CHATML = (
     "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"

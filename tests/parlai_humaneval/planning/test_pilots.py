@@ -12,15 +12,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.planning.design_effect import dialogue_icc
-from parlai_humaneval.planning.inputs import PlanError, ask
-from parlai_humaneval.planning.pilot import pilot_of
+from parlai_humaneval.planning.inputs import ICC, PlanError, ask
+from parlai_humaneval.planning.pilot import pilot_of, with_pilot
 from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.planning.power import dialogue_icc
 from parlai_humaneval.tables.columns import Tables, from_rows, typed
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import write_tables
 
 NOTHING = {name: from_rows(name, []) for name in ("turns", "dialogues", "comparisons")}
+LEANING = 1.2  # Judges so much alike that their ICC is above the default, whatever else is true
 
 
 def compared(
@@ -80,11 +81,11 @@ def test_all_of_a_pilot_is_read() -> None:
 
 def test_the_plan_is_the_one_that_typing_would_give(tmp_path: Path) -> None:
     """Guards that nobody has to type: the same study as with every number of the pilot given by hand."""
-    write_tables(compared(), tmp_path)
+    write_tables(compared(lean=LEANING), tmp_path)
     result = call("--pilot", str(tmp_path), "--gap", "0.2", "--json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
-    by_hand = plan_study(ask(gap=0.2, **pilot_of(compared()).question()))
+    by_hand = plan_study(ask(gap=0.2, **pilot_of(compared(lean=LEANING)).question()))
     assert (found["n_judgements"], found["cost"]) == (by_hand.n_judgements, by_hand.cost)
     assert found["pilot"]["icc"] == found["inputs"]["icc"]
     upper = found["at_upper_icc"]
@@ -104,7 +105,7 @@ def test_what_is_typed_wins(tmp_path: Path) -> None:
     assert (found["inputs"]["icc"], found["inputs"]["dialogues_per_worker"]) == (0.1, 4)
     assert found["inputs"]["dialogue_icc"] == pytest.approx(dialogue_icc(0.3))
     assert found["at_upper_icc"] is None
-    (told,) = [note for note in found["notes"] if note.startswith("Typed")]
+    (told,) = [note for note in found["notes"] if note.startswith("Given")]
     assert "ICC of workers 0.1 (the pilot has" in told
     assert "dialogues a worker 4 (the pilot has 10)" in told
 
@@ -162,8 +163,43 @@ def test_wrong_use_of_a_pilot(arguments: list[str], words: str) -> None:
 
 def test_an_icc_below_0_is_no_gain() -> None:
     """Guards that workers who differ more than chance are not counted on."""
-    pilot = pilot_of(compared()).model_copy(update={"icc": -0.2, "dialogue_icc": -0.1})
+    below = {"icc": -0.2, "icc_low": -0.3, "icc_high": -0.1, "dialogue_icc": -0.1}
+    pilot = pilot_of(compared()).model_copy(update=below)
     assert (pilot.question()["icc"], pilot.question()["dialogue_icc"]) == (0.001, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("icc", "low", "high", "workers", "is_told"),
+    [
+        (0.2, 0.1, 0.3, 40, True),
+        (0.1, 0.02, 0.3, 40, True),
+        (0.02, 0.001, 0.03, 40, True),
+        (-0.333, -0.333, -0.333, 3, False),
+        (0.2, 0.1, 0.3, 5, False),
+        (0.2, None, None, 40, False),
+        (0.03, 0.01, 0.08, 40, False),
+        (0.06, -0.1, 0.2, 40, False),
+    ],
+)
+def test_an_icc_that_is_not_sure_is_not_planned_with(
+    icc: float, low: float | None, high: float | None, workers: int, is_told: bool
+) -> None:
+    """Guards against a plan by luck: few raters, no interval, or one that holds the default and a smaller estimate."""
+    told = {"icc": icc, "icc_low": low, "icc_high": high, "n_workers": workers}
+    pilot = pilot_of(compared()).model_copy(update=told)
+    assert pilot.tells_icc == is_told
+    inputs = ask(gap=0.2, **pilot.question())
+    assert inputs.filled().icc == (icc if is_told else ICC)
+    notes = with_pilot(plan_study(inputs), inputs, pilot, {}).notes
+    assert any("too small to say" in note and "default ICC of 0.05" in note for note in notes) != is_told
+    repeated = any("upper end" in note and "ICC of workers" in note for note in notes)
+    assert repeated == (high is not None and workers >= 6 and high > (inputs.filled().icc or 0))
+
+
+def test_three_raters_who_differ_have_no_interval() -> None:
+    """Guards against an interval of which both ends are the least that an ICC can be."""
+    few = pilot_of(compared(workers=3))
+    assert few.icc_low is None or few.icc_high is None or few.icc_low < few.icc_high
 
 
 def of_sets(tiny: bool = True) -> Tables:
@@ -281,7 +317,7 @@ def test_times_of_programs_are_no_prices(tmp_path: Path) -> None:
 
 def test_studies_that_end_when_decided_have_the_workers_of_the_pilot(tmp_path: Path) -> None:
     """Guards the way from tables to simulated workers: likeness, inequality and judgements of each; typed ones win."""
-    write_tables(compared(), tmp_path)
+    write_tables(compared(lean=LEANING), tmp_path)
     asked = ("--pilot", str(tmp_path), "--gap", "0.4", "--stop", "decided", "--replicates", "100", "--json")
     result = call(*asked, "--reuse", "1")
     assert result.exit_code == 0, result.stderr

@@ -146,7 +146,7 @@ def test_the_best_reuse_is_the_cheapest() -> None:
         found = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay)
         best = found.best_reuse
         assert best is not None
-        for reuse in range(1, 30):
+        for reuse in sorted({1, 2, 3, 5, 8, 13, 21, 29, *(max(1, best["reuse"] + step) for step in (-2, -1, 0, 1, 2))}):
             other = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay, reuse=reuse)
             assert other.cost >= 0.99 * best["cost"] or other.n_dialogues < 2 * LEAST_DIALOGUES
         assert any("For the money" in note or "No other" in note for note in found.notes)
@@ -199,8 +199,8 @@ def test_notes_say_what_to_beware_of() -> None:
     assert any("At least 10 workers" in note for note in few.notes)
     assert any("one ranking of all tells each two apart" in note for note in plan(models=3).notes)
     assert not any("one ranking" in note for note in plan().notes)
-    assert any("some sites take 40 %" in note for note in plan().notes)
-    assert not any("some sites take" in note for note in plan(fee=0.4).notes)
+    assert any("that fee is an assumption" in note for note in plan().notes)
+    assert not any("that fee is an assumption" in note for note in plan(fee=0.4).notes)
     pilot = plan(technique="sata", setting="soba", models=4, method="liu2023")
     assert any("54,53,48,35" in note for note in pilot.notes)
     assert any("Bonferroni" in note for note in plan(models=3).notes)
@@ -230,7 +230,7 @@ SENSIBLE = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(question=st.fixed_dictionaries(SENSIBLE))
 def test_monotone(question: dict[str, Any]) -> None:
     """Guards that a wider gap never costs more; and more power, a stricter level, likeness or losses never cost less."""

@@ -14,14 +14,12 @@ from click.testing import CliRunner, Result
 from parlai_humaneval.cli import main
 from parlai_humaneval.planning.inputs import PlanError, ask
 from parlai_humaneval.planning.plan import plan_study
-from parlai_humaneval.planning.stopping import decidable, plan_until_decided
-from parlai_humaneval.planning.stopping_summary import UntilDecided
+from parlai_humaneval.planning.stopping import UntilDecided, decidable, plan_until_decided
 from parlai_humaneval.stopping.batch import Studies
-from parlai_humaneval.stopping.fixed_plans import fixed_plan
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, simulate, win_rates
 
-STUDIES = 100
+STUDIES = 50
 
 
 def until_decided(**question: Any) -> UntilDecided:
@@ -38,12 +36,15 @@ def test_numbers_are_of_the_simulation() -> None:
     """Guards that nothing stands between the simulated studies and the plan but losses to checks."""
     found = until_decided(exclusion=0.2, icc=0.1, max_dialogues=50, seed=3)
     rule = StoppingRule(models=("a", "b"), margin=0.3, max_dialogues=40)
-    for truth, step in zip(found.truths, (0, 0.5, 1, 2), strict=True):
-        share = 0.5 + step * 0.15
-        rates = win_rates([math.log(share / (1 - share)), 0])
-        done = simulate(rule, rates, Crowd(icc=0.1), studies=STUDIES, seed=3)
+    shares = [0.5 + step * 0.15 for step in (0, 0.5, 1, 2)]
+    truths = [win_rates([math.log(share / (1 - share)), 0]) for share in shares]
+    of_all = simulate(rule, np.repeat(truths, STUDIES, axis=0), Crowd(icc=0.1), studies=4 * STUDIES, seed=3)
+    for at, (truth, rates) in enumerate(zip(found.truths, truths, strict=True)):
+        done = of_all.among(slice(at * STUDIES, (at + 1) * STUDIES))
         assert truth.expected.n == math.ceil(math.ceil(done.dialogues.mean()) / 0.8)
         assert truth.percentile_90.n == math.ceil(np.quantile(done.dialogues, 0.9, method="higher") / 0.8)
+        error = done.dialogues.std(ddof=1) / math.sqrt(STUDIES)
+        assert truth.error == pytest.approx(error / 0.8, rel=0.05)
         assert truth.at_cap == pytest.approx((~done.decided).mean())
         assert truth.false_claims == pytest.approx(done.false_claims(rates, 0.3).mean())
         assert truth.of_fixed == truth.expected.n / found.fixed.n
@@ -103,9 +104,9 @@ def test_ties_are_simulated() -> None:
     rates = np.array([[0.5, 0.6], [0.4, 0.5]])
     rule = StoppingRule(models=("a", "b"), margin=0.1, max_dialogues=1000)
     crowded = Crowded(Studies(rule, 1), rates, crowd, seed=1)
-    crowded.chances = np.repeat(crowded.chances, 40_000, axis=0)
+    crowd_of = np.zeros(40_000, dtype=np.int64)
     likes = crowded.rng.standard_normal((40_000, 2))
-    shares = crowded._shares(np.zeros((40_000, 1), dtype=np.int64), likes)[:, 0]
+    shares = crowded._shares(crowd_of, np.zeros((40_000, 1), dtype=np.int64), likes)[:, 0]
     assert shares.mean() == pytest.approx(0.6, abs=0.005)
     assert shares.var() == pytest.approx(crowd.share_variance(0.6), rel=0.03)
     with pytest.raises(ValueError, match="cannot be so much alike"):
@@ -193,9 +194,9 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "give --alpha 0.05"),
         ("--technique pw_turn --gap 0.1 --stop decided --judge-agreement 0.7", "leave --judge-agreement out"),
         ("--gap 0.1 --stop decided", "give --technique"),
-        ("--technique single_model --gap 0.1 --stop decided", "rates models one at a time"),
+        ("--technique single_model --gap 0.1 --stop decided", "how wide raters rate, which no plan knows"),
         ("--technique direct_assessment --gap 0.1 --stop decided", "give --technique (pw_turn"),
-        ("--technique spot_the_bot --gap 0.1 --stop decided", "judge the same dialogues"),
+        ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "give --reuse 1"),
         ("--technique sata --models 4 --gap 0.1 --stop decided", "give --models 2, or --technique pw_turn"),
         ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "give --models 10"),
         ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "give --reuse 1"),

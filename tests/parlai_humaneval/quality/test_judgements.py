@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import warnings
+from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +23,7 @@ from parlai_humaneval.quality import (
     known_checks,
     needs_all_records,
 )
-from parlai_humaneval.quality.judgements import failed_gold, one_label, same_side, too_fast
+from parlai_humaneval.quality.choices import failed_gold, one_label, same_side, too_fast_items
 from parlai_humaneval.schema.records import JudgementRecord, Rated, ReplayedRating
 
 SHOUTED = ("I LIKE THE SEA", "WHAT ABOUT YOU", "TELL ME MORE NOW", "I REALLY LOVE IT")
@@ -59,22 +61,31 @@ def test_ordinary_items_and_unanswered_checks_are_no_attention_checks() -> None:
 @pytest.mark.parametrize(("seconds", "hasty"), [(7.9, True), (8.1, False)])
 def test_reading_takes_its_time(seconds: float, hasty: bool) -> None:
     """Two dialogues of four lines of ten words: 80 words, eight seconds at 600 words a minute."""
-    finding = too_fast(alternating(4, seconds=seconds))
+    finding = too_fast_items(alternating(4, seconds=seconds))
     assert (finding.passed, finding.value) == (not hasty, float(hasty))
     assert f"{SPEED:g} words a minute" in finding.reason
+
+
+def test_checks_of_judgements_are_found_where_they_were() -> None:
+    """Guards scripts and pickles of other people: live dialogues have a check of the same name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        before = import_module("parlai_humaneval.quality.judgements")
+    for given_records in ([], alternating(4, seconds=7.9)):
+        assert before.too_fast(given_records) == too_fast_items(given_records)
 
 
 def test_half_of_the_items_too_fast_is_too_fast() -> None:
     """One in three is human, one in two is not; the answers of one form share their time."""
     slow, quick = alternating(2), judgement(9, {"preference": "first", "humanness": "first"}, seconds=5)
-    assert too_fast([*slow, quick]).passed is True
-    assert too_fast([*slow, quick, judgement(10, {"preference": "first"}, seconds=5)]).passed is False
+    assert too_fast_items([*slow, quick]).passed is True
+    assert too_fast_items([*slow, quick, judgement(10, {"preference": "first"}, seconds=5)]).passed is False
 
 
 def test_the_study_says_how_fast_people_read_and_few_items_say_nothing() -> None:
-    assert too_fast(alternating(4, seconds=20, settings={"reading_speed_wpm": 200})).passed is False
-    assert too_fast(alternating(2, seconds=0.1)).passed is None
-    assert too_fast(alternating(4, seconds=0.1, status="partial")).passed is None
+    assert too_fast_items(alternating(4, seconds=20, settings={"reading_speed_wpm": 200})).passed is False
+    assert too_fast_items(alternating(2, seconds=0.1)).passed is None
+    assert too_fast_items(alternating(4, seconds=0.1, status="partial")).passed is None
 
 
 def test_replies_that_could_be_chosen_are_read_too() -> None:
@@ -84,7 +95,7 @@ def test_replies_that_could_be_chosen_are_read_too() -> None:
     replay = {"dialogues": [dialogue("d", lines=1, replayed=rating)]}
     for seconds, passed in ((9.9, False), (10.1, True)):
         found = [judgement(n, {"turn": None}, seconds=seconds, technique="third_party", **replay) for n in range(3)]
-        assert too_fast(found).passed is passed
+        assert too_fast_items(found).passed is passed
 
 
 def test_always_the_same_side_is_a_fixed_pattern() -> None:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from fake_sections import HOSTILE, NOW, said_tables
 
+from parlai_humaneval.planning.preregistration import Preregistration
 from parlai_humaneval.report.build import build_report, default_title, tables_of
 from parlai_humaneval.report.document import Excluded, Facts, Left, TaskFacts
 from parlai_humaneval.report.examples import EXAMPLES, examples_of
-from parlai_humaneval.report.facts import facts_of
-from parlai_humaneval.report.facts_text import NAMED, qualifying, raters_line, raters_words
+from parlai_humaneval.report.facts import NAMED, facts_of, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError, from_rows
@@ -137,6 +137,8 @@ def test_nothing_finished_is_no_answer() -> None:
     assert "Nothing complete" not in document.headline()
     silent = with_tables(dialogues=[dialogue(1, complete=0, n_turns=0)])
     assert facts(silent).nothing.endswith("1 dialogue is unfinished.")
+    ended = [dialogue(number, complete=0, n_turns=0, status=how) for number, how in enumerate(("partial", "failed"))]
+    assert facts(with_tables(dialogues=ended)).nothing.endswith("2 dialogues are unfinished."), "failed ones, too"
 
 
 def test_simulated_raters_are_named_although_the_checks_leave_nobody() -> None:
@@ -176,7 +178,6 @@ def test_versions_are_those_that_ran() -> None:
         "numpy",
         "scipy",
         "pandas",
-        "statsmodels",
         "scikit-learn",
         "matplotlib",
     }
@@ -328,3 +329,15 @@ def test_tables_are_called_by_what_they_hold() -> None:
 
 
 TURNS = said_tables().turns.drop_duplicates(["turn", "position"]).to_dict("records")
+
+
+def test_simulated_raters_in_a_registered_study_are_a_deviation() -> None:
+    """Guards “it went as registered”: programs among people are named where it says how the study went."""
+    registered = Preregistration(technique="sata", question="", settings={"seed": 5})
+    settings = json.dumps({"seed": 5, "prereg": registered.canonical})
+    people = [dialogue(number, settings=settings, simulated=0) for number in range(2)]
+    (one,) = facts(with_tables(dialogues=people)).registered
+    assert one.words.endswith("; it went as registered.")
+    program = dialogue(2, settings=settings, worker_id="demo", simulated=1)
+    (one,) = facts(with_tables(dialogues=[*people, program])).registered
+    assert one.words.endswith(", and differs from that: 1 rater of it was simulated.")

@@ -10,8 +10,7 @@ from fake_sections import HOSTILE, fake_section
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.report.render.figures import description, to_svg
-from parlai_humaneval.report.render.palette import heat_colour
+from parlai_humaneval.report.render.figures import description, heat_colour, to_svg
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,
@@ -79,8 +78,8 @@ def test_drawing_twice_gives_the_same() -> None:
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=40)
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.lists(names, min_size=1, max_size=4), st.floats(0, 1), st.booleans())
+@settings(max_examples=6, deadline=None)
+@given(st.lists(names, min_size=3, max_size=8), st.floats(0, 1), st.booleans())
 def test_any_name_can_be_drawn(models: list[str], value: float, share: bool) -> None:
     """Of whatever letters; with an interval, without one, and with nothing but one point."""
     points = tuple(IntervalPoint(label=name, estimate=value, low=None if share else 0.1, high=0.9) for name in models)

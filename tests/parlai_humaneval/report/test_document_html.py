@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from fake_sections import HOSTILE, fake_document, fake_summary
 
-from parlai_humaneval.quality.exclusion import CheckCount, Failure
+from parlai_humaneval.quality.registry import CheckCount, Failure
 from parlai_humaneval.report import sections
 from parlai_humaneval.report.document import NOTHING, Document, Excluded, Left, PracticeCount, SectionLeftOut
-from parlai_humaneval.report.render.html import Files, figure_count, joined, references_in, to_html
+from parlai_humaneval.report.render.html import Files, figure_count, joined, to_html
+from parlai_humaneval.report.render.references import references_in
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -12,10 +12,10 @@ from make_live_records import make_assessment, make_choices
 from rich.console import Console
 
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.conclusions import pair_p
+from parlai_humaneval.report.conclusions import pair_p, results_disagree
 from parlai_humaneval.report.render.files import folder_of, write_document
 from parlai_humaneval.report.render.terminal import print_document
-from parlai_humaneval.report.section import Options, PairLine, results_disagree
+from parlai_humaneval.report.section import Options, PairLine
 from parlai_humaneval.report.summary import leading, pairs_table, superiority_table
 from parlai_humaneval.statistics.core.clustered import P_LESS, RATIO
 from parlai_humaneval.statistics.core.result import Result
@@ -56,7 +56,7 @@ def test_a_column_a_technique(several):
     assert "50 %: neither is better" in told
 
 
-def test_the_table_is_on_every_form(several, tmp_path):
+def test_the_table_is_on_every_form(several, tmp_path, undrawn):
     """Terminal, page and files."""
     data, document = several
     title = superiority_table(leading(document.summaries())).title

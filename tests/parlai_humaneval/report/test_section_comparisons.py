@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,14 @@ from make_live_records import make_choices, make_verdict
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.cells import laid_out
 from parlai_humaneval.report.conclusions import told_leader
-from parlai_humaneval.report.rows import CUT, Row, ends, part_table, row_table
-from parlai_humaneval.report.section import Options, Part
+from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.report.summary import pairs_table
 from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.result import Result
+from parlai_humaneval.statistics.core.rows import CUT, Column, Row, interval_keys, row_table, table_of
 from parlai_humaneval.statistics.core.shares import binomial_p
-from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import comparison_strengths
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.filters import taken_as_finished
 
@@ -215,22 +216,19 @@ def test_heads_of_columns_say_which_p_they_are(exchanged):
 
 def test_cells_of_shares_are_cut():
     """Only shares, and only then with a note."""
-    columns = (("x", "X", "share"), ("y", "Y", "number"))
-    table = part_table("t", "T", columns, [Ends(x=1.04, y=1.5), Ends(x=-0.04, y=-2.0)])
+    table = table_of("t", "T", [Ends(x=1.04, y=1.5), Ends(x=-0.04, y=-2.0)])
     assert [tuple(row.values()) for row in table.rows] == [(1.0, 1.5), (0.0, -2.0)]
     assert CUT in table.notes
-    assert part_table("t", "T", columns, [Ends(x=0.5, y=9.0)]).notes == ()
+    assert table_of("t", "T", [Ends(x=0.5, y=9.0)]).notes == ()
 
 
-class Ends(Part):
-    x: float
-    y: float
+class Ends(Row):
+    x: Annotated[float, Column("X", "share")]
+    y: Annotated[float, Column("Y")]
 
 
 class Curve(Row):
-    FROM = ends("points.*", "survival", "survival")
-
-    points: dict[str, Result]
+    points: Annotated[dict[str, Result], interval_keys("survival", "survival", path="*")]
 
 
 def test_a_star_stands_for_every_name():

@@ -95,7 +95,7 @@ def test_the_published_study_comes_out(published):
         z, raw = expected["z"][model.model], expected["raw"][model.model]
         assert {"overall": model["overall"], **model["criteria"]} == pytest.approx(z, abs=6e-5)
         assert {"overall": model["raw_overall"], **model["raw"]} == pytest.approx(raw, abs=6e-4)
-        assert model.overall.ci_low < model.overall.estimate < model.overall.ci_high
+        assert model.z_overall.ci_low < model.z_overall.estimate < model.z_overall.ci_high
     assert [model.model for model in section.models][:3] == ["A", "B", "A_p"]
     assert [model.rank for model in section.models] == list(range(1, 11))
     assert section.basis.reversed == sorted(REVERSED)
@@ -204,7 +204,7 @@ def test_one_worker_has_scores_without_intervals():
     """Nothing says how other workers would rate."""
     section = section_of(exchange([*rated("w", "a", 40), *rated("w", "b", 60)]))
     best = section.models[0]
-    assert (best.model, best.rank, best.overall.ci_low, best.overall.ci_high) == ("b", 1, None, None)
+    assert (best.model, best.rank, best.z_overall.ci_low, best.z_overall.ci_high) == ("b", 1, None, None)
     assert section.pairs[0].difference.p_value is None
     assert "cannot be tested" in section.headline
 
@@ -362,7 +362,7 @@ def test_overall_is_the_mean_of_the_criteria():
     """Raw ratings with the reversed ones turned round."""
     records = make_assessment(QUALITY)
     best = section_of(tables(records)).models[0]
-    for overall, criteria in ((best.raw_overall, best.raw), (best.overall, best.z)):
+    for overall, criteria in ((best.raw_overall, best.raw), (best.z_overall, best.z)):
         assert overall.estimate == pytest.approx(np.mean([result.estimate for result in criteria.values()]))
     given = [record.final_ratings["robotic"] for record in records if record.models[0].name == "good"]
     assert best.raw["robotic"].estimate == pytest.approx(100 - np.mean(given))
@@ -431,7 +431,7 @@ def test_the_summary_is_the_rows():
 def test_the_highest_mean_is_the_best_only_if_it_differs():
     """Models of the same quality: one has the highest mean, which is not to be the best."""
     section = section_of(tables(make_assessment(QUALITY | dict.fromkeys(("good", "fair", "poor"), QUALITY["good"]))))
-    assert not any(pair.differs for pair in section.pairs)
+    assert not any(line.differs for line in section.lines)
     assert " has the highest mean as rated by " in section.headline
     assert ", but no pair of 3 differs" in section.headline
 

@@ -16,8 +16,7 @@ from parlai_humaneval.report.render.files import write_document
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.judges import Judges, build
 from parlai_humaneval.schema.records import Rated
-from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.build_judgements import judge_tables
+from parlai_humaneval.tables.build import judge_tables, tables
 from parlai_humaneval.tables.columns import Tables
 
 OPTIONS = Options(draws=200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 from dataclasses import replace
@@ -9,34 +10,33 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from make_judgements import make_pair
 from make_live_records import make_choice
 from make_stopped import DESIGN, log_of, stopped, tables_of
 from rich.console import Console
 
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.leaderboard import leaderboard_of
 from parlai_humaneval.report.render.figures import to_svg
-from parlai_humaneval.report.render.html import references_of, sentence_for, to_html
-from parlai_humaneval.report.render.leaderboard import ranks_table, to_page
-from parlai_humaneval.report.render.terminal import print_report_summary
+from parlai_humaneval.report.render.html import references_of, to_html
+from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranks_table, to_page
+from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import (
-    AFTER_STOPPING,
-    NOT_OVER,
     Stopping,
     build,
     own_dialogues,
     pairs_table,
 )
-from parlai_humaneval.report.summary import figure_of, leading
+from parlai_humaneval.report.summary import OF_RATINGS, figure_of, leading
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import IntervalFigure
+from parlai_humaneval.stopping.status import WIDEST
 from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import StoppingLog, Tables
 
-OPTIONS = Options(draws=100)
+OPTIONS = Options(draws=20)
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,9 @@ def test_the_answer_is_that_of_the_study(study: SequentialStudy, document: Docum
     )
     found = document.sections["stopping"]
     assert isinstance(found, Stopping)
-    assert [
-        (pair.model_a, pair.model_b, pair.decided, pair.share_after_stopping, pair.anytime_low, pair.anytime_high)
-        for pair in found.pairs
-    ] == [(pair.first, pair.second, pair.decided, pair.share, pair.low, pair.high) for pair in standing.pairs]
+    assert [(pair.first, pair.second, pair.decided, pair.estimate, pair.low, pair.high) for pair in found.pairs] == [
+        (pair.first, pair.second, pair.decided, pair.estimate, pair.low, pair.high) for pair in standing.pairs
+    ]
     (told,) = found.studies
     assert (told.fixed, told.fixed_pooled, told.dialogues) == (standing.fixed, standing.fixed_pooled, standing.answered)
     assert told.of_fixed == standing.answered / standing.fixed
@@ -104,10 +103,39 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert own_dialogues(document.sections["stopping"].pairs, in_points=True) in answer.remarks  # type: ignore[attr-defined]
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
-    assert all(summary.remarks[0] == AFTER_STOPPING for summary in others)
+    (label,) = document.sections["stopping"].labels().values()
+    assert label.startswith("Estimates after optional stopping.")
+    assert label.endswith("decide nothing.")
+    assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):
-        assert document.sections[key].remarks[0] == AFTER_STOPPING
-    assert AFTER_STOPPING not in document.sections["replies"].remarks
+        assert document.sections[key].remarks[0] == label
+    assert label not in document.sections["replies"].remarks
+    assert document.sections["comparisons"].remarks[0] == label
+    shown = [
+        words
+        for section in document.sections.values()
+        for words in (
+            section.headline,
+            *section.remarks,
+            *(note for table in section.data_tables() for note in table.notes),
+        )
+    ]
+    cited = [part for words in shown for part in words.split(". ") if "Cite" in part]
+    assert len(cited) > 2
+    assert all("Cite “What was decided, and when”" in part for part in cited)
+    (turns,) = (answer for answer in others if answer.section == "turns")
+    assert any("none of these p-values" in note for note in table_of_pairs(turns).notes)
+
+
+def test_attention_checks_are_no_study() -> None:
+    """Guards studies of finished dialogues: nothing is said of their checks, whose setting is another one."""
+    settings = {"stop": "decided", "metric": "preference"}
+    pair = make_pair("j1", "A", "B", "first", settings=settings)
+    gold = make_pair("j2", "A", "B", "first", settings=settings, setting="human_bot", expected={"preference": "first"})
+    found = build_report(tables([pair, gold]), OPTIONS).sections["stopping"]
+    assert isinstance(found, Stopping)
+    (study,) = found.studies
+    assert study.design == ("pw_dialog", "self_chat", "preference")
 
 
 def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
@@ -135,13 +163,14 @@ def test_a_study_that_goes_on() -> None:
     found = build_report(tables_of(going), OPTIONS)
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
-    assert found.sections["turns"].remarks[0] == NOT_OVER
+    assert found.sections["turns"].remarks[0].startswith("This study ends when it is decided, which it is not so far.")
     (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
     assert "There are 12 dialogues; all of them count, of 12 workers." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
     """Guards against claims of a log that does not lead to them: it is said, no number is made of it, the rest stands."""
     log, whole = log_of(study), tables_of(study)
@@ -199,6 +228,7 @@ def test_two_studies_together(study: SequentialStudy) -> None:
     assert {row["study"] for row in found.data_tables()[0].rows} == {"first", "second"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_same_numbers_everywhere(study: SequentialStudy, document: Document) -> None:
     """Guards the one object: JSON, CSV, page and terminal draw it."""
     whole = document.to_json()
@@ -269,7 +299,7 @@ def test_what_follows_through_others_is_said_so() -> None:
     apart = {"A": 2.4, "B": 1.2, "C": 0.0, "D": -1.2}
     made = stopped(strength=apart, seed=1, margin=0.2, cap=2000, evidence="direct")
     found = section(log_of(made))
-    states = {(pair.model_a, pair.model_b): pair.state for pair in found.pairs}
+    states = {(pair.first, pair.second): pair.state for pair in found.pairs}
     assert states["A", "D"] == "A > D, through others"
     assert states["A", "B"] == "A > B"
     assert [pair.through for pair in found.pairs] == [pair.through for pair in made.standing().pairs]
@@ -280,10 +310,10 @@ def test_what_intervals_are_of_is_said_in_the_unit_that_is_shown(document: Docum
     found = document.sections["stopping"]
     (answer,) = leading(document.summaries())
     (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals are of")]
-    assert "points lie a little too far from 0" in of_points
+    assert "the mean is too far from 0 after optional stopping" in of_points
     assert of_points.endswith("hold 0.")
     (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals are of")]
-    assert "share lies a little too far from one half" in of_shares
+    assert "the mean is too far from one half after optional stopping" in of_shares
     assert of_shares.endswith("hold 50 %.")
     (going,) = section(log_of(stopped(workers=12))).summary()
     (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals are of")]
@@ -317,13 +347,61 @@ def test_figures_of_gaps_are_in_points_on_a_band_and_name_the_leader_first(
     assert (of_b["anytime_low"], of_b["anytime_high"]) == (1 - pair.high, 1 - pair.low)
 
 
-def test_the_sentence_for_a_paper_names_the_rule(study: SequentialStudy, document: Document) -> None:
-    """Guards what is copied: margin, chance of error, cap and dialogues stand in it, and no interval of a fixed study."""
-    words = sentence_for(document)
-    assert f"{study.standing().answered} dialogues of at most 600 in a study that ends when it is decided" in words
-    assert "equal being less than 30 points apart, with any false claim in at most 5 % of studies" in words
-    assert "intervals that hold at all times together; parlai-humaneval" in words
+def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy, document: Document) -> None:
+    """Guards what is copied: who was preferred, how often, with which interval; after how much, by which rule; and no
+    interval of a fixed study. It is one sentence in every form of the report."""
+    words, standing = document.sentence(), study.standing()
+    (pair,) = [pair for pair in standing.pairs if (pair.first, pair.second) == ("A", "B")]
+    assert pair.estimate is not None
+    assert f"Raters preferred A to B in {pair.estimate:.0%}".replace("%", " %") in words
+    assert f"(95 % anytime-valid interval {100 * pair.low:.0f}–{100 * pair.high:.0f} %)" in words
+    assert "; equal)" in words
+    assert (
+        f"Every pair was decided after {standing.answered} of at most 600 dialogues by {standing.workers} raters"
+        in words
+    )
+    assert "α = .05 for any false claim that one model is better, and for any that two are equal" in words
+    assert "less than 30 points apart" in words
     assert "clustered by rater" not in words
+    assert document.to_json()["sentence"] == words
+    page = html.unescape(to_html(document))
+    assert words in page.replace("\u00a0", " ").replace("\u2060", "")
+    out = io.StringIO()
+    print_document(document, Console(file=out, width=10_000))
+    assert f"For a paper: {words}" in out.getvalue()
+
+
+def test_the_sentence_says_what_was_asked_of_what_and_with_which_judge() -> None:
+    """Guards another question than a preference, judgements of finished dialogues, judges, and studies with open pairs."""
+    judged = stopped(design={"technique": "pw_dialog", "setting": "self_chat", "metric": "humanness"})
+    found = section(log_of(judged))
+    (words,) = (answer.paper for answer in found.summary())
+    assert words.startswith("Raters chose A over B (“Which speaker sounds more human?”) in ")
+    assert f"after {judged.answered} of at most 600 judgements by " in words
+    assert "judge " not in words
+    assert found.headline.endswith("of the judgements of a fixed plan.")
+    assert "The cap is 600 judgements." in found.remarks[0]
+    asked = make_pair("j1", "A", "B", {"humanness": "first"})
+    (told,) = build_report(replace(tables([asked]), stopping=(log_of(judged),)), OPTIONS).sections["stopping"].summary()
+    assert "(“Which is better in humanness?”)" in told.paper
+    found.studies = [found.studies[0].model_copy(update={"judge": "gpt"})]
+    assert "share, less what judge gpt had predicted of it (" in found.summary()[0].paper
+    (going,) = section(log_of(stopped(workers=12))).summary()
+    assert " 3 of 3 pairs are open after 12 of at most 600 dialogues by 12 raters whose answers counted" in going.paper
+
+
+def test_wide_intervals_are_not_estimated_by_their_centre() -> None:
+    """Guards pairs with few dialogues, whose interval is cut off at 0 or 1: the centre would be far from the truth."""
+    for pair in stopped(workers=5).standing().pairs:
+        if pair.share is not None and pair.high - pair.low > 2 * WIDEST:
+            assert pair.estimate == pytest.approx(pair.share, abs=abs((pair.low + pair.high) / 2 - pair.share) / 4)
+    close = [pair for pair in stopped(margin=0.15).standing().pairs if pair.high - pair.low <= WIDEST]
+    assert close
+    assert all(pair.estimate == pytest.approx((pair.low + pair.high) / 2) != pair.share for pair in close)
+
+
+def test_sources_are_named(document: Document) -> None:
+    """Guards the list of references: what the rule rests on is in it."""
     named = {(reference.first_author, reference.year) for reference in references_of(document)}
     assert {("Waudby-Smith", "2024"), ("Ramdas", "2023"), ("Ville", "1939"), ("Shaffer", "1986")} <= named
 
@@ -356,3 +434,12 @@ def test_a_study_without_answers_has_no_empty_table_and_no_peek() -> None:
     assert found.headline == "3 of 3 pairs open."
     assert not any("Intervals are of" in words or "Who had tested" in words for words in answer.remarks)
     assert not any("Who had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
+
+
+def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) -> None:
+    """Guards “75 points”: of models that were rated each by itself it is said what a point is, and of no others."""
+    (answer,) = section(log_of(study)).summary()
+    assert answer.rule is not None
+    apart = answer.model_copy(update={"rule": answer.rule.model_copy(update={"rated": "apart"})})
+    assert OF_RATINGS in table_of_pairs(apart).notes
+    assert OF_RATINGS not in table_of_pairs(answer).notes

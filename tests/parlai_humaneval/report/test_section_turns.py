@@ -16,12 +16,12 @@ from scipy.stats import t as t_distribution
 from statsmodels.stats.proportion import proportion_confint
 
 from parlai_humaneval.report.registry import SECTIONS
-from parlai_humaneval.report.rows import CUT
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import t_test
 from parlai_humaneval.statistics.core.multiplicity import holm
+from parlai_humaneval.statistics.core.rows import CUT
 from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval, wilson_interval
 from parlai_humaneval.statistics.preference.tests import cochran_q_test, mcnemar_test
 from parlai_humaneval.tables.build import Tables, tables
@@ -613,7 +613,7 @@ def test_shown_shares_end_at_their_ends(tmp_path):
 picks = st.lists(st.lists(st.sampled_from("abc"), max_size=3, unique=True), min_size=1, max_size=8)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(dialogues=st.lists(picks, min_size=1, max_size=5), seed=st.integers(0, 99))
 def test_whatever_was_picked(dialogues, seed):
     """Shares lie in 0–1, picks add up, p-values are p-values, and the order of rows changes nothing."""

@@ -12,8 +12,8 @@ from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.turn_choices import build
 from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluster_sums
 from parlai_humaneval.statistics.preference.win_rates import pw_combo_score
-from parlai_humaneval.statistics.ranking.from_tables import turn_strengths
-from parlai_humaneval.statistics.ratings.combined import pair_combo
+from parlai_humaneval.statistics.ranking.plackett_luce import turn_strengths
+from parlai_humaneval.statistics.ratings.likert import pair_combo
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.files import read_tables
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from parlai_humaneval.techniques.criteria import DIMENSIONS, dimension_records, dimensions_for
+from parlai_humaneval.techniques.questions import DIMENSIONS, dimension_records, dimensions_for
 
 PAPER = Path(__file__).parents[4] / "shared" / "papers" / "ma2023_ffaeval.txt"
 TASTE = {"name": "taste", "text": "How does it taste?", "hints": ["Bad.", "Good."]}

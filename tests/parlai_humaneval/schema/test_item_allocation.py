@@ -12,8 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.groups import Cell, Item, PastJudgement
 from parlai_humaneval.allocation.items import Batch, ItemAllocator
 
 WORKERS = st.sampled_from([f"w{number}" for number in range(4)])

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item, PastJudgement
+from parlai_humaneval.allocation.groups import Cell, Item, PastJudgement
 from parlai_humaneval.allocation.items import ItemAllocator
 
 AB, AC = Cell(("a", "b"), "preference"), Cell(("a", "c"), "preference")

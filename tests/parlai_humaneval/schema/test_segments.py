@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.allocation.groups import Cell
-from parlai_humaneval.allocation.item import Item
+from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.pairing import NotEnough, segment_items
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 

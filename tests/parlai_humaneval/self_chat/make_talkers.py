@@ -44,7 +44,7 @@ class Talkers:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.agents: dict[str, TalkingAgent] = {}
         self.loaded: list[str] = []
-        monkeypatch.setattr("parlai_humaneval.models.pool.loaded.load_agent", self._load)
+        monkeypatch.setattr("parlai_humaneval.models.pool.loading.load_agent", self._load)
 
     def _load(self, spec: ModelSpec) -> TalkingAgent:
         self.loaded.append(spec.name)

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from make_talkers import Talkers, chancy, contents, counting, dialogues
+from warm_python import WarmPython
 
 from parlai_humaneval.self_chat import SelfChatError, SelfChatSettings, generate
 from parlai_humaneval.self_chat.files import locked
@@ -173,24 +173,26 @@ MANY = 150
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_real_run_that_is_killed_goes_on(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_real_run_that_is_killed_goes_on(tmp_path: Path, how: signal.Signals, warm: WarmPython) -> None:
     """Guards the whole way: the command is stopped in the middle by Ctrl-C or kill -9, and repeated."""
     command = [str(Path(sys.executable).with_name("parlai-humaneval")), "self-chat", "--models", "retrieval"]
     command += ["--num-dialogues", str(MANY), "--start", "openers", "--batch-size", "4", "--json", "--out"]
     path = tmp_path / "out" / "retrieval.jsonl"
-    running = subprocess.Popen([*command, str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said, errors = tmp_path / "said", tmp_path / "errors"
+    running = warm.start(*command, str(tmp_path / "out"), streams=(os.devnull, said, errors))
     deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and running.poll() is None and not (path.exists() and path.stat().st_size):
+    while time.monotonic() < deadline and not (path.exists() and path.stat().st_size):
         time.sleep(0.01)
-    os.kill(running.pid, how)
-    _, errors = running.communicate(timeout=60)
+    os.kill(running, how)
+    status = warm.wait(running)
     there = path.read_bytes().count(b"\n")
     assert 0 < there < MANY, "it was to be stopped in the middle"
     if how == signal.SIGINT:
-        assert running.returncode == 130
-        assert b"Complete dialogues are kept" in errors
-        assert b"Traceback" not in errors
-    again = subprocess.run([*command, str(tmp_path / "out")], capture_output=True, check=True, timeout=240)
+        assert status == 130
+        assert "Complete dialogues are kept" in errors.read_text()
+        assert "Traceback" not in errors.read_text()
+    again = warm.run(*command, str(tmp_path / "out"))
+    assert again.returncode == 0, again.stderr
     (counted,) = json.loads(again.stdout)["files"]
     assert (counted["dialogues"], counted["generated"]) == (MANY, MANY - there)
     assert [dialogue["number"] for dialogue in dialogues(path)] == list(range(MANY))

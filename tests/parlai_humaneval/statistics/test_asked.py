@@ -10,12 +10,17 @@ import pytest
 
 from parlai_humaneval.statistics.core.clustered import cluster_bootstrap, cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.clustering_effects import intraclass_correlation
-from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
+from parlai_humaneval.statistics.core.means import (
+    clustered_difference,
+    clustered_mean,
+    crossed_difference,
+    crossed_mean,
+)
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
-from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
+from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
 from parlai_humaneval.statistics.preference.tests import mcnemar_test
-from parlai_humaneval.statistics.ranking.best_set import best_of_means, best_set
+from parlai_humaneval.statistics.ranking.order import best_of_means, best_set
 
 WORKERS = list("aabbccddeeffgg")
 DIALOGUES = list("uvwxyz" * 2 + "uv")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from parlai_humaneval.statistics.core.clustered import cluster_sums, sign_flip_p
-from parlai_humaneval.statistics.ranking import best_set as module
-from parlai_humaneval.statistics.ranking.best_set import best_of_means, best_set
+from parlai_humaneval.statistics.ranking import order as module
+from parlai_humaneval.statistics.ranking.order import best_of_means, best_set
 
 
 def _shares(chosen, shown):

@@ -8,15 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
-from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
-from parlai_humaneval.statistics.core.two_way import (
-    ABOUT,
+from parlai_humaneval.statistics.core.means import (
+    clustered_difference,
+    clustered_mean,
     crossed_difference,
     crossed_mean,
-    crossed_share,
-    is_by_both,
-    two_way_error,
 )
+from parlai_humaneval.statistics.core.two_way import ABOUT, crossed_share, is_by_both, two_way_error
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 
 
@@ -32,7 +30,7 @@ def _judged(rng, workers=60, dialogues=30, each=6, sd=(0.5, 0.7), log_odds=0.0):
 def test_a_true_null_is_rejected_in_a_twentieth_of_studies():
     """Where 60 workers judge the same 30 dialogues, the test by worker alone rejects three times as often as it says."""
     rng = np.random.default_rng(1)
-    studies = [_judged(rng) for _ in range(600)]
+    studies = [_judged(rng) for _ in range(350)]  # .05 with an error of .012
     results = [crossed_share(won, np.ones_like(won), raters, [shown]) for won, raters, shown in studies]
     by_both = np.mean([result.p_value < 0.05 for result in results])
     by_worker = np.mean([result.details["p_by_worker"] < 0.05 for result in results])
@@ -44,7 +42,7 @@ def test_a_difference_of_means_holds_as_well():
     """Ratings of two models by the same workers, each of whom rates some of 12 dialogues a model."""
     rng = np.random.default_rng(2)
     both, alone = [], []
-    for _ in range(400):
+    for _ in range(250):  # .05 with an error of .014
         quality, of_worker = rng.normal(0, 0.6, (2, 12)), rng.normal(0, 0.5, 40)
         rated = []
         for model in (0, 1):

@@ -24,7 +24,6 @@ from parlai_humaneval.statistics.core.clustering_effects import (
 )
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.ratings.correlations import (
-    Answers,
     GapData,
     Measure,
     paired_gaps,
@@ -34,6 +33,7 @@ from parlai_humaneval.statistics.ratings.correlations import (
     pooled_planning_icc,
     separate_gaps,
 )
+from parlai_humaneval.statistics.ratings.likert import ModelRatings
 
 GROUPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), min_size=3, max_size=60)
 
@@ -201,9 +201,9 @@ def test_a_gap_as_large_as_detectable_is_found_as_often_as_promised():
     found = [
         clustered_mean(gap + rng.normal(0, 0.3, 40)[worker] + rng.normal(0, 1, worker.size), worker, null=0.0).p_value
         < 0.05
-        for _ in range(500)
+        for _ in range(300)
     ]
-    assert np.mean(found) == pytest.approx(0.8, abs=0.045)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.046)  # two errors of .8
 
 
 def test_gaps_of_models_judged_one_at_a_time_are_differences_of_means():
@@ -211,7 +211,9 @@ def test_gaps_of_models_judged_one_at_a_time_are_differences_of_means():
     rng = np.random.default_rng(4)
     a, b = rng.normal(3, 1, 30), rng.normal(2, 1, 45)
     workers_a, workers_b = (objects(rng.integers(0, 9, n)) for n in (30, 45))
-    (gap,), alike = separate_gaps([Answers("a", a, workers_a, workers_a), Answers("b", b, workers_b, workers_b)])
+    (gap,), alike = separate_gaps(
+        [ModelRatings("a", a, workers_a, workers_a), ModelRatings("b", b, workers_b, workers_b)]
+    )
     expected = clustered_difference(a, workers_a, b, workers_b)
     got = clustered_mean(gap.values, gap.workers, null=0.0)
     assert (got.estimate, got.p_value) == pytest.approx((expected.estimate, expected.p_value))
@@ -231,8 +233,8 @@ def test_gaps_of_models_judged_together_are_paired():
 def test_answers_of_a_worker_to_each_sample():
     """Of models judged one at a time those on one model count, of paired answers all of the pair."""
     a, b = (
-        Answers("a", np.ones(4), objects([1, 1, 2, 2]), objects(range(4))),
-        Answers("b", np.ones(3), objects([1, 1, 3]), objects(range(3))),
+        ModelRatings("a", np.ones(4), objects([1, 1, 2, 2]), objects(range(4))),
+        ModelRatings("b", np.ones(3), objects([1, 1, 3]), objects(range(3))),
     )
     (gap,), alike = separate_gaps([a, b])
     assert gap.per_worker == pytest.approx((4 + 4 + 4 + 1) / 7)
@@ -281,8 +283,8 @@ def test_planning_icc_of_models_judged_alone_counts_both_samples():
     half = worker.size // 2
     ((gap,), _) = separate_gaps(
         [
-            Answers("a", values[:half], objects(worker[:half]), objects(worker[:half])),
-            Answers("b", values[half:], objects(worker[half:]), objects(worker[half:])),
+            ModelRatings("a", values[:half], objects(worker[:half]), objects(worker[:half])),
+            ModelRatings("b", values[half:], objects(worker[half:]), objects(worker[half:])),
         ]
     )
     # Of the variance 2 a difference of means keeps 1, within workers: 1 + (4 − 1)·ICC = ½.

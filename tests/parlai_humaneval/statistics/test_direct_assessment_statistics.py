@@ -12,18 +12,26 @@ from hypothesis import strategies as st
 from reference import REFERENCE
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
-from parlai_humaneval.quality.ratings import degraded_rated_lower
-from parlai_humaneval.statistics.core.correlation import correlation, criteria_correlations, rater_pairs
+from parlai_humaneval.quality.choices import degraded_rated_lower
 from parlai_humaneval.statistics.core.means import clustered_mean
-from parlai_humaneval.statistics.core.ranks import rank_sum_test, rank_sums
+from parlai_humaneval.statistics.core.ranks import (
+    correlation,
+    criteria_correlations,
+    rank_sum_test,
+    rank_sums,
+    rater_pairs,
+)
 from parlai_humaneval.statistics.ratings.sliders import (
     is_reversed,
+    overall_parts,
+    overall_score,
     reverse_scored,
+    score_gaps,
     standardise,
     standardised,
+    system_scores,
     worker_checks,
 )
-from parlai_humaneval.statistics.ratings.standardised import overall_parts, overall_score, score_gaps, system_scores
 from parlai_humaneval.tables.columns import from_rows
 
 SAMPLE = st.lists(st.integers(0, 9), min_size=1, max_size=25)
@@ -375,7 +383,7 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         }
     )
     rejected = []
-    for _ in range(250):
+    for _ in range(150):  # .05 with an error of .018
         level, spread = rng.normal(0, 10, workers), rng.uniform(0.5, 1.5, workers)
         taste, mood = rng.normal(0, 12, (workers, 2)), rng.normal(0, 10, workers * 2 * dialogues)
         noise = rng.normal(0, 12, worker.size)
@@ -384,5 +392,5 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         (gap,) = score_gaps(rated.assign(z=standardised(rated)), ["a", "b"])
         rejected.append((gap.difference.p_value < 0.05, gap.paper.p_value < 0.05))
     clustered, independent = np.mean(rejected, axis=0)
-    assert 0.02 <= clustered <= 0.08
+    assert 0.015 <= clustered <= 0.085
     assert independent > 0.15

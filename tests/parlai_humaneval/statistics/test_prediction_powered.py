@@ -317,7 +317,7 @@ def _without_overlap(tables: Tables) -> Tables:
         (lambda people, judge: (people, NOBODY), "its tables hold no answers"),
         (
             lambda people, judge: (people, "gpt"),
-            "no row of the tables is by a worker or judge of that name; workers are w0, w1",
+            "the tables hold no judge's answers; let one answer",
         ),
         (
             lambda people, judge: (people, _without_overlap(judge)),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.ratings.replications import replication, same_conclusions
+from parlai_humaneval.statistics.core.ranks import replication, same_conclusions
 
 MODELS = ("A", "B", "Ap", "C", "Cp", "Bp", "D", "Dp", "Ep", "E")
 FIRST = (0.534, 0.419, 0.318, 0.262, 0.189, 0.173, -0.087, -0.201, -0.217, -0.243)

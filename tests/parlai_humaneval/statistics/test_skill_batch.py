@@ -12,14 +12,14 @@ import trueskill as package
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.statistics.ranking import trueskill_update as skill_update
+from parlai_humaneval.statistics.ranking import trueskill as skill_update
 from parlai_humaneval.statistics.ranking.trueskill import (
+    SkillModel,
     free_for_all_path,
     free_for_all_ratings,
     rate_free_for_all,
     rate_two_player,
 )
-from parlai_humaneval.statistics.ranking.trueskill_update import SkillModel
 
 MATCHES = st.lists(
     st.tuples(st.integers(0, 3), st.integers(1, 3), st.sampled_from([-1, 0, 1])), min_size=1, max_size=12

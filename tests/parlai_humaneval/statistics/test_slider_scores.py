@@ -117,7 +117,7 @@ def test_the_published_scores_come_out(run1):
     assert {row.model for row in section.models} == set(expected["z"])
     for row in section.models:
         assert row.n_ratings == expected["n_ratings"][row.model]
-        for name, score in {"overall": row.overall, **row.z}.items():
+        for name, score in {"overall": row.z_overall, **row.z}.items():
             assert score.estimate == pytest.approx(expected["z"][row.model][name], abs=6e-5)
         for name, score in {"overall": row.raw_overall, **row.raw}.items():
             assert score.estimate == pytest.approx(expected["raw"][row.model][name], abs=6e-4)

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from parlai_humaneval.statistics.core.two_way import ABOUT, either_side_covariances, is_by_both
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
-from parlai_humaneval.statistics.ranking.from_tables import comparison_strengths
+from parlai_humaneval.statistics.ranking.plackett_luce import comparison_strengths
 from parlai_humaneval.tables.columns import from_rows
 
 NAMES = np.array(list("abcd"))

@@ -13,10 +13,15 @@ from parlai_humaneval.statistics.core.clustered import (
     clustered_share,
     with_dispersion,
 )
-from parlai_humaneval.statistics.core.effect_sizes import complement, paired_superiority, superiority_of_difference
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.win_rates import effective_win_rate, effective_win_test
+from parlai_humaneval.statistics.preference.win_rates import (
+    complement,
+    effective_win_rate,
+    effective_win_test,
+    paired_superiority,
+    superiority_of_difference,
+)
 
 RESULT = Result(name="by hand", n=0, method="by hand")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from sklearn.isotonic import isotonic_regression
 
-from parlai_humaneval.statistics.core.correlation import kendall_tau_b, tau_b_of_pairs
+from parlai_humaneval.statistics.core.ranks import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.survival.curve import survival
 
 SEEN = st.lists(st.tuples(st.sampled_from([1, 2, 3, 5, 8]), st.booleans()), min_size=1, max_size=60)

@@ -14,8 +14,7 @@ from scipy.optimize import minimize
 from statsmodels.genmod import families
 from statsmodels.genmod.generalized_linear_model import GLM
 
-from parlai_humaneval.statistics.survival.cox import cloglog_cox
-from parlai_humaneval.statistics.survival.curve import survival_curve
+from parlai_humaneval.statistics.survival.curve import cloglog_cox, survival_curve
 
 
 def study(seed, *, n=300, beta=(-0.5, 0.3), lengths=(2, 3, 5), hazard=0.25):
@@ -189,7 +188,7 @@ def test_clustered_errors_hold_their_level():
 
 
 SEPARATED_STUDY = """
-from parlai_humaneval.statistics.survival.cox import cloglog_cox
+from parlai_humaneval.statistics.survival.curve import cloglog_cox
 fit = cloglog_cox([2, 3, 5] * 8, [0, 1, 0] * 4 + [1, 1, 1] * 4, [[0.0]] * 12 + [[1.0]] * 12)
 assert fit.effects[0].estimate is None and fit.effects[0].notes
 """

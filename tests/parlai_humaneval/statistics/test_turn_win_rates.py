@@ -132,13 +132,14 @@ def test_clustered_effective_win_rate_holds_its_level():
     from scipy.stats import mannwhitneyu
 
     rejected = independent = 0
-    for _ in range(400):
+    studies = 200  # .05 with an error of .015
+    for _ in range(studies):
         workers = np.arange(30).repeat(5)
         a, b = (rng.normal(size=30).repeat(5) + rng.normal(size=150) for _ in range(2))
         rejected += effective_win_test(a, workers, b, workers + 30).p_value < 0.05
         independent += mannwhitneyu(a, b).pvalue < 0.05
-    assert 0.02 <= rejected / 400 <= 0.085
-    assert independent / 400 > 0.15
+    assert 0.02 <= rejected / studies <= 0.085
+    assert independent / studies > 0.15
 
 
 def test_effective_win_rate_of_swapped_models_is_the_rest():

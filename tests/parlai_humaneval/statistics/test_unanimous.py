@@ -14,16 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, least_p
-from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
+from parlai_humaneval.statistics.core.means import (
+    clustered_difference,
+    clustered_mean,
+    crossed_difference,
+    crossed_mean,
+    t_test,
+)
 from parlai_humaneval.statistics.core.multiplicity import corrected
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import crossed_difference, crossed_mean, crossed_share, two_way_share
+from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
 from parlai_humaneval.statistics.preference.tests import compare_choices, compare_singles
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
-from parlai_humaneval.statistics.ranking.best_set import best_of_means
+from parlai_humaneval.statistics.ranking.order import best_of_means
 from parlai_humaneval.statistics.ranking.plackett_luce import plackett_luce
-from parlai_humaneval.statistics.ratings.combined import pair_combo
-from parlai_humaneval.statistics.ratings.standardised import score_gaps
+from parlai_humaneval.statistics.ratings.likert import pair_combo
+from parlai_humaneval.statistics.ratings.sliders import score_gaps
 
 LEADS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 

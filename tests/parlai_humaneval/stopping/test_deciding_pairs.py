@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from parlai_humaneval.stopping.batch import Decisions
+from parlai_humaneval.stopping.batch import Decisions, in_words
 from parlai_humaneval.stopping.evidence import Evidence
-from parlai_humaneval.stopping.status import in_words
 
 ROW = np.zeros(1, dtype=np.int64)
 ABC = ("A", "B", "C")
@@ -74,27 +73,28 @@ def equal_of(evidence: list[tuple[float, float]], models: int, **changes: Any) -
     """Which pairs are called equal, with so much evidence of either side."""
     learnt = Evidence(1, models, 0.1, pooled=False)
     learnt.dialogues[:] = 10
-    learnt.equal[0] = np.array(evidence).T
+    learnt.equal[0] = learnt.equal_now[0] = np.array(evidence).T
     decisions = Decisions(1, models, floor=4, **{"alpha": 0.05, "beta": 0.05, **changes})
     decisions.look(ROW, learnt)
     return list(map(bool, decisions.equal[0]))
 
 
-def test_equal_models_need_both_sides_and_a_higher_bar_the_more_there_are() -> None:
-    """At β over the pairs that can be a margin apart, of dialogues of the two alone."""
-    two = [(40, 40), (90, 39), (39, 39)]
-    assert equal_of(two, 3) == [True, False, False]
-    assert equal_of(two, 3, transitive=False) == [False, False, False]
-    assert equal_of(two, 3, beta=0.0) == [False, False, False]
-    assert equal_of([(79, 79)] * 6, 4) == [False] * 6
-    assert equal_of([(80, 80)] * 6, 4) == [True] * 6
+def test_equal_models_need_both_sides() -> None:
+    """Each at the bar; and as much more as makes up for pairs that fall short of it."""
+    assert equal_of([(20, 20), (90, 20), (20, 20)], 3) == [True, True, True]
+    assert equal_of([(38, 38), (90, 1), (90, 20)], 3) == [False, False, False]
+    assert equal_of([(39, 39), (90, 1), (90, 39)], 3) == [True, False, True]
+    assert equal_of([(90, 90), (0, 0), (0, 0)], 3) == [True, False, False]
+    assert equal_of([(59, 59), (0, 0), (0, 0)], 3, transitive=False) == [False, False, False]
+    assert equal_of([(60, 60), (0, 0), (0, 0)], 3, transitive=False) == [True, False, False]
+    assert equal_of([(90, 90)] * 3, 3, beta=0.0) == [False, False, False]
 
 
-def test_the_bar_for_equal_models_falls_with_what_is_claimed() -> None:
+def test_studies_of_before_call_pairs_equal_one_by_one() -> None:
     """Of six pairs, four can be a margin apart; once three are called equal, three, and then two, and one."""
     bars = [80, 80, 80, 60, 40, 20]
-    assert equal_of([(bar, bar) for bar in bars], 4) == [True] * 6
-    assert equal_of([(bar, bar) for bar in (80, 80, 79, 60, 40, 20)], 4) == [True] * 2 + [False] * 4
+    assert equal_of([(bar, bar) for bar in bars], 4, together=False) == [True] * 6
+    assert equal_of([(bar, bar) for bar in (80, 80, 79, 60, 40, 20)], 4, together=False) == [True] * 2 + [False] * 4
 
 
 def test_words_for_what_is_no_row_of_groups() -> None:

@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.batch import Studies
-from parlai_humaneval.stopping.fixed_plans import fixed_plan
-from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, win_rates
+from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, win_rates
 
 STUDIES = 200
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
@@ -36,8 +35,8 @@ def false_claims(study: type[Crowded], models: int, crowd: Crowd, studies: int =
 class Contented(Crowded):
     """Leaves as soon as the first model of a pair has won more turns of a dialogue; turns are as independent as coins."""
 
-    def _shares(self, shown: Ints, likes: Floats) -> Floats:
-        shares = super()._shares(shown, likes)
+    def _shares(self, of: Ints, shown: Ints, likes: Floats) -> Floats:
+        shares = super()._shares(of, shown, likes)
         contented = np.cumsum(shares > 0.5, axis=1) - (shares > 0.5) > 0
         return np.where(contented, np.nan, shares)
 
@@ -64,14 +63,15 @@ class ByTurn(Crowded):
 class ByCompletion(Crowded):
     """Folds workers in as they finish."""
 
-    def advance(self, rows: Ints, now: Floats) -> None:
-        studies = self.studies
+    def advance(self, rows: Ints, now: Floats) -> Flags:
+        studies, all_of_them = self.studies, rows
         while rows.size and studies.ended.shape[1]:
             numbers = studies.ended[rows].argmin(axis=1)
             ready = studies.ended[rows, numbers] <= np.minimum(now, 1e300)
             rows, now, numbers = rows[ready], now[ready], numbers[ready]
             studies.fold(rows, numbers)
             studies.ended[rows, numbers] = np.inf
+        return np.ones(len(all_of_them), dtype=bool)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,30 @@ def test_who_leaves_when_contented_tips_no_scale(models: int) -> None:
 def test_any_claim_about_two_groups_a_margin_apart_is_seldom_false() -> None:
     """Models of a group are as good as each other, and those of both just so far apart that none may be called equal."""
     rates = win_rates([math.log(0.55 / 0.45)] * 2 + [0] * 2)
-    done = Crowded(Studies(rule(4, max_dialogues=2100), 100), rates, Crowd(icc=0.0), seed=4).run()
-    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 100)
+    done = Crowded(Studies(rule(4, max_dialogues=2100), 60), rates, Crowd(icc=0.0), seed=4).run()
+    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 60)
+
+
+def test_steps_of_a_wide_margin_are_seldom_called_equal() -> None:
+    """Win rates end at 1, so such steps shrink towards third models: pooled evidence calls two equal in many studies."""
+    rates = win_rates(math.log(0.8 / 0.2) * np.arange(6))
+    shares = {}
+    for given in ({}, {"evidence": "pooled"}):
+        done = Crowded(Studies(rule(6, margin=0.6, **given), STUDIES), rates, Crowd(), seed=6).run()
+        shares[bool(given)] = float(done.false_claims(rates, margin=0.6).mean())
+    assert shares[False] <= MOST < shares[True]
+
+
+def test_a_study_of_a_wide_margin_goes_on_as_it_began() -> None:
+    """Earlier versions pooled at any margin. Nobody else may change what counts as evidence."""
+    before = rule(3, margin=0.6, evidence="pooled")
+    assert rule(3, margin=0.6).evidence == "direct"
+    assert rule(3, margin=0.4).evidence == "pooled"
+    before.refuse_change(rule(3, margin=0.6))
+    with pytest.raises(RuleChanged, match="evidence was direct and is now pooled"):
+        rule(3, margin=0.6).refuse_change(before)
+    with pytest.raises(RuleChanged, match="evidence was direct and is now pooled"):
+        rule(3, evidence="direct").refuse_change(rule(3))
 
 
 @pytest.mark.parametrize(("mutant", "crowd"), [(ByTurn, CLUSTERED), (ByDialogue, CLUSTERED), (ByCompletion, HASTY)])
@@ -112,10 +134,11 @@ def test_a_pair_needs_a_part_of_a_fixed_plan(points: int, most: float) -> None:
     crowd, share = Crowd(), 0.5 + points / 200
     rates = np.array([[0.5, share], [1 - share, 0.5]])
     wanted = rule(2, max_dialogues=800)
-    done = Crowded(Studies(wanted, 120), rates, crowd, seed=points).run()
+    studies = 400
+    done = Crowded(Studies(wanted, studies), rates, crowd, seed=points).run()
     assert done.folded.mean() / fixed_plan(wanted, variance=crowd.share_variance()) <= most
     assert done.decided.all()
-    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 120)
+    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
 
 
 def test_models_that_differ_need_less_than_half_of_a_pooled_plan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Began, Chose, Claimed, Event, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Crowded, win_rates
-from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
+from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 
 EARLIER = Path(__file__).with_name("log_of_an_earlier_version.jsonl")
-STUDIES = 100
+STUDIES = 60
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
 TASTE = Crowd(icc=0.17, quit=0.1, quit_by_taste=0.7)
 CHOICE = Crowd(icc=0.05, quit=0.1, quit_by_choice=0.7)
@@ -138,16 +139,24 @@ def earlier() -> list[Event]:
 
 
 def test_a_log_of_an_earlier_version_leads_to_the_decisions_it_holds(earlier: list[Event]) -> None:
-    """To the last digit of its evidence; by the new rule they would rest on other evidence."""
+    """On the same evidence, but for the last digits, in which processors differ; by the new rule it would be another."""
     assert isinstance(earlier[0], Began)
     assert earlier[0].cut_off == "left_out"
     study = replay(earlier)
     assert study.log == earlier
+    claims = [place for place, event in enumerate(earlier) if isinstance(event, Claimed)]
+    for factor, is_same in ((1 + 1e-12, True), (1.01, False)):
+        other, first = list(earlier), earlier[claims[0]]
+        assert isinstance(first, Claimed)
+        assert first.e_value is not None
+        other[claims[0]] = first.model_copy(update={"e_value": first.e_value * factor})
+        with nullcontext() if is_same else pytest.raises(ReplayError, match="differs when it is replayed"):
+            replay(other)
     assert str(study.standing()).startswith("answer reached: A > B > C; ")
     filled = SequentialStudy.of(earlier[0].model_copy(update={"cut_off": "filled"}))
     assert filled.studies.evidence.filled
     assert not study.studies.evidence.filled
-    assert sum(isinstance(event, Claimed) for event in earlier) == 3
+    assert len(claims) == 3
 
 
 def test_a_study_of_an_earlier_version_goes_on_by_its_own_rule(earlier: list[Event]) -> None:

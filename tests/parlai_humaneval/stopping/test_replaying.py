@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import pytest
 from make_comparisons import comparisons_frame, exchange_tables
 
 from parlai_humaneval.analysis import Tables, replay_sequential
+from parlai_humaneval.stopping.events import Claimed, Outcome
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.columns import from_rows
 from parlai_humaneval.tables.example import example_tables
 
@@ -92,15 +96,69 @@ def test_workers_are_the_unit() -> None:
 
 
 def test_every_kind_of_data_is_replayed() -> None:
-    """Turns at which something was chosen, comparisons of finished dialogues, judged segments, and slider ratings."""
+    """Turns at which something was chosen, comparisons of finished dialogues, judged segments, and ratings of models."""
     replays = replay_sequential(example_tables(), margin=0.3, alpha=0.2, shuffles=2)
-    assert [replay.kind for replay in replays] == ["turns", "dialogue", "segments", "scores"]
-    assert [len(replay.models) for replay in replays] == [3, 2, 3, 3]
-    assert [replay.dialogues for replay in replays] == [8, 32, 72, 24]
-    scores = replays[-1]
-    assert scores.answer == "ada > bob > cyd"
-    assert "no two models can be called equal" in scores.notes[0]
+    assert [replay.kind for replay in replays] == ["turns", "dialogue", "segments", "scores", "scales", "ticks"]
+    assert [len(replay.models) for replay in replays] == [3, 2, 3, 3, 3, 3]
+    assert [replay.dialogues for replay in replays] == [8, 32, 72, 24, 24, 24]
+    for rated in replays[3:]:
+        assert "ada > cyd" in rated.answer
+        assert "less than 15 % of the scale apart" in rated.notes[0]
     assert "more than two models" in replays[0].notes[0]
+
+
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("better", [0.0, 8.0])
+def test_ratings_are_replayed_as_a_live_study_decides(each: int, better: float) -> None:
+    """Two models, rated by one worker or two: the same decision after the same dialogues, though the rows stand in the order
+    in which raters were through, and quick raters like one model."""
+    rule = StoppingRule(
+        models=("ada", "bob"), margin=0.3, max_dialogues=1000, floor=1, rated="apart", evidence="direct"
+    )
+    study, rng = SequentialStudy(rule, seed=2), np.random.default_rng(int(better))
+    through, rows = [], []
+    for number in range(400):
+        style = rng.normal(50, 10)
+        for (model,) in study.arrive(f"w{number}", each, at=float(number)).dialogues:
+            value = int(np.clip(style + rng.normal(0, 15) + better * (model == "ada"), 0, 100))
+            through.append((value if model == "ada" else -value, number, model, value))
+        if each == 2 or number % 2:
+            for _, who, _, value in through[-2:]:
+                place = len(study._workers[f"w{who}"].outcomes)
+                study.answer(f"w{who}", place, Outcome(picks=(value,), turns=100), at=number + 0.5)
+        if study.ended:
+            break
+    assert study.ended == "decided"
+    for _, number, model, value in sorted(through):
+        of_all = {
+            "worker_id": f"w{number}",
+            "dialogue_id": f"d{number}{model}",
+            "model": model,
+            "technique": "direct_assessment",
+        }
+        rows.append({**of_all, "criterion": "fun", "value": value, "scale": "slider", "minimum": 0, "maximum": 100})
+    begun = [
+        {
+            "worker_id": row["worker_id"],
+            "dialogue_id": row["dialogue_id"],
+            "started": str(pd.Timestamp("2024-05-01") + pd.Timedelta(minutes=int(row["worker_id"][1:]))),
+            "complete": 1,
+            "technique": "direct_assessment",
+            "models": row["model"],
+            "n_turns": 6,
+        }
+        for row in rows
+    ]
+    empty = example_tables()
+    tables = Tables(
+        turns=empty.turns.iloc[:0],
+        dialogues=from_rows("dialogues", begun),
+        comparisons=empty.comparisons.iloc[:0],
+        ratings=from_rows("ratings", rows),
+    )
+    (replay,) = replay_sequential(tables, margin=0.3, shuffles=0)
+    (claim,) = [event for event in study.log if isinstance(event, Claimed)]
+    assert (replay.answer, replay.pairs[0].after) == (study.standing().answer, claim.dialogues)
 
 
 def test_times_of_arrival_order_the_workers() -> None:
@@ -164,7 +222,7 @@ def test_turns_that_were_compared_are_read_once(tmp_path: Path) -> None:
     apart = exchange_tables(tmp_path, {"comparisons": frame})
     beside = Tables(turns=tables.turns, dialogues=tables.dialogues, comparisons=apart.comparisons)
     kinds = [replay.kind for replay in replay_sequential(beside, margin=0.3, shuffles=0)]
-    assert kinds == ["turns", "turn"]
+    assert kinds == ["turns", "turn", "ticks"]
     named = apart.comparisons["dialogue_a"]
     turns = tables.turns.assign(dialogue_id=named.iloc[0])
     same = Tables(turns=turns, dialogues=tables.dialogues, comparisons=apart.comparisons)

@@ -12,8 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome, log_rows, read_log
-from parlai_humaneval.stopping.fixed_plans import first_crossing
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
+from parlai_humaneval.stopping.simulation import first_crossing
 from parlai_humaneval.stopping.status import Forecast
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 
@@ -121,7 +121,7 @@ def test_dialogues_are_drawn_from_the_open_pairs_as_probable(ended: SequentialSt
     for event in ended.log:
         if isinstance(event, Arrived):
             assert {tuple(pair) for pair in event.dialogues} <= set(event.open)
-            assert set(event.propensities) == {1 / len(event.open)}
+            assert set(event.propensities) == {1 / len(event.among or event.open)}
             assert len(set(event.dialogues)) == min(len(event.dialogues), len(event.open))
     assert len({len(event.open) for event in ended.log if isinstance(event, Arrived)}) > 2
 
@@ -342,7 +342,7 @@ def test_what_could_not_happen_is_refused_and_changes_nothing() -> None:
         with pytest.raises(StudyError, match=said):
             call()
     assert study.log == before
-    for picks, turns in (((7, 0), 6), ((1,), 6), ((0, 0), 0)):
+    for picks, turns in (((7, 0), 6), ((), 6), ((0, 0), 0)):
         with pytest.raises(ValidationError):
             Outcome(picks=picks, turns=turns)
 

@@ -13,8 +13,7 @@ from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 
 from parlai_humaneval.judges.questions import JudgeQuestion
 from parlai_humaneval.schema.records import Rated
-from parlai_humaneval.tables.build import tables
-from parlai_humaneval.tables.build_judgements import judge_tables
+from parlai_humaneval.tables.build import judge_tables, tables
 from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.files import JUDGES, read_tables, save_tables, write_tables
 from parlai_humaneval.tables.filters import rater_kinds

@@ -12,11 +12,10 @@ from click.testing import CliRunner
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.cli import main
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.facts_text import qualifying
+from parlai_humaneval.report.facts import qualifying
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import LISTS, WRITTEN, TableError
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.labels import LISTS, WRITTEN
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLES
 
 CASES = Path(__file__).parents[4] / "shared" / "cases" / "F7_blanks_at_the_end"

@@ -32,38 +32,29 @@ def doubled(whole, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_counts_is_chosen_for_every_table(whole, tmp_path, name):
-    """All rows, the first ones or the last ones are read back, and the count is told."""
-    write_tables(doubled(whole, name), tmp_path)
+    """All rows, the first ones or the last ones are read back, and the count is told. What was kept once reads back without
+    a word, is told again, and can still be cut to the first or last."""
+    write_tables(doubled(whole, name), tmp_path / "raw")
     with pytest.raises(TableError, match="--repeats keep, first or last"):
-        read_tables(tmp_path)
+        read_tables(tmp_path / "raw")
     frame, read = getattr(whole, name), {}
     for repeats, left_out in (("keep", 0), ("first", len(frame)), ("last", len(frame))):
-        found = read_tables(tmp_path, repeats=repeats)
-        read[repeats] = getattr(found, name)
-        (told,) = found.repeats
+        read[repeats] = read_tables(tmp_path / "raw", repeats=repeats)
+        (told,) = read[repeats].repeats
         assert (told.table, told.repeats, told.more_rows, told.left_out) == (name, repeats, len(frame), left_out)
         assert f"--repeats {repeats}" in told.words
-    assert [len(read[repeats]) for repeats in ("keep", "first", "last")] == [2 * len(frame), len(frame), len(frame)]
-    assert read["keep"]["answer_number"].fillna(1).tolist() == [1] * len(frame) + [2] * len(frame)
-    assert read["keep"]["worker_id"].tolist() == 2 * frame["worker_id"].tolist()
+    keep, first, last = (getattr(found, name) for found in read.values())
+    assert [len(keep), len(first), len(last)] == [2 * len(frame), len(frame), len(frame)]
+    assert keep["answer_number"].fillna(1).tolist() == [1] * len(frame) + [2] * len(frame)
+    assert keep["worker_id"].tolist() == 2 * frame["worker_id"].tolist()
     if "seconds" in frame.columns and frame["seconds"].notna().all():
-        assert read["first"]["seconds"].tolist() == frame["seconds"].tolist()
-        assert read["last"]["seconds"].tolist() == (frame["seconds"] + 5).tolist()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_kept_answers_can_be_written_and_chosen_from_again(whole, tmp_path, name):
-    """What was kept once reads back without a word, is told again, and can still be cut to the first or last."""
-    write_tables(doubled(whole, name), tmp_path / "raw")
-    kept = read_tables(tmp_path / "raw", repeats="keep")
-    write_tables(kept, tmp_path / "kept")
-    again = read_tables(tmp_path / "kept")
-    assert again.repeats == kept.repeats
-    pd.testing.assert_frame_equal(getattr(again, name), getattr(kept, name), check_dtype=False)
-    for repeats in ("first", "last"):
-        one, two = (read_tables(tmp_path / folder, repeats=repeats) for folder in ("raw", "kept"))
-        assert one.repeats == two.repeats
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_dtype=False)
+        assert first["seconds"].tolist() == frame["seconds"].tolist()
+        assert last["seconds"].tolist() == (frame["seconds"] + 5).tolist()
+    write_tables(read["keep"], tmp_path / "kept")
+    for repeats, found in read.items():
+        again = read_tables(tmp_path / "kept", **({} if repeats == "keep" else {"repeats": repeats}))
+        assert again.repeats == found.repeats
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(found, name), check_dtype=False)
 
 
 def test_the_order_is_that_of_time_where_all_have_one(whole):

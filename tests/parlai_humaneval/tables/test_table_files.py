@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from io import StringIO
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
+from parlai_humaneval._util.text import write_columns, write_rows
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import check_free, read_tables, save_tables, write_tables
@@ -29,13 +31,16 @@ def assert_same(got: Tables, expected: Tables) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-@given(reason=typed_text | formula)
-@settings(max_examples=12, deadline=None)
-def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reason):
+@given(reasons=st.lists(typed_text | formula, min_size=5, max_size=9))
+@settings(max_examples=4, deadline=None)
+def test_what_was_typed_comes_back_exactly(tmp_path_factory, form, reasons):
     """Quotes, line breaks, formulas, apostrophes, any script: reading back gives the same tables."""
     turns = [
-        make_turn(1, ("eliza", "retrieval"), "eliza", reason=reason),
-        make_turn(2, ("eliza", "retrieval"), None),
+        *(
+            make_turn(number, ("eliza", "retrieval"), "eliza", reason=reason)
+            for number, reason in enumerate(reasons, 1)
+        ),
+        make_turn(len(reasons) + 1, ("eliza", "retrieval"), None),
     ]
     expected = tables([make_record("d1", turns, status="partial")])
     folder = tmp_path_factory.mktemp("out")
@@ -83,17 +88,19 @@ def test_tables_of_an_older_export_are_read(tmp_path):
     assert got.turns["failed"].isna().all()
 
 
-@given(text=formula)
-@settings(max_examples=12, deadline=None)
-def test_no_cell_of_a_csv_begins_as_a_formula(tmp_path_factory, text):
+@given(texts=st.lists(formula, min_size=5, max_size=9))
+@settings(max_examples=4, deadline=None)
+def test_no_cell_of_a_csv_begins_as_a_formula(tmp_path_factory, texts):
     """A rater's “=HYPERLINK(…)” must not run on a researcher's machine."""
     folder = tmp_path_factory.mktemp("out")
-    turns = [make_turn(1, ("eliza", "retrieval"), "eliza", reason=text)]
+    turns = [make_turn(number, ("eliza", "retrieval"), "eliza", reason=text) for number, text in enumerate(texts, 1)]
     write_tables(tables([make_record("d1", turns)]), folder, "csv")
     with (folder / "turns.csv").open(encoding="utf-8", newline="") as file:
-        reason = next(iter(csv.DictReader(file)))["reason"]
-    assert reason.startswith("'")
-    assert reason.endswith(text)
+        reasons = {int(row["turn"]): row["reason"] for row in csv.DictReader(file) if row["reason"]}
+    assert len(reasons) == len(texts)
+    for number, text in enumerate(texts, 1):
+        assert reasons[number].startswith("'")
+        assert reasons[number].endswith(text)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -189,3 +196,11 @@ def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
         TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*keep one of them"
     ):
         read_tables(tmp_path)
+
+
+def test_columns_are_written_as_their_rows_would_be() -> None:
+    columns = [["=1+1", "a", None, "'=x"], [1, 2.5, True, None], [None] * 4, [1, "+1", 1.0, "1"]]
+    by_column, by_row = StringIO(newline=""), StringIO(newline="")
+    write_columns(by_column, "abcd", columns)
+    write_rows(by_row, "abcd", zip(*columns, strict=True))
+    assert by_column.getvalue() == by_row.getvalue()

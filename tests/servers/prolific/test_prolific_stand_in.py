@@ -92,6 +92,12 @@ class Api:
         self.prolific.clock.move(1)
         return study
 
+    def inside(self, **changes: Any) -> tuple[str, Participant]:
+        """A study that recruits, and somebody who takes part in it."""
+        study, someone = self.live(**changes), self.prolific.participant()
+        someone.take(study)
+        return study, someone
+
     def study(self, study: str) -> dict[str, Any]:
         return dict(self("GET", f"studies/{study}/"))
 
@@ -162,9 +168,7 @@ def test_a_study_from_draft_to_paid(prolific: StandIn, api: Api) -> None:
 
 def test_bonuses_are_paid_as_often_as_they_are_asked_for(prolific: StandIn, api: Api) -> None:
     """A set-up costs nothing; each ``pay/`` charges all of it; what was paid is seen only later."""
-    study = api.live()
-    someone = prolific.participant()
-    someone.take(study)
+    study, someone = api.inside()
     rows = f"{someone.id},1.50\n{someone.submission_id},0.30\n"
     batch = api("POST", "submissions/bonus-payments/", {"study_id": study, "csv_bonuses": rows}, 201)
     assert (batch["amount"], batch["fees"], batch["vat"], batch["total_amount"]) == (180, 60, 12, 252)
@@ -195,9 +199,7 @@ def test_bonuses_are_paid_as_often_as_they_are_asked_for(prolific: StandIn, api:
     ],
 )
 def test_bonuses_that_cannot_be_set_up(prolific: StandIn, api: Api, rows: str, words: str) -> None:
-    study = api.live()
-    someone = prolific.participant()
-    someone.take(study)
+    study, someone = api.inside()
     body = {"study_id": study, "csv_bonuses": rows.format(who=someone.id)}
     assert words in str(api.detail("POST", "submissions/bonus-payments/", body))
     assert prolific.market.batches == {}
@@ -329,9 +331,7 @@ def test_returned_lapsed_and_timed_out(prolific: StandIn, api: Api) -> None:
 @pytest.mark.parametrize("reopens", [True, False])
 def test_a_place_given_back_in_a_full_house(prolific: StandIn, api: Api, reopens: bool) -> None:
     prolific.market.unknowns.reopens = reopens
-    study = api.live(total_available_places=1)
-    someone = prolific.participant()
-    someone.take(study)
+    study, someone = api.inside(total_available_places=1)
     someone.give_back()
     assert api.study(study)["status"] == ("ACTIVE" if reopens else "COMPLETED")
 
@@ -347,9 +347,7 @@ def test_whether_reserved_places_are_taken(prolific: StandIn, api: Api, counts: 
 @pytest.mark.parametrize("frees", [True, False])
 def test_rejecting(prolific: StandIn, api: Api, frees: bool) -> None:
     prolific.market.unknowns.rejected_frees_place = frees
-    study = api.live(total_available_places=1)
-    someone = prolific.participant()
-    someone.take(study)
+    study, someone = api.inside(total_available_places=1)
     why = {"rejection_category": "LOW_EFFORT", "message": "x" * 99}
     api.act(someone, "REJECT", 400, **why)
     someone.hand_in("C-DONE")
@@ -380,9 +378,7 @@ def test_approving_what_was_given_back(prolific: StandIn, api: Api, allowed: boo
 
 
 def test_nobody_reviews(prolific: StandIn, api: Api) -> None:
-    study = api.live()
-    someone = prolific.participant()
-    someone.take(study)
+    _, someone = api.inside()
     someone.hand_in("not the code")
     assert api("GET", f"submissions/{someone.submission_id}/")["entered_code"] == "not the code"
     prolific.clock.move(21 * DAY_S - 60)
@@ -477,9 +473,7 @@ def test_screened_out_with_pay(prolific: StandIn, api: Api, grow: bool, seen: bo
 
 def test_paid_in_part(prolific: StandIn, api: Api) -> None:
     partly = {**OURS, "code": "R-PART", "actions": [{"action": "DYNAMIC_PAYMENT"}]}
-    study = api.live(completion_codes=[REVIEW, partly])
-    someone = prolific.participant()
-    someone.take(study)
+    _, someone = api.inside(completion_codes=[REVIEW, partly])
     api.act(someone, "COMPLETE", 400, completion_code="R-PART")
     share = {"percentage_of_reward": 40, "message_to_participant": "Thanks"}
     told = api.act(someone, "COMPLETE", completion_code="R-PART", completion_code_data=share)
@@ -671,9 +665,7 @@ def test_faults_by_route_and_number(prolific: StandIn, api: Api) -> None:
 def test_the_wallet_is_busy(prolific: StandIn, api: Api, shared: bool) -> None:
     prolific.market.unknowns.wallet_is_shared = shared
     prolific.market.unknowns.retry_after = True
-    study = api.live()
-    someone = prolific.participant()
-    someone.take(study)
+    study, someone = api.inside()
     someone.hand_in("C-DONE")
     batch = api("POST", "submissions/bonus-payments/", {"study_id": study, "csv_bonuses": f"{someone.id},1"}, 201)
     api("POST", "submissions/bulk-approve/", {"submission_ids": [someone.submission_id]})

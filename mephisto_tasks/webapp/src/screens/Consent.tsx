@@ -1,7 +1,6 @@
 import type { ConsentForm, Section } from "../wire/config";
 import { t } from "../language";
 import { Button } from "../ui/Button";
-import { Heading } from "../ui/Heading";
 import { Sections } from "../ui/Sections";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
@@ -17,9 +16,7 @@ export interface ConsentProps {
 /** What one agrees to, before anything is stored. */
 export function Consent({ task, form, onAgree, onDecline }: ConsentProps) {
   return (
-    <Frame wide>
-      <p className={styles.eyebrow}>{task}</p>
-      <Heading>{t(form.title)}</Heading>
+    <Frame wide task={task} title={t(form.title)}>
       {form.agreed_before !== null && (
         <p className={styles.news}>
           {t("You agreed to an earlier version of this text ({version}).", { version: form.agreed_before })}{" "}
@@ -27,7 +24,7 @@ export function Consent({ task, form, onAgree, onDecline }: ConsentProps) {
         </p>
       )}
       <ConsentText form={form} />
-      <div className={styles.actions}>
+      <div className={`cluster ${styles.actions}`}>
         <Button onClick={onAgree}>{t(form.agree)}</Button>
         <Button look="quiet" onClick={onDecline}>
           {t(form.decline)}
@@ -43,7 +40,7 @@ export function ConsentText({ form }: { form: ConsentForm }) {
     <>
       <Sections sections={said(form.text)} />
       <Sections sections={said(form.privacy)} />
-      <p className={styles.contact}>
+      <p className={`soft ${styles.contact}`}>
         {t("Questions? {contact}. This is version {version} of this text.", { contact: form.contact, version: form.version })}
       </p>
     </>

@@ -4,7 +4,6 @@ import type { TaskConfig } from "../wire/config";
 import { t, tn } from "../language";
 import { Button } from "../ui/Button";
 import { Dots } from "../ui/Dots";
-import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
 import styles from "./Screens.module.css";
 
@@ -20,10 +19,7 @@ export function Outside({ config, screen, onAskAgain }: OutsideProps) {
   // Read aloud only where somebody pressed the button: every try would be a nuisance.
   const answered = pressedAt !== null && screen.tries > pressedAt;
   return (
-    <Frame>
-      <p className={styles.eyebrow}>{config.title}</p>
-      <Heading>{screen.title}</Heading>
-      <p className={styles.lead}>{screen.reason}</p>
+    <Frame task={config.title} title={screen.title} lead={screen.reason}>
       <p>{orLeave(config)}</p>
       <p className={styles.doing} aria-hidden="true">
         {screen.nextTryAt === null ? (
@@ -37,7 +33,7 @@ export function Outside({ config, screen, onAskAgain }: OutsideProps) {
       <p role="status" className="visually-hidden">
         {answered ? t("There is still no place. The page goes on asking.") : ""}
       </p>
-      <div className={styles.actions}>
+      <div className={`cluster ${styles.actions}`}>
         <Button
           look="quiet"
           disabled={screen.nextTryAt === null}

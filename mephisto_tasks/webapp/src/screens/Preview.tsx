@@ -2,7 +2,6 @@ import type { Start } from "../session/view";
 import type { TaskConfig } from "../wire/config";
 import { t, tn } from "../language";
 import { Button } from "../ui/Button";
-import { Heading } from "../ui/Heading";
 import { Sections } from "../ui/Sections";
 import { ConsentText } from "./Consent";
 import { Frame } from "./Frame";
@@ -22,15 +21,14 @@ export interface PreviewProps {
 export function Preview({ config, start, why, onStart, onDecline }: PreviewProps) {
   const acceptFirst = start === "accept_first";
   return (
-    <Frame wide top>
-      <Heading>{config.title}</Heading>
+    <Frame wide top title={config.title}>
       {config.tagline && <p className={styles.tagline}>{config.tagline}</p>}
-      <ul className={styles.facts}>
+      <ul className={`strong ${styles.facts}`}>
         {config.minutes !== null && <li>{tn("About {n} minute", "About {n} minutes", config.minutes)}</li>}
         {config.pay && <li>{config.pay}</li>}
       </ul>
-      {config.consent && <p className={styles.agrees}>{config.consent}</p>}
-      <div className={styles.actions}>
+      {config.consent && <p className={`soft ${styles.agrees}`}>{config.consent}</p>}
+      <div className={`cluster ${styles.actions}`}>
         <Button disabled={acceptFirst || start === "only_look"} onClick={onStart}>
           {config.start_label}
         </Button>
@@ -39,9 +37,9 @@ export function Preview({ config, start, why, onStart, onDecline }: PreviewProps
             {t("I do not want to take part")}
           </Button>
         )}
-        {why && <p className={styles.hint}>{why}</p>}
+        {why && <p className={`soft ${styles.hint}`}>{why}</p>}
         {acceptFirst && (
-          <p className={styles.hint}>
+          <p className={`soft ${styles.hint}`}>
             {t("This is a preview. You must accept the {unit} before you can start; then this page opens the task by itself.", {
               unit: config.unit ?? "unit",
             })}
@@ -75,7 +73,7 @@ export function Terms({ config }: { config: TaskConfig }) {
     <dl className={styles.terms}>
       {terms.map(([name, text]) => (
         <div key={name}>
-          <dt>{name}</dt>
+          <dt className="strong">{name}</dt>
           <dd>{text}</dd>
         </div>
       ))}

@@ -1,7 +1,6 @@
 import { t } from "../language";
 import { Button } from "../ui/Button";
-import { Heading } from "../ui/Heading";
-import { Frame } from "./Frame";
+import { Frame, Heading } from "./Frame";
 import styles from "./Screens.module.css";
 
 export interface ProblemProps {
@@ -19,7 +18,7 @@ export function Problem({ text, otherWindow = false, onReload = reload }: Proble
         <Heading>{otherWindow ? t("This task is open in another window") : t("The page cannot go on")}</Heading>
         <p>{text}</p>
       </div>
-      <div className={styles.actions}>
+      <div className={`cluster ${styles.actions}`}>
         <Button look={otherWindow ? "quiet" : "main"} onClick={onReload}>
           {otherWindow ? t("Go on here instead") : t("Reload the page")}
         </Button>

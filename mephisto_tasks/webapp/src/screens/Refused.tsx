@@ -1,9 +1,7 @@
 import type { Refusal } from "../session/view";
 import { t } from "../language";
 import { BackTo } from "../ui/BackTo";
-import { Heading } from "../ui/Heading";
 import { Frame } from "./Frame";
-import styles from "./Screens.module.css";
 
 export interface RefusedProps {
   title: string;
@@ -18,10 +16,7 @@ export interface RefusedProps {
 export function Refused({ title, refusal, unit, practice }: RefusedProps) {
   const heading = practice ? t("The practice ends here") : t("There is no conversation for you here");
   return (
-    <Frame>
-      <p className={styles.eyebrow}>{title}</p>
-      <Heading>{refusal.title ?? heading}</Heading>
-      <p className={styles.lead}>{refusal.reason}</p>
+    <Frame task={title} title={refusal.title ?? heading} lead={refusal.reason}>
       {refusal.redirect ? (
         <BackTo redirect={refusal.redirect} />
       ) : (

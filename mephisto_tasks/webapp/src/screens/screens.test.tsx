@@ -6,9 +6,9 @@ import { CONFIG, CONSENT } from "../test/fakes";
 import { pass, press } from "../test/time";
 import type { Outside as OutsideScreen, Refusal, Waiting } from "../session/view";
 import { Consent } from "./Consent";
+import { Frame } from "./Frame";
 import { Guard } from "./Guard";
 import { EXPLAIN_AFTER_MS, Loading } from "./Loading";
-import { OtherBrowser } from "./OtherBrowser";
 import { Outside } from "./Outside";
 import { Preview } from "./Preview";
 import { Problem } from "./Problem";
@@ -210,9 +210,9 @@ describe("Outside", () => {
   });
 });
 
-describe("OtherBrowser", () => {
+describe("Frame", () => {
   it("says where to go on, and offers nothing here", async () => {
-    render(<OtherBrowser task="Chat" title="This task is open in another browser" text="Please go on there." />);
+    render(<Frame task="Chat" title="This task is open in another browser" lead="Please go on there." />);
     expect(screen.getByRole("heading", { name: "This task is open in another browser" })).toHaveFocus();
     expect(screen.getByText("Please go on there.")).toBeVisible();
     expect(screen.queryByRole("button")).toBeNull();

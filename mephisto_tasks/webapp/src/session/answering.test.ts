@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CHOOSE, MESSAGE, pageState } from "../test/fakes";
 import { live } from "../test/visit";
-import type { AnswerBody } from "../wire/answers";
+import type { AnswerBody } from "../wire/state";
 import { actionDraft, EMPTY_DRAFT, readDraft, writeDraft } from "../wire/drafts";
 import { notUnderstood } from "./session";
 

@@ -1,22 +1,18 @@
 /** Mephisto's final agent statuses in a rater's words. */
 import { t } from "../language";
 
+const SENTENCES: Readonly<Record<string, () => string>> = {
+  timeout: () => t("The time for this task ran out, so it was closed. What you wrote and chose until then is saved."),
+  expired: () => t("This task was closed by its owner. What you wrote and chose until then is saved."),
+  returned: () => t("You have returned this task, so it is closed here. What you wrote and chose until then is saved."),
+  disconnect: () =>
+    t(
+      "The server did not hear from this page for a while and closed the task. What you wrote and chose until then is saved. Reload the page to see whether you can go on.",
+    ),
+  "partner disconnect": () => t("Your partner has left, so the task was closed. What you wrote and chose until then is saved."),
+};
+
 /** Null for a status under which the task goes on. */
 export function closedSentence(status: string): string | null {
-  switch (status) {
-    case "timeout":
-      return t("The time for this task ran out, so it was closed. What you wrote and chose until then is saved.");
-    case "expired":
-      return t("This task was closed by its owner. What you wrote and chose until then is saved.");
-    case "returned":
-      return t("You have returned this task, so it is closed here. What you wrote and chose until then is saved.");
-    case "disconnect":
-      return t(
-        "The server did not hear from this page for a while and closed the task. What you wrote and chose until then is saved. Reload the page to see whether you can go on.",
-      );
-    case "partner disconnect":
-      return t("Your partner has left, so the task was closed. What you wrote and chose until then is saved.");
-    default:
-      return null;
-  }
+  return SENTENCES[status]?.() ?? null;
 }

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { agent, CHOOSE, CONFIG, CONSENT, fakeCrowd, fakeHttp, MESSAGE, pageState, refusal, update } from "../test/fakes";
 import { live, settle, visit } from "../test/visit";
-import type { AnswerBody } from "../wire/answers";
+import type { AnswerBody, EndStep } from "../wire/state";
 import { HttpError } from "../wire/http";
-import type { EndStep } from "../wire/state";
 import { LEAVE_AFTER_MS, notUnderstood, SOONEST_AGAIN_MS } from "./session";
 
 const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
@@ -104,8 +103,27 @@ describe("arrival", () => {
   });
 });
 
+describe("what the router says of a unit", () => {
+  it.each(["timeout", "expired", "returned", "disconnect", "partner disconnect"])("closes it, and opens it again: %s", async (status) => {
+    const { sockets, view } = await live();
+    const say = (said: string) => sockets.last.receive({ packet_type: "update_status", data: { status: said } });
+    say(status);
+    expect(view().closed).toContain("saved");
+    say("in task");
+    expect(view().closed).toBeNull();
+  });
+
+  it("stands until the next state", async () => {
+    const { sockets, view } = await live();
+    sockets.last.receive({ packet_type: "error", data: { error: "Too large." } });
+    expect(view().linkProblem).toBe("Too large.");
+    sockets.last.receiveState(pageState(1, CHOOSE), 1);
+    expect(view().linkProblem).toBeNull();
+  });
+});
+
 describe("a study that is full", () => {
-  const full = (seconds: number) => refusal("All places are taken.", { title: "Full", screen: "full", tryAgainS: seconds });
+  const full = (seconds: number) => refusal("All places are taken.", { title: "Full", screen: "full", try_again_s: seconds });
 
   it("is asked again after the time that the server names, under the same ids, until there is a place", async () => {
     const http = fakeHttp();
@@ -160,7 +178,7 @@ describe("a study that is full", () => {
   it("lets in who came by a link with what they were here to do", async () => {
     const http = fakeHttp();
     http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: null });
-    const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+    const preview = refusal(null, { preview: true });
     http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(full(5));
     const { session, sockets } = visit(http);
     session.start();
@@ -219,7 +237,7 @@ describe("a study with a consent text", () => {
   it("asks the server for the way back where they came by a link, and goes on with what they came for if they agree", async () => {
     const http = fakeHttp();
     http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: null });
-    const preview = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+    const preview = refusal(null, { preview: true });
     http.requestAgent.mockResolvedValueOnce(preview).mockResolvedValueOnce(asked());
     const { session, sockets } = visit(http);
     session.start();
@@ -255,12 +273,12 @@ describe("somebody who came by a link", () => {
     http.taskConfig.mockResolvedValue({ ...CONFIG, entry: "address", panel: { title: "Prolific", may_decline: true } });
     return http;
   };
-  const PREVIEW = { ...agent("none"), agentId: null, agentToken: null, preview: true };
+  const PREVIEW = refusal(null, { preview: true });
   const purposes = (http: ReturnType<typeof fakeHttp>) => http.requestAgent.mock.calls.map(([sent]) => sent.here_to);
 
   it("shows the preview alone to whoever cannot begin", async () => {
     const http = byLink();
-    http.requestAgent.mockResolvedValueOnce({ ...PREVIEW, failureReason: "For researchers." });
+    http.requestAgent.mockResolvedValueOnce({ ...PREVIEW, failure_reason: "For researchers." });
     const { session } = visit(http);
     session.start();
     await settle();

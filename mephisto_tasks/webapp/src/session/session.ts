@@ -6,19 +6,27 @@
  */
 import { nanoid } from "nanoid";
 import { best, t, turnTo } from "../language";
-import type { Answer, AnswerBody } from "../wire/answers";
-import { type ConsentForm, inLanguage, type TaskConfig } from "../wire/config";
+import { inLanguage, type TaskConfig } from "../wire/config";
 import { Connection, type Socket } from "../wire/connection";
 import type { Crowd, Purpose } from "../wire/crowd";
 import { actionDraft, clearDraft } from "../wire/drafts";
-import { type Http, HttpError } from "../wire/http";
+import { type AgentRef, type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
 import { type AgentDetails, OTHER_BROWSER, OTHER_WINDOW, type RouterError, UNKNOWN } from "../wire/packets";
 import { persist } from "../wire/persist";
-import type { Redirect } from "../wire/redirect";
-import { answerableStepId, type EndStep, keptUnder, newestUpdate, type PageState, parseUpdate } from "../wire/state";
-import { entrance } from "./entrance";
-import { type Event, INITIAL_VIEW, isNewer, reduce, type View } from "./view";
+import {
+  type Answer,
+  type AnswerBody,
+  answerableStepId,
+  type EndStep,
+  keptUnder,
+  newestUpdate,
+  type PageState,
+  parseUpdate,
+  type Redirect,
+} from "../wire/state";
+import { closedSentence } from "./closed";
+import { askingAgain, begun, INITIAL_VIEW, isNewer, keptOutside, linked, type Screen, troubled, type View, waitingFor } from "./view";
 
 export interface SessionOptions {
   http: Http;
@@ -30,9 +38,7 @@ export interface SessionOptions {
   reads: readonly string[];
 }
 
-interface Live {
-  agentId: string;
-  agentToken: string | null;
+interface Live extends AgentRef {
   connection: Connection;
   outbox: Outbox;
 }
@@ -44,21 +50,17 @@ export const LEAVE_AFTER_MS = 3_000;
 export const SOONEST_AGAIN_MS = 4_000;
 
 export class Session {
-  private readonly options: SessionOptions;
   private view: View = INITIAL_VIEW;
   private readonly listeners = new Set<() => void>();
   private live: Live | null = null;
   private language: string | null = null;
   private run = new AbortController();
   private askedAgainFor: string | null = null;
-  /** What the server is asked for once the worker has agreed, and the text that they agreed to. */
-  private asksForConsent: { form: ConsentForm; purpose: Purpose | undefined } | null = null;
+  /** The text that the worker agreed to. */
   private agreed: { version: string; digest: string } | null = null;
   private outside: { timer: ReturnType<typeof setTimeout>; notBefore: number; ask: () => void } | null = null;
 
-  constructor(options: SessionOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: SessionOptions) {}
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
@@ -71,14 +73,13 @@ export class Session {
   readonly start = (): void => {
     this.stop();
     this.run = new AbortController();
-    this.apply({ type: "waiting", waitingFor: "config" });
+    this.show(waitingFor("config"));
     void this.guard(this.open());
   };
 
   stop(): void {
     this.run.abort();
-    this.live?.connection.stop();
-    this.live = null;
+    this.leave();
     clearTimeout(this.outside?.timer);
     this.outside = null;
   }
@@ -96,17 +97,17 @@ export class Session {
   readonly askAgain = (): void => {
     if (this.outside !== null) {
       clearTimeout(this.outside.timer);
-      this.apply({ type: "asking_again" });
+      this.set(askingAgain(this.view));
       this.outside.timer = setTimeout(this.outside.ask, Math.max(0, this.outside.notBefore - Date.now()));
     }
   };
 
   /** The worker agrees to the text in view: the server is asked again for what it was asked for. */
   readonly agree = (): void => {
-    if (this.asksForConsent !== null) {
-      const { form, purpose } = this.asksForConsent;
-      this.agreed = { version: form.version, digest: form.digest };
-      this.ask(purpose);
+    const { screen } = this.view;
+    if (screen.kind === "consent") {
+      this.agreed = { version: screen.form.version, digest: screen.form.digest };
+      this.ask(screen.purpose);
     }
   };
 
@@ -115,7 +116,7 @@ export class Session {
     if (this.view.config?.entry === "address") {
       this.ask("decline");
     } else {
-      this.apply({ type: "refused", refusal: { kind: "refused", title: t("You do not take part"), reason: nothingStored(), redirect: null } });
+      this.show({ kind: "refused", title: t("You do not take part"), reason: t("That is all right: nothing about you was stored here. Thank you for your time!"), redirect: null });
     }
   };
 
@@ -138,7 +139,7 @@ export class Session {
     }
     const answer: Answer = { ...body, update_id: nanoid() };
     live.outbox.add(answer);
-    this.apply({ type: "pending", pending: answer });
+    this.set({ pending: answer });
     live.connection.send(answer);
   };
 
@@ -157,25 +158,23 @@ export class Session {
   private async open(): Promise<void> {
     const { http } = this.options;
     const signal = this.run.signal;
-    const trouble = (error: HttpError) => this.apply({ type: "trouble", problem: error.message });
-    const config = await persist(() => http.taskConfig(signal), trouble, signal);
+    const config = await persist(() => http.taskConfig(signal), this.troubled, signal);
     this.speak(config, best(Object.keys(config.languages), this.options.reads));
 
     const crowd = this.options.crowd();
     if (crowd === null) {
-      this.apply({ type: "problem", text: noProviderScript() });
+      this.show({ kind: "problem", text: noProviderScript() });
       return;
     }
     if (config.entry === "address") {
       await this.askForAgent(crowd, "look");
       return;
     }
-    const door = entrance(crowd, config.entry);
-    if (door !== "task") {
-      this.apply({ type: "preview", start: door });
-      return;
+    if (crowd.workerName && crowd.assignmentId) {
+      await this.askForAgent(crowd);
+    } else {
+      this.show({ kind: "preview", start: config.entry === "start" ? "fresh" : "accept_first" });
     }
-    await this.askForAgent(crowd);
   }
 
   /** The page is in a language from now on; where its words were not sent, it stays as it is. */
@@ -184,18 +183,15 @@ export class Session {
     if (tag && language) {
       this.language = tag;
       turnTo({ tag, ...language });
-      this.apply({ type: "configured", config: inLanguage(config, language) });
+      this.set({ config: inLanguage(config, language) });
     } else if (this.view.config === null) {
-      this.apply({ type: "configured", config });
+      this.set({ config });
     }
   }
 
   private async beginAsSomebodyNew(): Promise<void> {
     const signal = this.run.signal;
-    const trouble = (error: HttpError) => {
-      this.apply({ type: "waiting", waitingFor: "agent" });
-      this.apply({ type: "trouble", problem: error.message });
-    };
+    const trouble = (error: HttpError) => this.show(waitingFor("agent", error.message));
     const ids = await persist(() => this.options.http.freshIds(signal), trouble, signal);
     const query = new URLSearchParams(ids ?? { worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
     this.options.goTo(`?${query.toString()}`);
@@ -204,21 +200,20 @@ export class Session {
   private async askForAgent(crowd: Crowd, purpose?: Purpose): Promise<void> {
     const signal = this.run.signal;
     if (this.view.screen.kind !== "outside") {
-      this.apply({ type: "waiting", waitingFor: "agent" });
+      this.show(waitingFor("agent"));
     }
     const details = await persist(
       () => this.options.http.requestAgent(this.registration(crowd, purpose), signal),
-      (error) => this.apply({ type: "trouble", problem: error.message }),
+      this.troubled,
       signal,
     );
     this.outside = null;
-    if (details.tryAgainS !== null) {
-      this.waitOutside(details, details.tryAgainS, () => void this.guard(this.askForAgent(crowd, purpose)));
+    if (details.try_again_s !== null) {
+      this.waitOutside(details, details.try_again_s, () => void this.guard(this.askForAgent(crowd, purpose)));
       return;
     }
     if (details.consent !== null) {
-      this.asksForConsent = { form: details.consent, purpose };
-      this.apply({ type: "consent", form: details.consent });
+      this.show({ kind: "consent", form: details.consent, purpose });
       return;
     }
     this.enter(details);
@@ -233,14 +228,14 @@ export class Session {
     return { ...crowd.registration(), ...language, ...consent, ...(purpose ? { here_to: purpose } : {}) };
   }
 
-  private waitOutside({ title, failureReason }: AgentDetails, seconds: number, askAgain: () => void): void {
+  private waitOutside({ title, failure_reason: reason }: AgentDetails, seconds: number, askAgain: () => void): void {
     const wait = Math.max(seconds * 1_000, SOONEST_AGAIN_MS);
     const ask = () => {
-      this.apply({ type: "asking_again" });
+      this.set(askingAgain(this.view));
       askAgain();
     };
     this.outside = { timer: setTimeout(ask, wait), notBefore: Date.now() + SOONEST_AGAIN_MS, ask };
-    this.apply({ type: "outside", title: title ?? t("There is no place just now"), reason: failureReason ?? "", nextTryAt: Date.now() + wait });
+    this.set(keptOutside(this.view, { title: title ?? t("There is no place just now"), reason: reason ?? "" }, Date.now() + wait));
   }
 
   /** Goes back to the site that sent the rater, after a moment to read why. */
@@ -252,37 +247,35 @@ export class Session {
   }
 
   private enter(details: AgentDetails): void {
-    const { agentId, agentToken, failureReason, title, redirect } = details;
+    const { agent_id: agentId, agent_token: agentToken, failure_reason: failed, title, redirect } = details;
     if (details.preview) {
-      this.apply(failureReason === null ? { type: "preview", start: "ask" } : { type: "preview", start: "only_look", why: failureReason });
+      this.show(failed === null ? { kind: "preview", start: "ask" } : { kind: "preview", start: "only_look", why: failed });
       return;
     }
-    if (failureReason !== null || agentId === null) {
-      this.live?.connection.stop();
-      this.live = null;
-      const reason = failureReason ?? t("The server has no conversation to give out.");
-      if (details.screen === OTHER_BROWSER) {
-        this.apply({ type: "other_browser", title: title ?? t("This task is open in another browser"), text: reason });
-        return;
-      }
-      this.apply({ type: "refused", refusal: { kind: "refused", title, reason, redirect } });
+    this.leave();
+    if (failed !== null || agentId === null) {
+      const reason = failed ?? t("The server has no conversation to give out.");
+      this.show(
+        details.screen === OTHER_BROWSER
+          ? { kind: "other_browser", title: title ?? t("This task is open in another browser"), text: reason }
+          : { kind: "refused", title, reason, redirect },
+      );
       return;
     }
-    this.live?.connection.stop();
     const connection = new Connection({
       agentId,
       agentToken,
       openSocket: this.options.openSocket,
       unconfirmed: () => this.live?.outbox.answers ?? [],
       onUpdate: (data) => this.update(data),
-      onStatus: (status) => this.apply({ type: "status", status }),
-      onLink: (link) => this.apply({ type: "link", link }),
+      onStatus: (status) => this.set({ closed: closedSentence(status) }),
+      onLink: (link) => this.set(linked(this.view, link)),
       onError: (problem) => this.routerError(problem),
     });
     this.live = { agentId, agentToken, connection, outbox: new Outbox(agentId) };
-    this.apply({ type: "agent", agentId });
+    this.set(begun(this.view, agentId));
     // Only the newest: an older one would take an answer that waits for its confirmation to be settled.
-    const newest = newestUpdate(details.pastUpdates);
+    const newest = newestUpdate(details.init_task_data?.past_live_updates ?? []);
     if (newest !== null) {
       this.update(newest);
     }
@@ -313,7 +306,8 @@ export class Session {
     }
     this.settle(this.live, state);
     const open = answerableStepId(state.step);
-    this.apply({ type: "state", state, pending: open === null ? null : this.live.outbox.forStep(open) });
+    const pending = open === null ? null : this.live.outbox.forStep(open);
+    this.set({ screen: { kind: "live" }, state, pending, linkProblem: null });
     if (state.step.kind === "end") {
       this.atEnd(this.live, state.step);
     }
@@ -352,17 +346,17 @@ export class Session {
     if (step.next === "stay" || underWay || this.live === null) {
       return;
     }
-    this.apply({ type: "delivery", delivery: { kind: "sending" } });
+    this.set({ delivery: { kind: "sending" } });
     const work = step.next === "submit" ? this.submitTask(this.live, step) : this.submitOnboarding(this.live);
     work.catch((error: unknown) => {
-      this.apply({ type: "delivery", delivery: { kind: "failed", text: sentence(error), retrying: false } });
+      this.set({ delivery: { kind: "failed", text: sentence(error), retrying: false } });
     });
   }
 
   private async submitTask(live: Live, step: EndStep): Promise<void> {
     await persist(() => this.options.http.submitTask(live), this.deliveryFailed, this.run.signal);
     live.connection.stop();
-    this.apply({ type: "delivery", delivery: { kind: "done" } });
+    this.set({ delivery: { kind: "done" } });
     // Whoever pressed Start came from nowhere: there is no site to send to.
     if (this.view.config?.entry !== "start") {
       this.options.crowd()?.submitToProvider({});
@@ -389,15 +383,15 @@ export class Session {
   }
 
   private readonly deliveryFailed = (error: HttpError): void => {
-    this.apply({ type: "delivery", delivery: { kind: "failed", text: error.message, retrying: true } });
+    this.set({ delivery: { kind: "failed", text: error.message, retrying: true } });
   };
 
   private routerError({ error: text, fatal, reason }: RouterError): void {
     if (!fatal) {
-      this.apply({ type: "link_problem", text });
+      this.set({ linkProblem: text });
     } else if (reason === OTHER_WINDOW) {
       this.live?.connection.stop();
-      this.apply({ type: "other_window", text });
+      this.show({ kind: "other_window", text });
     } else if (reason === UNKNOWN) {
       this.goOn();
     } else {
@@ -407,17 +401,13 @@ export class Session {
 
   /** The study was launched again while this page stayed open: it registers as it did before, and goes on where it was. */
   readonly goOn = (): void => {
-    const crowd = this.options.crowd();
-    this.live?.connection.stop();
-    this.live = null;
-    if (crowd !== null) {
-      void this.guard(this.askForAgent(crowd, this.view.config?.entry === "address" ? "begin" : undefined));
-    }
+    this.leave();
+    this.ask(this.view.config?.entry === "address" ? "begin" : undefined);
   };
 
   private fail(text: string): void {
     this.live?.connection.stop();
-    this.apply({ type: "problem", text });
+    this.show({ kind: "problem", text });
   }
 
   private async guard(work: Promise<void>): Promise<void> {
@@ -428,8 +418,19 @@ export class Session {
     }
   }
 
-  private apply(event: Event): void {
-    this.view = reduce(this.view, event);
+  private readonly troubled = ({ message }: HttpError): void => this.set(troubled(this.view, message));
+
+  private leave(): void {
+    this.live?.connection.stop();
+    this.live = null;
+  }
+
+  private show(screen: Screen): void {
+    this.set({ screen });
+  }
+
+  private set(change: Partial<View>): void {
+    this.view = { ...this.view, ...change };
     this.listeners.forEach((listener) => listener());
   }
 }
@@ -444,12 +445,11 @@ export function notUnderstood(): string {
   );
 }
 
-function nothingStored(): string {
-  return t("That is all right: nothing about you was stored here. Thank you for your time!");
-}
-
 function noProviderScript(): string {
   return t(
     "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page; if this comes back, tell the task's owner.",
   );
 }
+
+/** What a task may ask of its session. */
+export type TaskSession = Pick<Session, "answer" | "reconnect" | "deliverAgain" | "giveBack" | "goOn">;

@@ -1,13 +1,11 @@
-/** What the page shows at one moment, and how events change it. Pure: no timers, no network. */
-import type { Answer } from "../wire/answers";
+/** What the page shows at one moment, and how what happens changes it. Pure: no timers, no network. */
 import type { ConsentForm, TaskConfig } from "../wire/config";
 import type { Link } from "../wire/connection";
-import type { Redirect } from "../wire/redirect";
-import type { PageState } from "../wire/state";
-import { closedSentence } from "./closed";
+import type { Purpose } from "../wire/crowd";
+import type { Answer, PageState, Redirect } from "../wire/state";
 
 /** What the loading screen waits for. */
-export type Waiting = "config" | "agent" | "connection" | "first_state" | "onboarding";
+export type Waiting = "config" | "agent" | "connection" | "first_state";
 
 /** How far the unit is on its way to the server at an `end` step. */
 export type Delivery =
@@ -42,13 +40,13 @@ export type Screen =
   | { kind: "loading"; waitingFor: Waiting; problem: string | null }
   /** `why` stands beside a button that does nothing. */
   | { kind: "preview"; start: Start; why?: string | undefined }
-  | { kind: "consent"; form: ConsentForm }
+  /** `purpose`: what the server is asked for once the worker has agreed. */
+  | { kind: "consent"; form: ConsentForm; purpose: Purpose | undefined }
   | { kind: "live" }
   | Refusal
   | Outside
   | { kind: "other_browser"; title: string; text: string }
-  | { kind: "other_window"; text: string }
-  | { kind: "problem"; text: string };
+  | { kind: "other_window" | "problem"; text: string };
 
 export interface View {
   screen: Screen;
@@ -66,7 +64,7 @@ export interface View {
 }
 
 export const INITIAL_VIEW: View = {
-  screen: { kind: "loading", waitingFor: "config", problem: null },
+  screen: waitingFor("config"),
   config: null,
   agentId: null,
   state: null,
@@ -77,86 +75,35 @@ export const INITIAL_VIEW: View = {
   delivery: { kind: "none" },
 };
 
-export type Event =
-  | { type: "waiting"; waitingFor: Waiting }
-  | { type: "trouble"; problem: string }
-  | { type: "configured"; config: TaskConfig }
-  | { type: "preview"; start: Start; why?: string | undefined }
-  | { type: "consent"; form: ConsentForm }
-  | { type: "agent"; agentId: string }
-  | { type: "link"; link: Link }
-  | { type: "link_problem"; text: string }
-  | { type: "state"; state: PageState; pending: Answer | null }
-  | { type: "pending"; pending: Answer | null }
-  | { type: "status"; status: string }
-  | { type: "delivery"; delivery: Delivery }
-  | { type: "refused"; refusal: Refusal }
-  | { type: "other_window"; text: string }
-  | { type: "other_browser"; title: string; text: string }
-  | { type: "outside"; title: string; reason: string; nextTryAt: number }
-  | { type: "asking_again" }
-  | { type: "problem"; text: string };
+export function waitingFor(what: Waiting, problem: string | null = null): Screen {
+  return { kind: "loading", waitingFor: what, problem };
+}
 
-export function reduce(view: View, event: Event): View {
-  switch (event.type) {
-    case "waiting":
-      return { ...view, screen: { kind: "loading", waitingFor: event.waitingFor, problem: null } };
-    case "trouble":
-      return view.screen.kind === "loading" ? { ...view, screen: { ...view.screen, problem: event.problem } } : view;
-    case "configured":
-      return { ...view, config: event.config };
-    case "preview":
-      return { ...view, screen: { kind: "preview", start: event.start, why: event.why } };
-    case "consent":
-      return { ...view, screen: { kind: "consent", form: event.form } };
-    case "agent":
-      return {
-        ...INITIAL_VIEW,
-        config: view.config,
-        agentId: event.agentId,
-        screen: { kind: "loading", waitingFor: "connection", problem: null },
-      };
-    case "link":
-      return linked(view, event.link);
-    case "link_problem":
-      return { ...view, linkProblem: event.text };
-    case "state":
-      if (!isNewer(view, event.state)) {
-        return view;
-      }
-      return { ...view, screen: { kind: "live" }, state: event.state, pending: event.pending, linkProblem: null };
-    case "pending":
-      return { ...view, pending: event.pending };
-    case "status":
-      return { ...view, closed: closedSentence(event.status) };
-    case "delivery":
-      return { ...view, delivery: event.delivery };
-    case "refused":
-      return { ...view, screen: event.refusal };
-    case "other_window":
-      return { ...view, screen: { kind: "other_window", text: event.text } };
-    case "other_browser":
-      return { ...view, screen: { kind: "other_browser", title: event.title, text: event.text } };
-    case "outside": {
-      const tries = view.screen.kind === "outside" ? view.screen.tries + 1 : 1;
-      return { ...view, screen: { kind: "outside", title: event.title, reason: event.reason, tries, nextTryAt: event.nextTryAt } };
-    }
-    case "asking_again":
-      return view.screen.kind === "outside" ? { ...view, screen: { ...view.screen, nextTryAt: null } } : view;
-    case "problem":
-      return { ...view, screen: { kind: "problem", text: event.text } };
-  }
+/** A try has failed; who reads something else need not know. */
+export function troubled({ screen }: View, problem: string): Partial<View> {
+  return screen.kind === "loading" ? { screen: { ...screen, problem } } : {};
+}
+
+/** An agent begins, of whom nothing is known yet. */
+export function begun({ config }: View, agentId: string): View {
+  return { ...INITIAL_VIEW, config, agentId, screen: waitingFor("connection") };
+}
+
+export function linked({ screen, agentId }: View, link: Link): Partial<View> {
+  const waits = screen.kind === "loading" && agentId !== null;
+  return waits ? { link, screen: { ...screen, waitingFor: link === "open" ? "first_state" : "connection" } } : { link };
+}
+
+/** There is no place; `nextTryAt` null: it is asked again just now. */
+export function keptOutside({ screen }: View, words: Pick<Outside, "title" | "reason">, nextTryAt: number): Partial<View> {
+  return { screen: { kind: "outside", ...words, tries: screen.kind === "outside" ? screen.tries + 1 : 1, nextTryAt } };
+}
+
+export function askingAgain({ screen }: View): Partial<View> {
+  return screen.kind === "outside" ? { screen: { ...screen, nextTryAt: null } } : {};
 }
 
 /** Only the state with the greatest version counts; the same one again changes nothing. */
 export function isNewer(view: View, state: PageState): boolean {
   return view.state === null || state.version > view.state.version;
-}
-
-function linked(view: View, link: Link): View {
-  if (view.screen.kind !== "loading" || view.agentId === null) {
-    return { ...view, link };
-  }
-  const waitingFor = link === "open" ? "first_state" : "connection";
-  return { ...view, link, screen: { ...view.screen, waitingFor } };
 }

@@ -1,7 +1,7 @@
-import { useEffect, useState } from "react";
 import { t } from "../language";
 import type { Link } from "../wire/connection";
 import { Button } from "../ui/Button";
+import { useAfter } from "../ui/useAfter";
 import styles from "./Banner.module.css";
 
 /** A line that comes back within this time is nobody's concern. */
@@ -22,25 +22,21 @@ export function Banner({ link, problem, quiet, onReconnect }: BannerProps) {
   return (
     <div role="status" className={styles.place} data-stick="banner">
       {bad && <Lost onReconnect={onReconnect} />}
-      {!bad && problem !== null && <p className={styles.banner}>
-          {problem}
-        </p>}
+      {!bad && problem !== null && <p className={`warning ${styles.banner}`}>{problem}</p>}
     </div>
   );
 }
 
 function Lost({ onReconnect }: { onReconnect: () => void }) {
-  const [due, setDue] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setDue(true), PATIENCE_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  return due ? (
-    <div className={styles.banner}>
-      <p>{t("Connection lost. Your work is safe; trying again…")}</p>
-      <Button look="quiet" onClick={onReconnect}>
-        {t("Try now")}
-      </Button>
-    </div>
-  ) : null;
+  const due = useAfter(PATIENCE_MS);
+  return (
+    due && (
+      <div className={`warning ${styles.banner}`}>
+        <p>{t("Connection lost. Your work is safe; trying again…")}</p>
+        <Button look="quiet" onClick={onReconnect}>
+          {t("Try now")}
+        </Button>
+      </div>
+    )
+  );
 }

@@ -57,14 +57,14 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
     }
   };
   return (
-    <section ref={bar} className={styles.bar} data-stick="context">
-      <div className={styles.inner}>
+    <section ref={bar} className={`stripe ${styles.bar}`} data-stick="context">
+      <div className="column">
         <DisclosureProvider open={open} setOpen={fold}>
-          <h2 className={styles.heading}>
+          <h2>
             <Disclosure className={styles.button}>
-              <span className={styles.title}>{context.title}</span>
+              <span className={`strong ${styles.title}`}>{context.title}</span>
               {/* The sentences themselves are read below. */}
-              <span className={styles.line} aria-hidden="true">
+              <span className={`soft ${styles.line}`} aria-hidden="true">
                 {!open && lines.join(" ")}
               </span>
               <Chevron up={open} />
@@ -72,7 +72,7 @@ export function ContextCard({ context, beginning, acted }: ContextCardProps) {
           </h2>
           {/* A scrolling region must be reachable by keyboard. */}
           <DisclosureContent className={styles.content} tabIndex={0} role="region" aria-label={context.title}>
-            <ul>
+            <ul className="bullets verbatim">
               {lines.map((line, index) => (
                 <li key={index}>{line}</li>
               ))}

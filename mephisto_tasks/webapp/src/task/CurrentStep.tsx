@@ -1,13 +1,13 @@
 import { useLayoutEffect, useRef } from "react";
-import type { Delivery } from "../session/view";
-import type { Answer, AnswerBody } from "../wire/answers";
+import type { TaskSession } from "../session/session";
+import type { View } from "../session/view";
 import { answerableStepId, type PageState, type Step } from "../wire/state";
 import { DockNotice } from "./Dock";
 import type { Item } from "./item";
-import { Dialogues, dialogueNames, STEP_ID } from "./JumpBar";
+import { Dialogues, dialogueNames } from "./JumpBar";
 import { NoticeBox } from "./NoticeBox";
 import { useOnePress } from "./onePress";
-import { bringIntoView, noticeFirst, readFromTop, showTop } from "./scroll";
+import { bringIntoView, noticeFirst, readFromTop, showTop, STEP_ID } from "./scroll";
 import { EndStepView } from "./steps/EndStepView";
 import { FeedbackStepView } from "./steps/FeedbackStepView";
 import { FormStepView } from "./steps/FormStepView";
@@ -24,11 +24,8 @@ export interface CurrentStepProps {
   keptUnder: string;
   state: PageState;
   item: Item;
-  pending: Answer | null;
-  delivery: Delivery;
-  onAnswer: (body: AnswerBody) => void;
-  onDeliverAgain: () => void;
-  onGoOn: () => void;
+  view: Pick<View, "pending" | "delivery">;
+  session: TaskSession;
 }
 
 /**
@@ -40,7 +37,7 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const top = useRef<HTMLDivElement>(null);
   const bottom = useRef<HTMLDivElement>(null);
   const { step, notice } = state;
-  const { delivery } = rest;
+  const { delivery } = rest.view;
   const withPanels = state.panels.length > 0;
   const stepKey = answerableStepId(step) ?? step.kind;
   useOnePress(stepKey);
@@ -103,17 +100,13 @@ function answeredLine({ transcript, panels, step }: PageState): string | null {
   return of ? (last?.text ?? null) : null;
 }
 
-function StepView({
-  step,
-  talking,
-  keptUnder,
-  pending,
-  delivery,
-  onAnswer,
-  onDeliverAgain,
-  onGoOn,
-}: Omit<CurrentStepProps, "state" | "item"> & { step: PageState["step"]; talking: boolean }) {
-  const common = { keptUnder, pending: pending !== null, onAnswer };
+interface StepViewProps extends Omit<CurrentStepProps, "state" | "item"> {
+  step: Step;
+  talking: boolean;
+}
+
+function StepView({ step, talking, keptUnder, view, session }: StepViewProps) {
+  const common = { keptUnder, pending: view.pending !== null, onAnswer: session.answer };
   switch (step.kind) {
     case "wait":
       return <WaitStepView step={step} talking={talking} />;
@@ -135,6 +128,6 @@ function StepView({
     case "feedback":
       return <FeedbackStepView step={step} {...common} />;
     case "end":
-      return <EndStepView step={step} delivery={delivery} onDeliverAgain={onDeliverAgain} onGoOn={onGoOn} />;
+      return <EndStepView step={step} delivery={view.delivery} session={session} />;
   }
 }

@@ -1,4 +1,5 @@
-import { createContext, type ReactNode, type RefObject, useContext, useEffect, useRef } from "react";
+import { createContext, type ReactNode, useContext, useRef } from "react";
+import { useListener } from "../ui/useListener";
 import { scrollPage } from "./scroll";
 import styles from "./Dock.module.css";
 
@@ -13,9 +14,17 @@ export const DockNotice = createContext<ReactNode>(null);
  */
 export function Dock({ children }: { children: ReactNode }) {
   const dock = useRef<HTMLDivElement>(null);
-  usePageKeys(dock);
+  // The page keys scroll by what is in sight, and not past lines that the dock covers.
+  useListener("keydown", (event) => {
+    const way = direction(event);
+    const docked = dock.current?.hasAttribute("data-docked") === true;
+    if (docked && way !== 0 && !event.defaultPrevented && document.querySelector("[role='dialog']") === null) {
+      event.preventDefault();
+      scrollPage(way, dock.current?.offsetHeight ?? 0);
+    }
+  });
   return (
-    <div ref={dock} className={styles.dock} data-stick="dock">
+    <div ref={dock} className={`card ${styles.dock}`} data-stick="dock">
       {useContext(DockNotice)}
       {children}
     </div>
@@ -29,22 +38,6 @@ export function leadTo(field: HTMLTextAreaElement | null): void {
   if (dock?.hasAttribute("data-docked") === false) {
     dock.scrollIntoView({ block: "end" });
   }
-}
-
-/** The page keys scroll by what is in sight, and not past lines that the dock covers. */
-function usePageKeys(dock: RefObject<HTMLElement | null>): void {
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const way = direction(event);
-      const docked = dock.current?.hasAttribute("data-docked") === true;
-      if (docked && way !== 0 && !event.defaultPrevented && document.querySelector("[role='dialog']") === null) {
-        event.preventDefault();
-        scrollPage(way, dock.current?.offsetHeight ?? 0);
-      }
-    };
-    document.addEventListener("keydown", onKeyDown);
-    return () => document.removeEventListener("keydown", onKeyDown);
-  }, [dock]);
 }
 
 /** 1 for a page down, -1 for a page up, 0 for any other key, and where the key has another use. */

@@ -87,7 +87,7 @@ export function Guide({ at }: { at: string }) {
   const stands = text !== null;
   useLayoutEffect(() => (stands ? enter(at) : undefined), [at, stands, enter]);
   return stands ? (
-    <p className={styles.guide} data-guide={at} data-past={now === at ? undefined : ""}>
+    <p className={`info strong ${styles.guide}`} data-guide={at} data-past={now === at ? undefined : ""}>
       {text}
     </p>
   ) : null;

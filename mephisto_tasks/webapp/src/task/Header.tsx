@@ -17,19 +17,13 @@ export interface HeaderProps {
 export function Header({ title, progress, within, over, onHelp }: HeaderProps) {
   const words = [progress, within].flatMap((one) => (one === null ? [] : [progressText(one)]));
   return (
-    <header className={styles.header} data-two-places={words.length > 1 ? "" : undefined}>
-      <div className={styles.inner}>
+    <header className={`stripe ${styles.header}`} data-two-places={words.length > 1 ? "" : undefined}>
+      <div className={`column ${styles.inner}`}>
         <div className={styles.words}>
-          <h1 className={words.length > 0 ? `${styles.title} ${styles.besides}` : styles.title}>{title}</h1>
+          <h1 className={`strong ${styles.title} ${words.length > 0 ? styles.besides : ""}`}>{title}</h1>
           {words.length > 0 && (
-            <p className={styles.progress}>
-              {words.length === 1 ? (
-                words[0]
-              ) : (
-                <>
-                  <span>{words[0]} ·</span> <span>{words[1]}</span>
-                </>
-              )}
+            <p className={`soft ${styles.progress}`}>
+              <span>{words.length === 1 ? words[0] : `${words[0]} ·`}</span> {words[1] && <span>{words[1]}</span>}
             </p>
           )}
         </div>

@@ -1,13 +1,12 @@
-import { createContext, type MouseEvent, useContext, useEffect, useState } from "react";
+import { createContext, type MouseEvent, useCallback, useContext, useState } from "react";
 import { t } from "../language";
 import type { Panel } from "../wire/state";
+import { STEP_ID, useLook } from "./scroll";
 import styles from "./JumpBar.module.css";
 
 /** What a bar leads back to from the step: the names of the dialogues above it; none in a live chat. */
 export const Dialogues = createContext<readonly string[]>([]);
 
-/** Marks where the step begins, which is the last of the places that a bar leads to. */
-export const STEP_ID = "step";
 /** The step's question, which is read there first. */
 export const QUESTION_ID = "question";
 
@@ -52,7 +51,7 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
       data-jump
       data-stick={sticky ? "jump" : undefined}
     >
-      <span className={styles.label} aria-hidden="true">
+      <span className={`soft ${styles.label}`} aria-hidden="true">
         {t("Go to")}
       </span>
       {places.map(({ id, name, short }, index) => (
@@ -89,23 +88,13 @@ function useHere(places: readonly Place[]): number {
   const [here, setHere] = useState(0);
   const count = places.length;
   const ids = places.map(({ id }) => id).join(" ");
-  useEffect(() => {
-    const look = () => {
-      const middle = window.innerHeight / 2;
-      const begun = ids
-        .split(" ")
-        .map(beginning).filter((place) => place !== null && place.getBoundingClientRect().top < middle);
-      const atEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 2;
-      setHere(atEnd ? count - 1 : Math.max(0, begun.length - 1));
-    };
-    look();
-    window.addEventListener("scroll", look, { passive: true });
-    window.addEventListener("resize", look);
-    return () => {
-      window.removeEventListener("scroll", look);
-      window.removeEventListener("resize", look);
-    };
+  const look = useCallback(() => {
+    const middle = window.innerHeight / 2;
+    const begun = ids.split(" ").filter((id) => (beginning(id)?.getBoundingClientRect().top ?? middle) < middle);
+    const atEnd = window.scrollY > 0 && window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 2;
+    setHere(atEnd ? count - 1 : Math.max(0, begun.length - 1));
   }, [ids, count]);
+  useLook(look);
   return here;
 }
 

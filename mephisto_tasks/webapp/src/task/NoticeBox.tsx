@@ -4,10 +4,10 @@ import styles from "./NoticeBox.module.css";
 /** Why an answer was refused, or how the practice went. Said once, at once. */
 export function NoticeBox({ notice }: { notice: Notice }) {
   return (
-    <div role="alert" className={`${styles.notice} ${styles[notice.level]}`}>
-      <p>{notice.text}</p>
+    <div role="alert" className={`verbatim ${notice.level} ${styles.notice}`}>
+      <p className="strong">{notice.text}</p>
       {notice.points.length > 0 && (
-        <ul>
+        <ul className="bullets">
           {notice.points.map((point) => (
             <li key={point}>{point}</li>
           ))}

@@ -35,7 +35,7 @@ export function Panels({ panels, item, question }: PanelsProps) {
 /** What will be asked of a chat that is read first; not seen where the question sticks while one reads. */
 export function Ahead({ question }: { question: string }) {
   return (
-    <p className={styles.ahead} data-ahead>
+    <p className={`soft ${styles.ahead}`} data-ahead>
       {t("You will be asked: {question}", { question })}
     </p>
   );
@@ -53,20 +53,20 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
   const headingId = `panel-${index}`;
   return (
     <section className={styles.panel} aria-labelledby={headingId} data-testid="panel">
-      <div className={styles.head} data-stick="heads">
+      <div className={`cluster ${styles.head}`} data-stick="heads">
         <h2 id={headingId} ref={headingRef} tabIndex={-1}>
           {title}
         </h2>
         {judged !== null && lines.some((line) => line.judged) && (
-          <p className={styles.key}>
-            {t("Marked:")} <span className={styles.chip}>{judged}</span>
+          <p className="soft">
+            {t("Marked:")} <span className={`strong ${styles.chip}`}>{judged}</span>
           </p>
         )}
       </div>
       {context.length > 0 && (
         <div className={styles.context} role="note" aria-label={t("Background")}>
-          <p>{t("Background")}</p>
-          <ul>
+          <p className="soft strong">{t("Background")}</p>
+          <ul className="bullets verbatim">
             {context.map((line, at) => (
               <li key={at}>{line}</li>
             ))}
@@ -74,7 +74,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
         </div>
       )}
       {lines.length === 0 ? (
-        <p className={styles.nothing}>{t("Nothing has been said yet.")}</p>
+        <p className="soft">{t("Nothing has been said yet.")}</p>
       ) : (
         <ol className={styles.lines}>
           {lines.map((line, at) => (
@@ -91,7 +91,7 @@ function Line({ line, side: where, id }: { line: PanelLine; side: "near" | "far"
   return (
     <li className={looks} id={id} tabIndex={id === undefined ? undefined : -1} data-speaker={line.speaker} data-judged={line.judged}>
       <div>
-        <span className={styles.name}>{line.speaker}</span>
+        <span className={`soft strong ${styles.name}`}>{line.speaker}</span>
         <span className="visually-hidden">{line.judged ? ` ${t("(marked)")}: ` : ": "}</span>
         <Reply said={line} />
       </div>

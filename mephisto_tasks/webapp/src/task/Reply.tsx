@@ -1,6 +1,6 @@
 import { Fragment, type ReactNode } from "react";
 import { t } from "../language";
-import type { Markup, Part, Said } from "../wire/markup";
+import type { Markup, Part, Said } from "../wire/state";
 import { type Marked, marked } from "./differences";
 import styles from "./Reply.module.css";
 

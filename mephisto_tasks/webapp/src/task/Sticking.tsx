@@ -1,5 +1,6 @@
 /** What sticks to the window's edges while one reads: one budget for all of it, so that there is always room to read. */
 import { useLayoutEffect, useRef } from "react";
+import { useListener } from "../ui/useListener";
 import { heightInSight } from "./scroll";
 
 /** All that sticks, but the header, covers at most this share of the window… */
@@ -18,15 +19,14 @@ const PARTS = ["dock", "banner", "question", "jump", "topic", "heads", "context"
  */
 export function Sticking() {
   const observer = useRef<ResizeObserver | null>(null);
+  useListener("resize", settle);
   useLayoutEffect(() => {
     const { visualViewport } = window;
-    observer.current = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(settle);
-    window.addEventListener("resize", settle);
+    observer.current = new ResizeObserver(settle);
     visualViewport?.addEventListener("resize", settle);
     visualViewport?.addEventListener("scroll", settle);
     return () => {
       observer.current?.disconnect();
-      window.removeEventListener("resize", settle);
       visualViewport?.removeEventListener("resize", settle);
       visualViewport?.removeEventListener("scroll", settle);
       PARTS.forEach((part) => document.documentElement.style.removeProperty(`--${part}-height`));

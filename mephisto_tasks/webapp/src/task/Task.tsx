@@ -1,6 +1,6 @@
 import { useState } from "react";
+import type { TaskSession } from "../session/session";
 import type { View } from "../session/view";
-import type { AnswerBody } from "../wire/answers";
 import type { GuideLine, TaskConfig } from "../wire/config";
 import { store } from "../wire/storage";
 import { answerableStepId, type PageState, type Step, staysAtEnd } from "../wire/state";
@@ -28,11 +28,7 @@ export interface TaskProps {
   keptUnder: string;
   state: PageState;
   view: View;
-  onAnswer: (body: AnswerBody) => void;
-  onReconnect: () => void;
-  onDeliverAgain: () => void;
-  onGiveBack: () => void;
-  onGoOn: () => void;
+  session: TaskSession;
 }
 
 /** The steps in which a live chat goes on. */
@@ -41,7 +37,7 @@ const CHATTING: ReadonlySet<Step["kind"]> = new Set(["message", "wait", "write",
 const SEEN = "instructions-seen";
 
 /** The one anatomy of every task: header, context, transcript or finished dialogues, and the current step at its end. */
-export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, onDeliverAgain, onGiveBack, onGoOn }: TaskProps) {
+export function Task({ config, keptUnder, state, view, session }: TaskProps) {
   const ended = state.step.kind === "end";
   const last = ended || state.step.kind === "feedback";
   const closed = ended ? null : view.closed;
@@ -65,14 +61,8 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
       stepKey={answerableStepId(state.step) ?? state.step.kind}
     >
       <Sticking />
-      <Header
-        title={config.title}
-        progress={state.progress}
-        within={state.within}
-        over={last}
-        onHelp={() => setHelp(true)}
-      />
-      {state.topic !== null && !ended && <TopicBar topic={state.topic} />}
+      <Header title={config.title} progress={state.progress} within={state.within} over={last} onHelp={() => setHelp(true)} />
+      {state.topic !== null && !ended && <TopicBar key={state.topic} topic={state.topic} />}
       {state.context && !last && (
         <ContextCard
           context={state.context}
@@ -80,15 +70,15 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
           acted={view.pending !== null}
         />
       )}
-      <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={onReconnect} />
+      <Banner link={view.link} problem={view.linkProblem} quiet={over} onReconnect={session.reconnect} />
       <Instructions
         config={config}
         open={help}
         onClose={closeHelp}
-        onGiveBack={config.entry === "address" && !over ? onGiveBack : null}
+        onGiveBack={config.entry === "address" && !over ? session.giveBack : null}
       />
       <main
-        className={styles.main}
+        className={`column ${styles.main}`}
         data-chat={CHATTING.has(state.step.kind) ? "" : undefined}
         data-columns={state.columns.length > 0 ? "" : undefined}
         data-wide={isWide(state) ? "" : undefined}
@@ -103,22 +93,13 @@ export function Task({ config, keptUnder, state, view, onAnswer, onReconnect, on
           </Covered>
         )}
         {closed !== null ? (
-          <p role="alert" className={styles.closed}>
+          <p role="alert" className="box warning">
             {closed}
           </p>
         ) : (
           <Covered value={help}>
             <ReadFirst value={item.openedAt === state.version ? item.number : 0}>
-              <CurrentStep
-                keptUnder={keptUnder}
-                state={state}
-                item={item}
-                pending={view.pending}
-                delivery={view.delivery}
-                onAnswer={onAnswer}
-                onDeliverAgain={onDeliverAgain}
-                onGoOn={onGoOn}
-              />
+              <CurrentStep keptUnder={keptUnder} state={state} item={item} view={view} session={session} />
             </ReadFirst>
           </Covered>
         )}

@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import { t } from "../language";
 import { Chevron } from "../ui/icons";
+import { useSize } from "./scroll";
 import styles from "./TopicBar.module.css";
 
 /** What the conversation is about, always in sight: one line, which unfolds when the topic is longer. */
@@ -8,25 +9,18 @@ export function TopicBar({ topic }: { topic: string }) {
   const line = useRef<HTMLParagraphElement>(null);
   const [open, setOpen] = useState(false);
   const [cut, setCut] = useState(false);
-  useEffect(() => {
-    const element = line.current;
-    if (element === null || typeof ResizeObserver === "undefined") {
-      return;
-    }
-    const observer = new ResizeObserver(() => setCut(element.scrollWidth > element.clientWidth));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [topic]);
+  const measure = useCallback((element: HTMLElement) => setCut(element.scrollWidth > element.clientWidth), []);
+  useSize(line, measure);
   return (
-    <section className={styles.bar} aria-label={t("Topic")} data-stick="topic">
-      <div className={styles.inner}>
+    <section className={`stripe ${styles.bar}`} aria-label={t("Topic")} data-stick="topic">
+      <div className={`column ${styles.inner}`}>
         <p ref={line} className={open ? styles.whole : styles.line}>
-          <span className={styles.word}>{t("Topic:")}</span> {topic}
+          <span className="soft">{t("Topic:")}</span> {topic}
         </p>
         {(cut || open) && (
           <button
             type="button"
-            className={styles.fold}
+            className={`soft sign ${styles.fold}`}
             aria-expanded={open}
             aria-label={t("Show the whole topic")}
             onClick={() => setOpen(!open)}

@@ -55,17 +55,17 @@ function Bubble({ entry, name, named, place }: BubbleProps) {
   const column = entry.column === null ? {} : { "data-column": entry.column };
   return (
     <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column}>
-      <span className={named ? styles.name : "visually-hidden"}>{name}</span>
+      <span className={named ? `soft ${styles.name}` : "visually-hidden"}>{name}</span>
       {entry.column === null ? (
-        <Reply said={entry} as="p" className={styles.bubble} />
+        <Reply said={entry} as="p" className={`bubble ${styles.bubble}`} />
       ) : (
-        <div className={styles.bubble}>
+        <div className={`bubble ${styles.bubble}`}>
           <Fold name={name} open={open} onOpen={setOpen} paired>
-            <Reply said={entry} as="p" className={styles.plain} />
+            <Reply said={entry} as="p" />
           </Fold>
         </div>
       )}
-      {entry.note !== null && <p className={styles.note}>{entry.note}</p>}
+      {entry.note !== null && <p className={`soft verbatim ${styles.note}`}>{entry.note}</p>}
     </li>
   );
 }

@@ -1,9 +1,9 @@
 /** Which words of replies stand in no other one, and how they are marked. Pure. */
 import { diffArrays } from "diff/lib/diff/array.js";
-import type { Markup, Part, Said } from "../wire/markup";
+import type { Markup, Part, Said } from "../wire/state";
 
 /** A part of a text as it is drawn, with words that are marked. */
-export type Marked = string | { tag: Part["tag"] | "mark"; start?: number; parts: readonly Marked[] };
+export type Marked = string | { tag: Part["tag"] | "mark"; start?: number | undefined; parts: readonly Marked[] };
 
 /** Texts that are less alike are taken for different in every word; to compare them to the end would take seconds. */
 const MOST_EDITS = 800;

@@ -1,5 +1,6 @@
 /** Two finished dialogues below one another: whether both were read to their ends before one of them is preferred. */
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useRef, useState } from "react";
+import { useLook } from "./scroll";
 
 /** What may stick below dialogues while one reads them. */
 const BELOW = ["dock", "jump", "question"];
@@ -18,28 +19,20 @@ export function endId(index: number): string {
 export function useUnseen(count: number): number {
   const seen = useRef<ReadonlySet<number>>(new Set());
   const [unseen, setUnseen] = useState(-1);
-  useEffect(() => {
-    const look = () => {
-      const { style } = document.documentElement;
-      const below = BELOW.map((part) => parseFloat(style.getPropertyValue(`--${part}-height`)) || 0);
-      const edge = window.innerHeight - below.reduce((sum, height) => sum + height) + 1;
-      const ends = Array.from({ length: count }, (_, index) => document.getElementById(endId(index))?.getBoundingClientRect());
-      ends.forEach((end, index) => {
-        if (end === undefined || (end.bottom <= edge && end.bottom >= 0)) {
-          seen.current = new Set(seen.current).add(index);
-        }
-      });
-      const stacked = count > 1 && ends[0]?.left === ends[1]?.left;
-      setUnseen(stacked ? ends.findIndex((_, index) => !seen.current.has(index)) : -1);
-    };
-    look();
-    window.addEventListener("scroll", look, { passive: true });
-    window.addEventListener("resize", look);
-    return () => {
-      window.removeEventListener("scroll", look);
-      window.removeEventListener("resize", look);
-    };
+  const look = useCallback(() => {
+    const { style } = document.documentElement;
+    const below = BELOW.map((part) => parseFloat(style.getPropertyValue(`--${part}-height`)) || 0);
+    const edge = window.innerHeight - below.reduce((sum, height) => sum + height) + 1;
+    const ends = Array.from({ length: count }, (_, index) => document.getElementById(endId(index))?.getBoundingClientRect());
+    ends.forEach((end, index) => {
+      if (end === undefined || (end.bottom <= edge && end.bottom >= 0)) {
+        seen.current = new Set(seen.current).add(index);
+      }
+    });
+    const stacked = count > 1 && ends[0]?.left === ends[1]?.left;
+    setUnseen(stacked ? ends.findIndex((_, index) => !seen.current.has(index)) : -1);
   }, [count]);
+  useLook(look);
   return unseen;
 }
 

@@ -1,4 +1,5 @@
-import { useEffect, useLayoutEffect, useRef } from "react";
+import { useRef } from "react";
+import { useListener } from "../ui/useListener";
 
 /** How close together two presses of Enter are one impatient one, in milliseconds. */
 const SAME_BREATH = 800;
@@ -16,42 +17,39 @@ interface Press {
  * click, which the browser tells from two clicks.
  */
 export function useOnePress(step: string): void {
-  const current = useRef(step);
-  useLayoutEffect(() => {
-    current.current = step;
-  }, [step]);
-  useEffect(() => {
-    let enter: Press | null = null;
-    let clickedIn: string | null = null;
-    const swallow = (event: Event) => {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-    };
-    const onKey = (event: KeyboardEvent) => {
+  const enter = useRef<Press | null>(null);
+  const clickedIn = useRef<string | null>(null);
+  useListener(
+    "keydown",
+    (event) => {
       if (event.key !== "Enter" || event.shiftKey) {
-        enter = null;
+        enter.current = null;
         return;
       }
-      const again = enter !== null && event.timeStamp - enter.at < SAME_BREATH ? enter : null;
-      enter = { at: event.timeStamp, step: again?.step ?? current.current };
-      if (enter.step !== current.current) {
+      const again = enter.current !== null && event.timeStamp - enter.current.at < SAME_BREATH ? enter.current : null;
+      enter.current = { at: event.timeStamp, step: again?.step ?? step };
+      if (enter.current.step !== step) {
         swallow(event);
       }
-    };
-    const onClick = (event: MouseEvent) => {
+    },
+    true,
+  );
+  useListener(
+    "click",
+    (event) => {
       const onButton = event.target instanceof Element && event.target.closest("button") !== null;
-      if (event.detail > 1 && onButton && clickedIn !== null && clickedIn !== current.current) {
+      if (event.detail > 1 && onButton && clickedIn.current !== null && clickedIn.current !== step) {
         swallow(event);
       } else {
-        enter = event.detail > 0 ? null : enter; // a key on a button comes as a click without a count
-        clickedIn = current.current;
+        enter.current = event.detail > 0 ? null : enter.current; // a key on a button comes as a click without a count
+        clickedIn.current = step;
       }
-    };
-    window.addEventListener("keydown", onKey, true);
-    window.addEventListener("click", onClick, true);
-    return () => {
-      window.removeEventListener("keydown", onKey, true);
-      window.removeEventListener("click", onClick, true);
-    };
-  }, []);
+    },
+    true,
+  );
+}
+
+function swallow(event: Event): void {
+  event.preventDefault();
+  event.stopImmediatePropagation();
 }

@@ -4,8 +4,7 @@ import { describe, expect, it } from "vitest";
 import { axeViolations } from "../test/axe";
 import { CHOOSE, pageState, update } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
-import type { Markup } from "../wire/markup";
-import { type ChooseStep, parseUpdate } from "../wire/state";
+import { type ChooseStep, type Markup, parseUpdate } from "../wire/state";
 import { differences } from "./differences";
 import { Reply, spoken } from "./Reply";
 

@@ -1,7 +1,11 @@
 /** Where the page scrolls to when the current step changes. */
+import { type RefObject, useEffect, useLayoutEffect } from "react";
+import { useListener } from "../ui/useListener";
 import type { PageState } from "../wire/state";
 import type { Item } from "./item";
-import { STEP_ID } from "./JumpBar";
+
+/** Marks where the step begins, which is the last of the places that a bar leads to. */
+export const STEP_ID = "step";
 
 /** True where a whole chat by others is to be judged, which nobody has read yet: some items of the practice. */
 export function readFromTop({ phase, step, transcript }: PageState): boolean {
@@ -13,6 +17,25 @@ export function readFromTop({ phase, step, transcript }: PageState): boolean {
 export function noticeFirst(state: PageState, item: Item): boolean {
   const fresh = state.panels.length > 0 ? item.openedAt === state.version : readFromTop(state);
   return fresh && state.notice !== null && state.notice.level !== "error";
+}
+
+/** Looks at what is in sight, now and whenever one scrolls or the window changes. */
+export function useLook(look: () => void): void {
+  useEffect(look, [look]);
+  useListener("scroll", look);
+  useListener("resize", look);
+}
+
+/** Measures an element now and whenever its size changes, or that of what stands in it. */
+export function useSize(ref: RefObject<HTMLElement | null>, measure: (element: HTMLElement) => void): void {
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element !== null) {
+      const observer = new ResizeObserver(() => measure(element));
+      [element, ...element.children].forEach((watched) => observer.observe(watched));
+      return () => observer.disconnect();
+    }
+  }, [ref, measure]);
 }
 
 export function showTop(): void {

@@ -294,12 +294,23 @@ export function pageState(version: number, step: Step, rest: Partial<PageState> 
   };
 }
 
-export function agent(agentId: string, pastUpdates: unknown[] = []): AgentDetails {
-  return { agentId, agentToken: `token-${agentId}`, failureReason: null, title: null, redirect: null, preview: false, screen: null, consent: null, tryAgainS: null, pastUpdates };
+export function agent(id: string, updates: unknown[] = []): AgentDetails {
+  return {
+    agent_id: id,
+    agent_token: `token-${id}`,
+    failure_reason: null,
+    title: null,
+    redirect: null,
+    preview: false,
+    screen: null,
+    consent: null,
+    try_again_s: null,
+    init_task_data: { past_live_updates: updates },
+  };
 }
 
-export function refusal(reason: string, rest: Partial<AgentDetails> = {}): AgentDetails {
-  return { ...agent("none"), agentId: null, agentToken: null, failureReason: reason, ...rest };
+export function refusal(reason: string | null, rest: Partial<AgentDetails> = {}): AgentDetails {
+  return { ...agent("none"), agent_id: null, agent_token: null, failure_reason: reason, ...rest };
 }
 
 export function fakeHttp() {

@@ -2,16 +2,15 @@ import { render } from "@testing-library/react";
 import { vi } from "vitest";
 import { INITIAL_VIEW, type View } from "../session/view";
 import { Task, type TaskProps } from "../task/Task";
-import type { Answer } from "../wire/answers";
 import type { TaskConfig } from "../wire/config";
-import type { PageState } from "../wire/state";
+import type { Answer, PageState } from "../wire/state";
 import { CONFIG } from "./fakes";
 
 export const AGENT_ID = "agent";
 
 /** The whole task page around a state; `show` renders the next state (or another view) into the same page. */
 export function renderTask(state: PageState, extra: Partial<View> = {}, config: TaskConfig = CONFIG) {
-  const onAnswer = vi.fn<TaskProps["onAnswer"]>();
+  const onAnswer = vi.fn<TaskProps["session"]["answer"]>();
   const onReconnect = vi.fn();
   const onDeliverAgain = vi.fn();
   const onGoOn = vi.fn();
@@ -21,11 +20,7 @@ export function renderTask(state: PageState, extra: Partial<View> = {}, config: 
       keptUnder={AGENT_ID}
       state={shown}
       view={{ ...INITIAL_VIEW, link: "open", agentId: AGENT_ID, state: shown, ...view }}
-      onAnswer={onAnswer}
-      onReconnect={onReconnect}
-      onDeliverAgain={onDeliverAgain}
-      onGiveBack={vi.fn()}
-      onGoOn={onGoOn}
+      session={{ answer: onAnswer, reconnect: onReconnect, deliverAgain: onDeliverAgain, giveBack: vi.fn(), goOn: onGoOn }}
     />
   );
   const { rerender, unmount } = render(page(state, extra));

@@ -13,6 +13,11 @@ beforeEach(() => {
       addEventListener: vi.fn(),
       removeEventListener: vi.fn(),
     }) as unknown as MediaQueryList;
+  window.ResizeObserver = class {
+    observe = vi.fn();
+    unobserve = vi.fn();
+    disconnect = vi.fn();
+  };
   Element.prototype.scrollIntoView = vi.fn();
   Element.prototype.checkVisibility = () => true;
   vi.stubGlobal("CSS", { supports: () => false, escape: (text: string) => text });

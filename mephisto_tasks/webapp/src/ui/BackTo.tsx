@@ -1,5 +1,5 @@
 import { t } from "../language";
-import type { Redirect } from "../wire/redirect";
+import type { Redirect } from "../wire/state";
 import styles from "./BackTo.module.css";
 import button from "./Button.module.css";
 
@@ -9,7 +9,7 @@ export function BackTo({ redirect: { site, url, code } }: { redirect: Redirect }
     <div className={styles.back}>
       {code !== null && (
         <p>
-          {t("Please enter this code at {site}:", { site })} <code className={styles.code}>{code}</code>
+          {t("Please enter this code at {site}:", { site })} <code className={`strong ${styles.code}`}>{code}</code>
         </p>
       )}
       {url !== null && (

@@ -26,7 +26,7 @@ export function Modal({ title, open, onClose, closeLabel, initialFocus, finalFoc
       onClose={onClose}
       unmountOnHide
       backdrop={<div className={styles.backdrop} />}
-      className={styles.dialog}
+      className={`card ${styles.dialog}`}
       initialFocus={initialFocus ?? heading}
       {...(finalFocus ? { finalFocus } : {})}
     >
@@ -34,7 +34,7 @@ export function Modal({ title, open, onClose, closeLabel, initialFocus, finalFoc
         <DialogHeading ref={heading} tabIndex={-1} className={styles.heading}>
           {title}
         </DialogHeading>
-        <DialogDismiss className={styles.cross} aria-label={closeLabel} />
+        <DialogDismiss className="soft sign" aria-label={closeLabel} />
       </div>
       {children}
       <div className={styles.foot}>{foot}</div>

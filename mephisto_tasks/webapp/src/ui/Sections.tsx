@@ -13,7 +13,7 @@ export function Sections({ sections }: { sections: readonly Section[] }) {
             {section.heading && <h2>{section.heading}</h2>}
             {lines.length === 1 && <p>{lines[0]}</p>}
             {lines.length > 1 && (
-              <ul>
+              <ul className="bullets">
                 {lines.map((line, place) => (
                   <li key={place}>{line}</li>
                 ))}

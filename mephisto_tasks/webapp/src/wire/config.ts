@@ -42,7 +42,7 @@ const LanguageSchema = v.object({
   words: v.object(WORDS),
 });
 
-const TaskConfigSchema = v.object({
+export const TaskConfigSchema = v.object({
   ...WORDS,
   /** By tag; the first is for who reads none of the others. */
   languages: v.optional(v.record(v.string(), LanguageSchema), {}),
@@ -69,9 +69,4 @@ export type TaskConfig = v.InferOutput<typeof TaskConfigSchema>;
 /** The description with its words in one of its languages. */
 export function inLanguage(config: TaskConfig, { words }: Language): TaskConfig {
   return { ...config, ...words };
-}
-
-export function parseTaskConfig(body: unknown): TaskConfig | null {
-  const result = v.safeParse(TaskConfigSchema, body);
-  return result.success ? result.output : null;
 }

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSockets, MESSAGE, pageState } from "../test/fakes";
-import type { Answer } from "./answers";
+import { type Answer, parseUpdate } from "./state";
 import { Connection, HEARTBEAT_MS, type Link, RESEND_MS, SILENCE_MS } from "./connection";
 import type { RouterError } from "./packets";
-import { parseUpdate } from "./state";
 
 const ANSWER: Answer = { kind: "message", update_id: "x", step_id: "m1", text: "hello there" };
 

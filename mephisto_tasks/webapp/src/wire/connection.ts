@@ -5,7 +5,7 @@
  */
 import { nanoid } from "nanoid";
 
-import type { Answer } from "./answers";
+import type { Answer } from "./state";
 import { type Packet, parseError, parsePacket, parseStatus, type RouterError } from "./packets";
 
 export const HEARTBEAT_MS = 5_000;
@@ -40,7 +40,6 @@ const OPEN = 1;
 const PAGE_ID = nanoid();
 
 export class Connection {
-  private readonly options: ConnectionOptions;
   private socket: Socket | null = null;
   private lastSeq = 0;
   private heardAt = 0;
@@ -51,9 +50,7 @@ export class Connection {
   private retryTimer: ReturnType<typeof setTimeout> | undefined;
   private beatTimer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(options: ConnectionOptions) {
-    this.options = options;
-  }
+  constructor(private readonly options: ConnectionOptions) {}
 
   /** Opens the line; does nothing once stopped, as when the page has failed meanwhile. */
   start(): void {

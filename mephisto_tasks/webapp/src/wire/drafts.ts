@@ -1,5 +1,6 @@
 /** What was typed or chosen but not yet taken by the server, per unit of work (or agent, in the practice) and step. */
 import * as v from "valibot";
+import { read } from "./read";
 import { store } from "./storage";
 
 // A part that is absent or spoilt, as in the draft of an earlier version, is empty and costs the others nothing.
@@ -24,8 +25,7 @@ export type Draft = v.InferOutput<typeof DraftSchema>;
 export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {}, open: [] };
 
 export function readDraft(unit: string, stepId: string): Draft {
-  const result = v.safeParse(DraftSchema, store.read(key(unit, stepId)));
-  return result.success ? result.output : EMPTY_DRAFT;
+  return read(DraftSchema, store.read(key(unit, stepId))) ?? EMPTY_DRAFT;
 }
 
 export function writeDraft(unit: string, stepId: string, draft: Draft): void {

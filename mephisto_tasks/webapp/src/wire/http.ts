@@ -2,9 +2,9 @@
 import * as v from "valibot";
 import { t } from "../language";
 import { browserSecret } from "./browser";
-import { type AgentDetails, parseAgentDetails } from "./packets";
-import { parseTaskConfig, type TaskConfig } from "./config";
-import { hideVisitor } from "./visitor";
+import { type AgentDetails, AgentSchema } from "./packets";
+import { read } from "./read";
+import { type TaskConfig, TaskConfigSchema } from "./config";
 
 /** Longer than the 30 s after which the router itself gives up on the operator. */
 const TIMEOUT_MS = 40_000;
@@ -16,18 +16,28 @@ const LONGEST_REPORT = 2000;
 const REMEMBERED = "Visitor-Remembered";
 
 export class HttpError extends Error {
-  /** HTTP status; 0 when no answer came. */
-  readonly status: number;
-
-  constructor(message: string, status: number) {
+  /** `status`: of HTTP; 0 when no answer came. */
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
     super(message);
-    this.status = status;
   }
 
   /** False for answers in the 4xx range: the same request would be refused again. */
   get worthRetrying(): boolean {
     return this.status === 0 || this.status >= 500 || this.status === 429;
   }
+}
+
+/**
+ * Takes the name of a class link's visitor out of the visible address. Who copies that address for others would make all of
+ * them one worker; the link that is left is the one that was given out, and the cookie makes a reload the same visitor.
+ */
+function hideVisitor(): void {
+  const address = new URL(window.location.href);
+  address.searchParams.delete("visitor");
+  window.history.replaceState(window.history.state, "", address);
 }
 
 /** Parameters of an address for somebody whom no crowd's site names. */
@@ -68,12 +78,11 @@ export function createHttp(base: string, parameters: string = window.location.se
       if (headers.has(REMEMBERED)) {
         hideVisitor();
       }
-      return must(parseTaskConfig(body), t("The server sent the task's description in a form that this page does not understand."));
+      return understood(TaskConfigSchema, body, t("The server sent the task's description in a form that this page does not understand."));
     },
     freshIds: async (signal) => {
       try {
-        const body = await post("fresh_ids", {}, signal);
-        return must(v.is(FreshIdsSchema, body) ? body : null, NOT_UNDERSTOOD());
+        return understood(FreshIdsSchema, await post("fresh_ids", {}, signal));
       } catch (error) {
         if (error instanceof HttpError && (error.status === 404 || error.status === 405)) {
           return null;
@@ -83,18 +92,12 @@ export function createHttp(base: string, parameters: string = window.location.se
     },
     requestAgent: async (registration, signal) => {
       const provider_data = { ...registration, browser_secrets: [browserSecret()] };
-      return must(parseAgentDetails(await post("request_agent", { provider_data }, signal)), NOT_UNDERSTOOD());
+      return understood(DetailsSchema, await post("request_agent", { provider_data }, signal)).data;
     },
-    submitOnboarding: async (registration, agent) =>
-      must(
-        parseAgentDetails(
-          await post("submit_onboarding", {
-            provider_data: { ...registration, USED_AGENT_ID: agent.agentId, onboarding_data: {} },
-            ...token(agent),
-          }),
-        ),
-        NOT_UNDERSTOOD(),
-      ),
+    submitOnboarding: async (registration, agent) => {
+      const provider_data = { ...registration, USED_AGENT_ID: agent.agentId, onboarding_data: {} };
+      return understood(DetailsSchema, await post("submit_onboarding", { provider_data, ...token(agent) })).data;
+    },
     submitTask: async (agent) => {
       await post("submit_task", { USED_AGENT_ID: agent.agentId, final_data: {}, ...token(agent) });
     },
@@ -110,6 +113,8 @@ export function createHttp(base: string, parameters: string = window.location.se
 }
 
 const FreshIdsSchema = v.record(v.string(), v.string());
+const RefusalSchema = v.object({ error: v.string() });
+const DetailsSchema = v.object({ data: AgentSchema });
 
 async function ask(url: string, init: RequestInit): Promise<unknown> {
   return (await answerTo(url, init)).body;
@@ -131,23 +136,16 @@ async function answerTo(url: string, init: RequestInit): Promise<{ body: unknown
   }
   const body: unknown = await response.json().catch(() => null);
   if (!response.ok) {
-    throw new HttpError(errorSentence(body) ?? t("The server answered with error {status}.", { status: response.status }), response.status);
+    throw new HttpError(read(RefusalSchema, body)?.error ?? t("The server answered with error {status}.", { status: response.status }), response.status);
   }
   return { body, headers: response.headers };
 }
 
-function errorSentence(body: unknown): string | null {
-  if (typeof body === "object" && body !== null && "error" in body && typeof body.error === "string") {
-    return body.error;
-  }
-  return null;
-}
-
-const NOT_UNDERSTOOD = () => t("The server sent its answer in a form that this page does not understand.");
-
-function must<T>(value: T | null, otherwise: string): T {
+/** The body in the form that is agreed; any other is refused for good. */
+function understood<T>(schema: v.GenericSchema<unknown, T>, body: unknown, otherwise?: string): T {
+  const value = read(schema, body);
   if (value === null) {
-    throw new HttpError(otherwise, 422);
+    throw new HttpError(otherwise ?? t("The server sent its answer in a form that this page does not understand."), 422);
   }
   return value;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Answer } from "./answers";
+import type { Answer } from "./state";
 import { Outbox } from "./outbox";
 
 const ANSWER: Answer = { kind: "choose", update_id: "x", step_id: "c1", selected: ["a"], none: false, reason: "nicer" };

@@ -1,6 +1,7 @@
 /** Answers that the world has not confirmed yet, kept across reloads under the same `update_id`. */
 import * as v from "valibot";
-import { type Answer, AnswerSchema } from "./answers";
+import { type Answer, AnswerSchema } from "./state";
+import { read } from "./read";
 import { store } from "./storage";
 
 const AnswersSchema = v.array(AnswerSchema);
@@ -12,8 +13,7 @@ export class Outbox {
   /** `unit`: whose answers these are, the same for all visits to it. */
   constructor(readonly unit: string) {
     this.key = `outbox:${unit}`;
-    const kept = v.safeParse(AnswersSchema, store.read(this.key));
-    this.waiting = kept.success ? kept.output : [];
+    this.waiting = read(AnswersSchema, store.read(this.key)) ?? [];
   }
 
   get answers(): readonly Answer[] {

@@ -19,7 +19,7 @@ from tiny_gpt2 import make_gpt2
 from tiny_hugging_face import folder_of
 
 from parlai_humaneval.models.agent.names import AGENT_MODULES, SHORT_PREFIX
-from parlai_humaneval.models.backends.human_desk import Desk
+from parlai_humaneval.models.backends.human import Desk
 
 Options = dict[str, Any]
 REFERENCE = "transformer/generator"

@@ -28,7 +28,7 @@ from parlai_runs import Run, lines_of
 from parlai_humaneval.models.agent.dialogue_agent import DialogueAgent, Line
 from parlai_humaneval.models.agent.isolation import silent_parlai
 from parlai_humaneval.models.agent.names import SHORT_PREFIX
-from parlai_humaneval.models.backends.human_desk import offered
+from parlai_humaneval.models.backends.human import offered
 
 AGENTS = (REFERENCE, *agent_names())
 BATCHES = (1, 8)

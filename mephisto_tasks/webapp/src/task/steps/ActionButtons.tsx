@@ -38,12 +38,13 @@ export function ActionButtons({ keptUnder, stepId, actions, writing, pending, on
       setOpenId(action.action_id);
     }
   };
-  useNumberKeys((number) => {
-    const action = writing === null ? undefined : actions[number - 1];
+  const onNumber = (number: number) => {
+    const action = actions[number - 1];
     if (action !== undefined) {
       press(action);
     }
-  }, writing);
+  };
+  useNumberKeys(writing && onNumber, writing);
   return (
     <>
       {actions.map((action) => (
@@ -58,9 +59,9 @@ export function ActionButtons({ keptUnder, stepId, actions, writing, pending, on
           {action.label}
         </Button>
       ))}
-      <p role="status" className={styles.hint}>
+      <p role="status" className={`soft ${styles.hint}`}>
         {hinted.map((action) => (
-          <span key={action.action_id} className={action.action_id === hintId ? styles.asked : undefined}>
+          <span key={action.action_id} className={action.action_id === hintId ? `strong ${styles.asked}` : undefined}>
             {action.hint ?? t("{action}: not possible yet.", { action: action.label })}{" "}
           </span>
         ))}

@@ -1,12 +1,12 @@
 import { useRef } from "react";
 import { t } from "../../language";
-import { MAX_TEXT } from "../../wire/answers";
+import { type Action, MAX_TEXT } from "../../wire/state";
 import { actionDraft } from "../../wire/drafts";
-import type { Action } from "../../wire/state";
 import { Button } from "../../ui/Button";
 import { Modal } from "../../ui/Modal";
+import { Shelled } from "./StepShell";
 import { TextField } from "./TextField";
-import { useTextAnswer } from "./useTextAnswer";
+import { useText } from "./useText";
 import styles from "./Actions.module.css";
 
 export interface ActionDialogProps {
@@ -19,13 +19,11 @@ export interface ActionDialogProps {
 
 /** Asks for an action's text, or whether it is meant, or both. What was typed is still there when it opens again. */
 export function ActionDialog({ keptUnder, stepId, action, onClose, onDone }: ActionDialogProps) {
-  const field = useRef<HTMLTextAreaElement>(null);
   const meant = useRef<HTMLButtonElement>(null);
   const asksText = action.text_label !== null;
-  const { unready, send, fieldProps } = useTextAnswer({
+  const { field, shell, fieldProps } = useText({
     keptUnder,
     draftId: actionDraft(stepId, action.action_id),
-    field,
     what: t("This field"),
     minWords: asksText ? 1 : 0,
     maxChars: MAX_TEXT,
@@ -44,16 +42,18 @@ export function ActionDialog({ keptUnder, stepId, action, onClose, onDone }: Act
           <Button look="quiet" onClick={onClose}>
             {t("Cancel")}
           </Button>
-          <Button buttonRef={meant} unready={unready} onClick={send}>
+          <Button buttonRef={meant} unready={shell.unready} onClick={shell.send}>
             {asksText ? t("Save") : action.label}
           </Button>
         </>
       }
     >
-      <div className={styles.dialog}>
+      <div className={`verbatim ${styles.dialog}`}>
         {action.confirm !== null && <p>{action.confirm}</p>}
         {action.text_label !== null && (
-          <TextField id="action-text" label={action.text_label} fieldRef={field} onSend={send} {...fieldProps} />
+          <Shelled value={shell}>
+            <TextField id="action-text" label={action.text_label} {...fieldProps} />
+          </Shelled>
         )}
       </div>
     </Modal>

@@ -26,7 +26,7 @@ export function useBothRead() {
   const words =
     name !== undefined && panel
       ? createPortal(
-          <p role="alert" className={styles.held}>
+          <p role="alert" className={`info ${styles.held}`}>
             {t("Please read both conversations to their ends. This is the end of the {name}.", { name })}
           </p>,
           panel,

@@ -5,8 +5,9 @@ import { t } from "../../language";
 import { Check } from "../../ui/icons";
 import { Reply, spoken } from "../Reply";
 import type { Choice, Item } from "./choice";
-import { Fold } from "./Fold";
+import { Fold, type folds } from "./Fold";
 import { onEnter } from "./keys";
+import { picking, Problem, useStep } from "./StepShell";
 import styles from "./Choices.module.css";
 
 /** The radio value of “none”; no item's id can be it, because the server's ids hold no space. */
@@ -21,46 +22,48 @@ const SHORT = 20;
 export interface Cards {
   /** The replies are long: each has the whole width of its card. */
   long: boolean;
-  /** Ids of the replies that were unfolded. */
-  open: readonly string[];
-  onOpen: (id: string, open: boolean) => void;
+  foldOf: ReturnType<typeof folds>;
   /** Which words of each reply are marked; null: none. */
   marks: readonly (readonly boolean[])[] | null;
 }
 
-export interface ChoicesProps {
-  /** Id of the element that asks the question, and the stem of other ids. */
-  labelledBy: string;
+/** What may be chosen, what is, and what a press does. */
+export interface Choosing {
   items: readonly Item[];
   /** The explicit “none”; null where it is not allowed. */
-  none: string | null;
+  none?: string | null;
+  choice: Choice;
+  onItem: (id: string) => void;
+  onNone?: () => void;
+  /** A pointer has pressed an item, which is chosen by now, or not any more. */
+  onPressed?: () => void;
+}
+
+export interface ChoicesProps extends Choosing {
+  /** Id of the element that asks the question, and the stem of other ids. */
+  labelledBy: string;
   /** One may be chosen: radios. Else checkboxes. */
   single: boolean;
   /** The items are whole replies; null: a few words each. */
-  cards: Cards | null;
-  choice: Choice;
-  /** The answer is on its way: it is shown and takes no change. */
-  locked: boolean;
+  cards?: Cards | null;
   /** What is missing; beneath replies it would be out of sight, and stands in the dock (see {@link problemId}). */
   problem: string | null;
   groupRef: Ref<HTMLDivElement>;
-  onItem: (id: string) => void;
-  onNone: () => void;
-  /** A pointer has pressed an item, which is chosen by now, or not any more. */
-  onPressed?: () => void;
-  /** Enter on an item. */
-  onSend: () => void;
 }
+
+const NOTHING = () => undefined;
 
 /** Things to choose, equal in size and numbered: a radio group where one may be chosen, checkboxes where several may. */
 export function Choices(props: ChoicesProps) {
-  const { labelledBy, items, none, single, cards, choice, locked, problem, groupRef, onItem, onNone, onPressed = () => undefined, onSend } = props;
-  const looks = (chosen: boolean) => [styles.choice, chosen ? styles.chosen : "", locked ? styles.locked : ""].join(" ");
+  const { labelledBy, items, none = null, single, cards = null, choice, problem, groupRef, onPressed = NOTHING } = props;
+  const { pending, send } = useStep();
+  const [onItem, onNone] = pending ? [NOTHING, NOTHING] : [props.onItem, props.onNone ?? NOTHING];
+  const looks = (chosen: boolean) => picking(styles.choice, chosen, pending);
   const input = (value: string, chosen: boolean, onChange: () => void, name?: string) =>
     single ? (
-      <Radio value={value} className={styles.input} aria-label={name} />
+      <Radio value={value} aria-label={name} />
     ) : (
-      <Checkbox checked={chosen} onChange={onChange} className={styles.input} aria-label={name} />
+      <Checkbox checked={chosen} onChange={onChange} aria-label={name} />
     );
   const mark = (chosen: boolean) => <span className={`${styles.mark} ${single ? "" : styles.box}`}>{chosen && <Check />}</span>;
   const entry = (item: Item, index: number) => {
@@ -69,18 +72,18 @@ export function Choices(props: ChoicesProps) {
     const onChange = () => onItem(item.id);
     const name = t("Reply {number}", { number });
     return (
-      <label key={item.id} id={cards === null ? undefined : cardId(index)} className={looks(chosen)}>
+      <label key={item.id} id={cards === null ? undefined : cardId(index)} {...looks(chosen)}>
         {input(item.id, chosen, onChange, cards === null ? undefined : `${name} ${shortened(spoken(item))}`)}
         {/* A reply is known by its number; of an option the number is but a key to press. */}
         {cards !== null && <span className="visually-hidden">{name}</span>}
-        <span className={styles.badge} aria-hidden="true" data-number>
+        <span className={`strong ${styles.badge}`} aria-hidden="true" data-number>
           {number}
         </span>
         {cards === null ? (
           <Reply said={item} className={styles.text} />
         ) : (
           <div className={styles.text}>
-            <Fold name={name} open={cards.open.includes(item.id)} onOpen={(open) => cards.onOpen(item.id, open)}>
+            <Fold name={name} {...cards.foldOf(item.id)}>
               <Reply said={item} marks={cards.marks?.[index] ?? null} />
             </Fold>
           </div>
@@ -93,7 +96,7 @@ export function Choices(props: ChoicesProps) {
     onKeyDown: (event: KeyboardEvent) => {
       // A button among the replies has a use for the key.
       if (event.target instanceof HTMLInputElement) {
-        onEnter(event, onSend);
+        onEnter(event, send);
       }
     },
     onClick: ({ target, detail }: MouseEvent) => {
@@ -119,7 +122,7 @@ export function Choices(props: ChoicesProps) {
       </div>
       {none !== null && (
         <div className={styles.none}>
-          <label className={looks(choice.none)}>
+          <label {...looks(choice.none)}>
             {input(NONE, choice.none, onNone)}
             <span className={styles.text}>{none}</span>
             {mark(choice.none)}
@@ -145,11 +148,7 @@ export function Choices(props: ChoicesProps) {
           {content}
         </div>
       )}
-      {problem !== null && cards === null && (
-        <p role="alert" id={problemId(labelledBy)} className={styles.problem}>
-          {problem}
-        </p>
-      )}
+      {problem !== null && cards === null && <Problem id={problemId(labelledBy)}>{problem}</Problem>}
     </>
   );
 }

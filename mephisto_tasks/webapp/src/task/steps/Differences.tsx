@@ -11,8 +11,8 @@ export interface DifferencesProps {
 export function Differences({ shown, marks, onShow }: DifferencesProps) {
   const alike = marks?.some((words) => words.includes(false)) ?? false;
   return (
-    <div className={styles.tools}>
-      <p role="status">
+    <div className={`cluster ${styles.tools}`}>
+      <p role="status" className="soft">
         {marks !== null &&
           (alike ? t("Underlined: words that no other reply has there.") : t("The replies have hardly a word in common."))}
       </p>

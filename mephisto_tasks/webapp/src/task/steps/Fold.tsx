@@ -1,7 +1,7 @@
-import { type FocusEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type FocusEvent, type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { t } from "../../language";
 import { Chevron } from "../../ui/icons";
-import { heightInSight } from "../scroll";
+import { heightInSight, useSize } from "../scroll";
 import styles from "./Fold.module.css";
 
 /** What is shown of a high text: this share of the window, but not less than so many pixels. */
@@ -13,6 +13,14 @@ const BRIEF_LEAST_PX = 84;
 const NARROW_PX = 720;
 /** A text that is hardly higher than that is shown as a whole. */
 const SLACK = 1.25;
+
+/** Which of several texts are open: what the fold of each gets. */
+export function folds(open: readonly string[], change: (open: string[]) => void) {
+  return (id: string) => ({
+    open: open.includes(id),
+    onOpen: (now: boolean) => change(now ? [...open, id] : open.filter((other) => other !== id)),
+  });
+}
 
 export interface FoldProps {
   /** What is folded, for the button's name: “Reply 2”. */
@@ -31,20 +39,15 @@ export interface FoldProps {
 export function Fold({ name, open, onOpen, paired = false, children }: FoldProps) {
   const content = useRef<HTMLDivElement>(null);
   const [most, setMost] = useState<number | null>(null);
-  useLayoutEffect(() => {
-    const element = content.current;
-    if (element === null || typeof ResizeObserver === "undefined") {
-      return;
-    }
-    const measure = () => {
+  const measure = useCallback(
+    (element: HTMLElement) => {
       const brief = paired && window.innerWidth < NARROW_PX;
       const room = Math.round(brief ? Math.max(BRIEF_LEAST_PX, BRIEF_SHARE * heightInSight()) : Math.max(LEAST_PX, SHARE * heightInSight()));
       setMost(element.scrollHeight > SLACK * room ? room : null);
-    };
-    const observer = new ResizeObserver(measure);
-    [element, ...element.children].forEach((watched) => observer.observe(watched));
-    return () => observer.disconnect();
-  }, [paired]);
+    },
+    [paired],
+  );
+  useSize(content, measure);
   const folded = most !== null && !open;
   const unfold = () => {
     if (folded) {

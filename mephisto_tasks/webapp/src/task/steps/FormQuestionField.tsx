@@ -1,11 +1,9 @@
 import type { Ref } from "react";
 import { t } from "../../language";
-import { MAX_TEXT } from "../../wire/answers";
 import type { FormQuestion } from "../../wire/state";
 import { Guide } from "../Guide";
-import { wordsWanted } from "./form";
 import { OptionRow } from "./OptionRow";
-import { TextField } from "./TextField";
+import { Reason } from "./Reason";
 import styles from "./Form.module.css";
 
 /** The words below the form that say what is missing. */
@@ -21,29 +19,28 @@ export interface FormQuestionFieldProps {
   reason: string;
   /** Nothing is chosen, and the rater has tried to go on. */
   missing: boolean;
-  reasonProblem: string | null;
-  locked: boolean;
+  /** What is wrong with the reason is said. */
+  said: boolean;
   reasonRef: Ref<HTMLTextAreaElement> | undefined;
   onPick: (optionId: string) => void;
   /** A pointer has pressed an option. */
   onPressed: () => void;
   onReason: (text: string) => void;
-  onSend: () => void;
 }
 
 /** One question, the options to choose from beside it, and why, where that is asked. */
 export function FormQuestionField(props: FormQuestionFieldProps) {
-  const { question, id, askedBy, picked, reason, missing, reasonProblem, locked, reasonRef, onPick, onPressed, onReason, onSend } = props;
+  const { question, id, askedBy, picked, reason, missing, said, reasonRef, onPick, onPressed, onReason } = props;
   const asked = question.reason;
   const missingId = askedBy === null ? `${id}-missing` : MISSING_ID;
   return (
     <div className={styles.question} data-question={question.question_id} data-missing={missing ? "" : undefined}>
-      <div className={askedBy === null ? styles.row : styles.alone}>
+      <div className={askedBy === null ? `cluster ${styles.row}` : undefined}>
         {askedBy === null && (
           <p className={styles.text}>
             <span id={id}>{question.text}</span>{" "}
             {missing && (
-              <span id={missingId} className={styles.missing}>
+              <span id={missingId} className={`wrong ${styles.missing}`}>
                 {t("Not answered yet")}
               </span>
             )}
@@ -51,30 +48,17 @@ export function FormQuestionField(props: FormQuestionFieldProps) {
         )}
         <OptionRow
           labelledBy={askedBy ?? id}
-          describedBy={missing ? missingId : null}
+          describedBy={missing ? missingId : undefined}
           options={question.options.map((option) => ({ id: option.option_id, label: option.label }))}
           value={picked}
-          locked={locked}
           onPick={onPick}
           onPressed={onPressed}
-          onSend={onSend}
         />
       </div>
       {asked !== null && picked !== null && <Guide at="reason" />}
       {/* Why is asked of an answer: there is nothing to say of it before. */}
       {asked !== null && (picked !== null || reason !== "") && (
-        <TextField
-          id={`${id}-reason`}
-          label={asked.required ? asked.label : t("{label} (optional)", { label: asked.label })}
-          value={reason}
-          onChange={onReason}
-          minWords={wordsWanted(asked, reason)}
-          maxChars={MAX_TEXT}
-          problem={reasonProblem}
-          readOnly={locked}
-          {...(reasonRef ? { fieldRef: reasonRef } : {})}
-          onSend={onSend}
-        />
+        <Reason asked={asked} id={`${id}-reason`} text={reason} said={said} fieldRef={reasonRef} onText={onReason} />
       )}
     </div>
   );

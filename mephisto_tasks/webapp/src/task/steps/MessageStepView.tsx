@@ -1,27 +1,20 @@
-import { useRef } from "react";
 import { t } from "../../language";
 import type { Action, MessageStep } from "../../wire/state";
 import { Dock } from "../Dock";
-import { hasKeyboard, useFocusOnArrival } from "../focus";
 import { ActionButtons } from "./ActionButtons";
-import type { StepProps } from "./step";
-import { StepFoot, StepForm } from "./StepForm";
+import { altChooses, keyRange } from "./keys";
+import { StepFoot, type StepProps, StepShell } from "./StepShell";
 import { Suggestions } from "./Suggestions";
 import { TextField } from "./TextField";
-import { altChooses, keyRange } from "./keys";
-import { useTextAnswer } from "./useTextAnswer";
+import { useText } from "./useText";
 import stepStyles from "./Steps.module.css";
 import styles from "./Actions.module.css";
 
 /** Write the next message, or do something else instead. */
 export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProps<MessageStep>) {
-  const field = useRef<HTMLTextAreaElement>(null);
-  const form = useRef<HTMLFormElement>(null);
-  useFocusOnArrival(hasKeyboard() ? field : form);
-  const { text, setText, unready, send, fieldProps } = useTextAnswer({
+  const { field, text, setText, shell, fieldProps } = useText({
     keptUnder,
     draftId: step.step_id,
-    field,
     what: t("Your message"),
     minWords: step.min_words,
     maxChars: step.max_chars,
@@ -41,51 +34,38 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
   );
   const groups = [...new Set(step.actions.map((action) => action.group))].filter((group) => group !== null);
   const ungrouped = step.actions.filter((action) => action.group === null);
+  // Two groups would want the same keys.
+  const keyed = groups.length === 1;
   return (
     <Dock>
       {groups.map((group, index) => {
         const actions = step.actions.filter((action) => action.group === group);
-        // Two groups would want the same keys.
-        const keyed = groups.length === 1;
         const shared = sharedHint(actions);
         return (
-          <div key={group} role="group" aria-labelledby={`group-${index}`} className={styles.group} data-keyed={keyed ? "" : undefined}>
-            <div className={styles.head}>
+          <div key={group} role="group" aria-labelledby={`group-${index}`} className={`cluster ${styles.group}`} data-keyed={keyed ? "" : undefined}>
+            <div className={`cluster soft ${styles.head}`}>
               <h2 id={`group-${index}`}>{group}</h2>
               {shared !== null && <span>{shared}</span>}
               {keyed && altChooses() && (
-                <span className={stepStyles.keys}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
+                <span className={`soft ${stepStyles.keys}`}>{t("Keys {keys}, with Alt while you type.", { keys: keyRange(actions.length) })}</span>
               )}
             </div>
             {buttons(actions, keyed)}
           </div>
         );
       })}
-      <StepForm label={t("Your turn")} look="line" formRef={form} onSend={send}>
-        <TextField
-          id="message"
-          label={step.label}
-          keys={t("Enter sends, Shift+Enter starts a new line.")}
-          fieldRef={field}
-          onSend={send}
-          {...fieldProps}
-        />
-        <StepFoot send={t("Send")} unready={unready} pending={pending} />
+      <StepShell shell={shell} label={t("Your turn")} look="line" first={field}>
+        <TextField id="message" label={step.label} keys={t("Enter sends, Shift+Enter starts a new line.")} {...fieldProps} />
+        <StepFoot send={t("Send")} />
         {(ungrouped.length > 0 || step.suggestions.length > 0) && (
-          <div className={styles.more}>
+          <div className={`cluster ${styles.more}`}>
             {step.suggestions.length > 0 && (
-              <Suggestions
-                suggestions={step.suggestions}
-                written={text}
-                locked={pending}
-                field={field}
-                onChoose={setText}
-              />
+              <Suggestions suggestions={step.suggestions} written={text} locked={pending} field={field} onChoose={setText} />
             )}
             {ungrouped.length > 0 && buttons(ungrouped, false)}
           </div>
         )}
-      </StepForm>
+      </StepShell>
     </Dock>
   );
 }

@@ -1,54 +1,73 @@
 import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
+import type { ComponentProps, ReactNode } from "react";
 import { onEnter } from "./keys";
+import { picking, useStep } from "./StepShell";
 import styles from "./OptionRow.module.css";
 
-export interface OptionRowProps {
+export interface RadiosProps extends Omit<ComponentProps<typeof RadioGroup>, "onChange"> {
   labelledBy: string;
-  /** Id of the problem that stands beside; null while there is none. */
-  describedBy: string | null;
-  options: readonly { id: string; label: string }[];
+  /** Ids of what stands beside or below. */
+  describedBy: string | undefined;
+  options: readonly { id: string; label: ReactNode }[];
   value: string | null;
-  locked: boolean;
-  /** Words, which show the number key that chooses them, or numbers. */
-  look?: "words" | "numbers";
+  /** Of each option. */
+  looks: string | undefined;
   onPick: (id: string) => void;
-  /** A pointer has pressed an option. */
-  onPressed?: () => void;
-  onSend: () => void;
 }
 
-/** A few words to choose one of, in a row. */
-export function OptionRow({ labelledBy, describedBy, options, value, locked, look = "words", onPick, onPressed, onSend }: OptionRowProps) {
+/** A radio button for each of a few options; each says what it is by its label. */
+export function Radios({ labelledBy, describedBy, options, value, looks, onPick, ...rest }: RadiosProps) {
+  const { pending, send } = useStep();
   return (
     <RadioProvider
       value={value}
       setValue={(next) => {
-        if (!locked && next !== null) {
+        if (!pending && next !== null) {
           onPick(String(next));
         }
       }}
     >
-      <RadioGroup
-        className={styles.row}
-        data-columns={look === "words" ? options.length : undefined}
-        onKeyDown={(event) => onEnter(event, onSend)}
-        onClick={({ target, detail }) => target instanceof HTMLInputElement && detail > 0 && onPressed?.()}
-        aria-labelledby={labelledBy}
-        aria-required
-        {...(describedBy === null ? {} : { "aria-invalid": true, "aria-describedby": describedBy })}
-      >
-        {options.map(({ id, label }, index) => (
-          <label key={id} className={[styles.option, id === value ? styles.picked : "", locked ? styles.locked : ""].join(" ")}>
-            <Radio value={id} className={styles.input} />
-            {look === "words" && index < 9 && (
-              <span className={styles.key} aria-hidden="true">
-                {index + 1}
-              </span>
-            )}
-            <span>{label}</span>
+      <RadioGroup onKeyDown={(event) => onEnter(event, send)} aria-labelledby={labelledBy} aria-describedby={describedBy} aria-required {...rest}>
+        {options.map(({ id, label }) => (
+          <label key={id} {...picking(`option ${looks}`, id === value, pending)}>
+            <Radio value={id} />
+            {label}
           </label>
         ))}
       </RadioGroup>
     </RadioProvider>
+  );
+}
+
+export interface OptionRowProps extends Pick<RadiosProps, "labelledBy" | "describedBy" | "value" | "onPick"> {
+  options: readonly { id: string; label: string }[];
+  /** Words, which show the number key that chooses them, or numbers. */
+  look?: "words" | "numbers";
+  /** A pointer has pressed an option. */
+  onPressed?: () => void;
+}
+
+/** A few words to choose one of, in a row. `describedBy`: the problem that stands beside. */
+export function OptionRow({ options, look = "words", onPressed, ...rest }: OptionRowProps) {
+  const label = (text: string, index: number) => (
+    <>
+      {look === "words" && index < 9 && (
+        <span className={`soft ${styles.key}`} aria-hidden="true">
+          {index + 1}
+        </span>
+      )}
+      <span>{text}</span>
+    </>
+  );
+  return (
+    <Radios
+      {...rest}
+      className={styles.row}
+      looks={styles.option}
+      options={options.map((option, index) => ({ id: option.id, label: label(option.label, index) }))}
+      data-columns={look === "words" ? options.length : undefined}
+      aria-invalid={rest.describedBy === undefined ? undefined : true}
+      onClick={({ target, detail }) => target instanceof HTMLInputElement && detail > 0 && onPressed?.()}
+    />
   );
 }

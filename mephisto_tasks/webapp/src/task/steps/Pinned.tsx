@@ -1,5 +1,5 @@
 import { createContext, useContext } from "react";
-import type { Said } from "../../wire/markup";
+import type { Said } from "../../wire/state";
 import { spoken } from "../Reply";
 import styles from "./Pinned.module.css";
 
@@ -12,7 +12,7 @@ export const AnsweredLine = createContext<string | null>(null);
  */
 export function Quote({ name, said }: { name: string; said: Said }) {
   return (
-    <div className={`${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote>
+    <div className={`soft ${styles.pinned} ${styles.quote}`} dir="auto" aria-hidden="true" data-quote>
       {name}: {spoken(said)}
     </div>
   );
@@ -25,7 +25,7 @@ export function Quote({ name, said }: { name: string; said: Said }) {
 export function Pinned({ narrowOnly }: { narrowOnly: boolean }) {
   const line = useContext(AnsweredLine);
   return line === null ? null : (
-    <div className={narrowOnly ? `${styles.pinned} ${styles.narrow}` : styles.pinned} dir="auto" aria-hidden="true" data-pinned>
+    <div className={`soft ${styles.pinned} ${narrowOnly ? styles.narrow : ""}`} dir="auto" aria-hidden="true" data-pinned>
       {line}
     </div>
   );

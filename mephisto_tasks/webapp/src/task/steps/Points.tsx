@@ -1,21 +1,11 @@
-import { Radio, RadioGroup, RadioProvider } from "@ariakit/react/radio";
 import type { CSSProperties } from "react";
 import { t } from "../../language";
-import type { Scale } from "../../wire/state";
-import { onEnter } from "./keys";
-import { isNamed, points } from "./rating";
+import { Radios } from "./OptionRow";
+import { isNamed, points, type RatedProps } from "./rating";
 import styles from "./Rate.module.css";
 
-export interface PointsProps {
-  scale: Scale;
-  value: number | null;
-  locked: boolean;
-  labelledBy: string;
-  /** Id of the problem that stands below; null while there is none. */
-  describedBy: string | null;
-  onChange: (value: number) => void;
-  onSend: () => void;
-}
+/** More of them would be too narrow for a finger. */
+const MOST_IN_ROW = 7;
 
 /**
  * One radio button for each whole number, in one row.
@@ -24,7 +14,7 @@ export interface PointsProps {
  * buttons show their numbers, and below stands what the chosen one says; what all say unfolds. A screen reader hears
  * it with each point.
  */
-export function Points({ scale, value, locked, labelledBy, describedBy, onChange, onSend }: PointsProps) {
+export function Points({ scale, value, labelledBy, describedBy, onChange }: RatedProps) {
   const named = isNamed(scale);
   const hinted = scale.hints.length > 0;
   const words = hinted ? scale.hints : named ? scale.labels : [];
@@ -34,37 +24,29 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
     const word = words[index];
     const end = index === 0 ? scale.left : index === all.length - 1 ? scale.right : "";
     return (
-      <label key={point} className={`${styles.point} ${point === value ? styles.picked : ""} ${locked ? styles.locked : ""}`}>
-        <Radio value={String(point)} className={styles.input} />
-        <span className={styles.value} aria-hidden={named && !hinted ? true : undefined}>
+      <>
+        <span className={`strong ${styles.value}`} aria-hidden={named && !hinted ? true : undefined}>
           {point}
         </span>
         {word !== undefined && <span className={styles.meaning}>{word}</span>}
         {word === undefined && end !== String(point) && end !== "" && <span className="visually-hidden">, {end}</span>}
-      </label>
+      </>
     );
   };
   return (
-    <RadioProvider
-      value={value === null ? null : String(value)}
-      setValue={(next) => {
-        if (!locked && next !== null) {
-          onChange(Number(next));
-        }
-      }}
-    >
-      <RadioGroup
+    <>
+      <Radios
         className={styles.points}
+        looks={styles.point}
+        labelledBy={labelledBy}
+        describedBy={describedBy}
+        options={all.map((point, index) => ({ id: String(point), label: label(point, index) }))}
+        value={value === null ? null : String(value)}
         data-words={hinted ? "hints" : named ? "names" : undefined}
         data-many={all.length > MOST_IN_ROW ? "" : undefined}
         style={{ "--points": all.length } as CSSProperties}
-        onKeyDown={(event) => onEnter(event, onSend)}
-        aria-labelledby={labelledBy}
-        aria-required
-        {...(describedBy === null ? {} : { "aria-describedby": describedBy })}
-      >
-        {all.map(label)}
-      </RadioGroup>
+        onPick={(point) => onChange(Number(point))}
+      />
       {words.length > 0 && (
         <p className={styles.chosen} aria-hidden="true">
           {chosen}
@@ -80,9 +62,6 @@ export function Points({ scale, value, locked, labelledBy, describedBy, onChange
           </ol>
         </details>
       )}
-    </RadioProvider>
+    </>
   );
 }
-
-/** More of them would be too narrow for a finger. */
-const MOST_IN_ROW = 7;

@@ -6,7 +6,7 @@ import styles from "./Steps.module.css";
 
 export interface QuestionProps {
   text: string;
-  detail: string | null;
+  detail?: string | null;
   /** The step is long: a bar leads back to the finished dialogues that it is about. */
   leadsBack?: boolean;
   /** What it is about is long: the line before it stays in sight as well. */
@@ -18,7 +18,7 @@ export interface QuestionProps {
 }
 
 /** The question of a step, always in sight, with a line below it; it is read first when the step appears. */
-export function Question({ text, detail, leadsBack = false, long = false, many = false, parts = [] }: QuestionProps) {
+export function Question({ text, detail = null, leadsBack = false, long = false, many = false, parts = [] }: QuestionProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useFocusOnArrival(heading);
   return (
@@ -29,7 +29,7 @@ export function Question({ text, detail, leadsBack = false, long = false, many =
       <h2 id={QUESTION_ID} ref={heading} tabIndex={-1}>
         {text}
       </h2>
-      {detail !== null && <p>{detail}</p>}
+      {detail !== null && <p className="soft">{detail}</p>}
     </div>
   );
 }

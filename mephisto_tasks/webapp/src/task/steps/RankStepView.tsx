@@ -1,6 +1,5 @@
 import { useMemo, useRef, useState } from "react";
 import { t } from "../../language";
-import { MAX_TEXT } from "../../wire/answers";
 import type { RankStep } from "../../wire/state";
 import { differences } from "../differences";
 import { Dock, leadTo } from "../Dock";
@@ -9,105 +8,86 @@ import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
 import { areLong } from "./choice";
 import { Differences } from "./Differences";
-import { Fold } from "./Fold";
-import { wordsWanted } from "./form";
+import { Fold, folds } from "./Fold";
+import { keyRange } from "./keys";
 import { OptionRow } from "./OptionRow";
 import { Question } from "./Question";
 import { give, knownPlaces, letter, nameOf, order, type Places, unplaced } from "./ranking";
-import type { StepProps } from "./step";
-import { StepFoot, StepForm } from "./StepForm";
-import { TextField, textProblem } from "./TextField";
-import { keyRange, useEnterKey, useNumberKeys } from "./keys";
-import { useComplaint } from "./useComplaint";
+import { Reason, reasonProblem } from "./Reason";
+import { focusedPart, inputsOf, Problem, StepFoot, type StepProps, StepShell, useShell } from "./StepShell";
 import styles from "./Rank.module.css";
-import stepStyles from "./Steps.module.css";
 
 /** Give every reply a place. A place that another reply has is taken from it, unless several may share one. */
 export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<RankStep>) {
   const list = useRef<HTMLUListElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
-  const [complaint, complain] = useComplaint();
   const [told, setTold] = useState<string | null>(null);
   const [comparing, setComparing] = useState(false);
-  const long = areLong(step.cards);
-  const marks = useMemo(() => (comparing ? differences(step.cards) : null), [comparing, step]);
+  const { cards, reason } = step;
+  const long = areLong(cards);
+  const marks = useMemo(() => (comparing ? differences(cards) : null), [comparing, cards]);
+  const foldOf = folds(draft.open, (open) => change({ open }));
 
   const places = knownPlaces(step, draft.values);
   const open = unplaced(step, places);
   const [firstOpen] = open;
-  const words = step.reason === null ? 0 : wordsWanted(step.reason, draft.text);
-  const reasonLack = step.reason === null ? null : textProblem(draft.text, t("Your reason"), words, MAX_TEXT);
   const put = (id: string, place: number) => {
-    if (!pending) {
-      const next = give(step, places, id, place);
-      change({ values: next.places });
-      setTold(next.told);
-    }
+    const next = give(step, places, id, place);
+    change({ values: next.places });
+    setTold(next.told);
   };
-  useNumberKeys((number) => {
-    const focused = focusedCard(list.current);
-    const index = focused ?? (firstOpen === undefined ? -1 : step.cards.indexOf(firstOpen));
-    const card = step.cards[index];
-    if (card === undefined || number < 1 || number > step.cards.length || pending) {
-      return;
-    }
-    const id = card.candidate_id;
-    put(id, number);
-    // A first place leads on to the next reply without one, also if that gets the last one by itself; a changed one does not.
-    const after = give(step, places, id, number).places;
-    const others = [...unplaced(step, after), ...open.filter((other) => other !== card)];
-    const next = (open.includes(card) ? others[0] : undefined) ?? card;
-    radios(list.current, step.cards.indexOf(next))[(after[next.candidate_id] ?? 1) - 1]?.focus();
-  }, { field, begun: draft.text !== "" });
-  const send = () => {
-    if (pending) {
-      return;
-    }
-    if (firstOpen !== undefined || reasonLack !== null) {
-      complain(firstOpen === undefined ? "reason" : "items", draft.text === "");
-      if (firstOpen === undefined) {
-        leadTo(field.current);
-      } else {
-        radios(list.current, step.cards.indexOf(firstOpen))[0]?.focus();
+  const shell = useShell({
+    pending,
+    lack: firstOpen
+      ? { where: "items", lead: () => inputsOf(list.current, cards.indexOf(firstOpen))[0]?.focus() }
+      : reasonProblem(reason, draft.text) === null
+        ? null
+        : { where: "reason", untouched: draft.text === "", lead: () => leadTo(field.current) },
+    answer: () => onAnswer({ kind: "rank", step_id: step.step_id, ranks: places, reason: reason === null ? "" : draft.text }),
+    onNumber: (number) => {
+      const card = cards[focusedPart(list.current)] ?? firstOpen;
+      if (card === undefined || number < 1 || number > cards.length) {
+        return;
       }
-      return;
-    }
-    onAnswer({ kind: "rank", step_id: step.step_id, ranks: places, reason: step.reason === null ? "" : draft.text });
-  };
-  useEnterKey(send);
+      const id = card.candidate_id;
+      put(id, number);
+      // A first place leads on to the next reply without one, also if that gets the last one by itself; a changed one does not.
+      const after = give(step, places, id, number).places;
+      const others = [...unplaced(step, after), ...open.filter((other) => other !== card)];
+      const next = (open.includes(card) ? others[0] : undefined) ?? card;
+      inputsOf(list.current, cards.indexOf(next))[(after[next.candidate_id] ?? 1) - 1]?.focus();
+    },
+    writing: { field, begun: draft.text !== "" },
+  });
 
-  const options = step.cards.map((_, index) => ({ id: String(index + 1), label: String(index + 1) }));
+  const options = cards.map((_, index) => ({ id: String(index + 1), label: String(index + 1) }));
   return (
     <>
       <Question
         text={step.question}
         detail={howTo(step)}
         long={long}
-        many={step.cards.length > 3}
-        parts={long ? replyPlaces(step.cards.map((card) => nameOf(step, card.candidate_id)), rankId) : []}
+        many={cards.length > 3}
+        parts={long ? replyPlaces(cards.map((card) => nameOf(step, card.candidate_id)), rankId) : []}
       />
-      <StepForm labelledBy="question" look="through" onSend={send}>
+      <StepShell shell={shell} labelledBy="question" look="through">
         {long && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
         <ul ref={list} className={styles.cards}>
-          {step.cards.map((card, index) => {
+          {cards.map((card, index) => {
             const id = card.candidate_id;
-            const missing = complaint === "items" && !Object.hasOwn(places, id);
-            const name = t("Reply {letter}", { letter: letter(index) });
+            const missing = shell.said === "items" && !Object.hasOwn(places, id);
+            const name = nameOf(step, id);
             return (
-              <li key={id} id={rankId(index)} className={styles.card} data-card={index} data-missing={missing ? "" : undefined}>
+              <li key={id} id={rankId(index)} className={`card cluster ${styles.card}`} data-card={index} data-missing={missing ? "" : undefined}>
                 <div className={styles.reply}>
-                  <p className={styles.name}>{name}</p>
-                  <Fold
-                    name={name}
-                    open={draft.open.includes(id)}
-                    onOpen={(open) => change({ open: open ? [...draft.open, id] : draft.open.filter((other) => other !== id) })}
-                  >
+                  <p className="soft strong">{name}</p>
+                  <Fold name={name} {...foldOf(id)}>
                     <Reply said={card} marks={marks?.[index] ?? null} />
                   </Fold>
                 </div>
-                <div className={styles.place}>
-                  <span className={styles.caption} aria-hidden="true">
+                <div className={`cluster ${styles.place}`}>
+                  <span className="soft" aria-hidden="true">
                     {t("Place")}
                   </span>
                   <span id={`place-${index}`} hidden>
@@ -115,16 +95,14 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                   </span>
                   <OptionRow
                     labelledBy={`place-${index}`}
-                    describedBy={missing ? `place-${index}-missing` : null}
+                    describedBy={missing ? `place-${index}-missing` : undefined}
                     options={options}
                     value={Object.hasOwn(places, id) ? String(places[id]) : null}
-                    locked={pending}
                     look="numbers"
                     onPick={(place) => put(id, Number(place))}
-                    onSend={send}
                   />
                   {missing && (
-                    <span id={`place-${index}-missing`} className={styles.missing}>
+                    <span id={`place-${index}-missing`} className="wrong">
                       {t("No place yet")}
                     </span>
                   )}
@@ -135,33 +113,15 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         </ul>
         <Dock>
           <Summary step={step} places={places} told={told} />
-          {complaint === "items" && open.length > 0 && (
-            <p role="alert" className={stepStyles.problem}>
-              {t("Still without a place: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}
-            </p>
+          {shell.said === "items" && (
+            <Problem>{t("Still without a place: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}</Problem>
           )}
-          {step.reason !== null && (
-            <TextField
-              id="reason"
-              label={step.reason.required ? step.reason.label : t("{label} (optional)", { label: step.reason.label })}
-              value={draft.text}
-              onChange={(text) => change({ text })}
-              minWords={words}
-              maxChars={MAX_TEXT}
-              problem={complaint === "reason" && open.length === 0 ? reasonLack : null}
-              readOnly={pending}
-              fieldRef={field}
-              onSend={send}
-            />
+          {reason !== null && (
+            <Reason asked={reason} text={draft.text} said={shell.said === "reason"} fieldRef={field} onText={(text) => change({ text })} />
           )}
-          <StepFoot
-            send={t("Continue")}
-            unready={open.length > 0 || reasonLack !== null}
-            pending={pending}
-            keys={t("Keys: {keys} to place one reply after the other, Enter to continue.", { keys: keyRange(step.cards.length) })}
-          />
+          <StepFoot keys={t("Keys: {keys} to place one reply after the other, Enter to continue.", { keys: keyRange(cards.length) })} />
         </Dock>
-      </StepForm>
+      </StepShell>
     </>
   );
 }
@@ -173,9 +133,9 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
     <div className={styles.summary}>
       <h3 id="order">{t("Your order")}</h3>
       {placed.length === 0 ? (
-        <p>{t("No reply has a place yet.")}</p>
+        <p className="soft">{t("No reply has a place yet.")}</p>
       ) : (
-        <ol aria-labelledby="order">
+        <ol className="cluster" aria-labelledby="order">
           {placed.map(({ place, names }) => (
             <li key={place}>
               <b>{place}</b> {names.join(", ")}
@@ -183,7 +143,9 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
           ))}
         </ol>
       )}
-      <p role="status">{told}</p>
+      <p role="status" className="soft">
+        {told}
+      </p>
     </div>
   );
 }
@@ -195,14 +157,4 @@ function howTo({ ties }: RankStep): string {
 /** Where a bar leads to. */
 function rankId(index: number): string {
   return `rank-${index}`;
-}
-
-/** Which card has the focus, by its place in the list; null when none has. */
-function focusedCard(list: HTMLElement | null): number | null {
-  const card = document.activeElement?.closest<HTMLElement>("[data-card]");
-  return card && list?.contains(card) ? Number(card.dataset.card) : null;
-}
-
-function radios(list: HTMLElement | null, index: number): HTMLInputElement[] {
-  return Array.from(list?.querySelectorAll<HTMLInputElement>(`[data-card="${index}"] input`) ?? []);
 }

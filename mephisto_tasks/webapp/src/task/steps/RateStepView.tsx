@@ -1,54 +1,42 @@
-import { useRef, useState } from "react";
+import { useRef } from "react";
 import { t } from "../../language";
 import type { RateStep, Scale } from "../../wire/state";
 import { useDraft } from "../useDraft";
 import { Question } from "./Question";
 import { firstUnanswered, known, points } from "./rating";
 import { ScaleField } from "./ScaleField";
-import type { StepProps } from "./step";
-import { StepFoot, StepForm } from "./StepForm";
-import { useEnterKey, useNumberKeys } from "./keys";
+import { focusedPart, inputsOf, StepFoot, type StepProps, StepShell, useShell } from "./StepShell";
 import styles from "./Rate.module.css";
 
 /** Rate every statement: on sliders that have no position until they are touched, or on points. */
 export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<RateStep>) {
   const list = useRef<HTMLDivElement>(null);
   const [draft, change] = useDraft(keptUnder, step.step_id);
-  const [tried, setTried] = useState(false);
 
   const values = known(step, draft.values);
   const open = firstUnanswered(step, values);
-  const put = (scale: Scale, value: number) => {
-    if (!pending) {
-      change({ values: { ...values, [scale.scale_id]: value } });
-    }
-  };
-  useNumberKeys((number) => {
-    const index = focusedScale(list.current) ?? (open === null ? -1 : step.scales.indexOf(open));
-    const scale = step.scales[index];
-    if (scale?.style === "points" && number >= scale.minimum && number <= scale.maximum) {
-      put(scale, number);
-      inputs(list.current, index)[points(scale).indexOf(number)]?.focus();
-    }
+  const firstOpen = open === null ? -1 : step.scales.indexOf(open);
+  const put = (scale: Scale, value: number) => change({ values: { ...values, [scale.scale_id]: value } });
+  const shell = useShell({
+    pending,
+    lack: open && { where: "items", lead: () => inputsOf(list.current, firstOpen)[0]?.focus() },
+    answer: () => onAnswer({ kind: "rate", step_id: step.step_id, values }),
+    onNumber: (number) => {
+      const focused = focusedPart(list.current);
+      const index = focused < 0 ? firstOpen : focused;
+      const scale = step.scales[index];
+      if (scale?.style === "points" && number >= scale.minimum && number <= scale.maximum) {
+        put(scale, number);
+        inputsOf(list.current, index)[points(scale).indexOf(number)]?.focus();
+      }
+    },
   });
-  const send = () => {
-    if (pending) {
-      return;
-    }
-    if (open !== null) {
-      setTried(true);
-      inputs(list.current, step.scales.indexOf(open))[0]?.focus();
-      return;
-    }
-    onAnswer({ kind: "rate", step_id: step.step_id, values });
-  };
-  useEnterKey(send);
 
   return (
     <>
-      <Question text={step.question} detail={null} leadsBack />
-      <StepForm labelledBy="question" look="panel" onSend={send}>
-        <p className={styles.how}>{howTo(step)}</p>
+      <Question text={step.question} leadsBack />
+      <StepShell shell={shell} labelledBy="question" look="panel">
+        <p className="soft">{howTo(step)}</p>
         <div ref={list}>
           {step.scales.map((scale, index) => (
             <ScaleField
@@ -56,30 +44,18 @@ export function RateStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
               scale={scale}
               index={index}
               value={values[scale.scale_id] ?? null}
-              locked={pending}
-              problem={tried && scale === open ? t("This one is not answered yet.") : null}
+              problem={shell.said && scale === open ? t("This one is not answered yet.") : null}
               onChange={(value) => put(scale, value)}
-              onSend={send}
             />
           ))}
         </div>
-        <p role="status" className={styles.count}>
+        <p role="status" className={`soft ${styles.count}`}>
           {t("{answered} of {all} answered", { answered: Object.keys(values).length, all: step.scales.length })}
         </p>
-        <StepFoot send={t("Continue")} unready={open !== null} pending={pending} />
-      </StepForm>
+        <StepFoot />
+      </StepShell>
     </>
   );
-}
-
-/** Which scale has the focus, by its place; null when none has. */
-function focusedScale(list: HTMLElement | null): number | null {
-  const scale = document.activeElement?.closest<HTMLElement>("[data-scale]");
-  return scale && list?.contains(scale) ? Number(scale.dataset.scale) : null;
-}
-
-function inputs(list: HTMLElement | null, index: number): HTMLInputElement[] {
-  return Array.from(list?.querySelectorAll<HTMLInputElement>(`[data-scale="${index}"] input`) ?? []);
 }
 
 function howTo(step: RateStep): string {

@@ -1,33 +1,31 @@
-import type { Ref } from "react";
 import { t } from "../../language";
 import type { Scale } from "../../wire/state";
 import { Points } from "./Points";
 import { endsOf } from "./rating";
 import { Slider } from "./Slider";
+import { Problem } from "./StepShell";
 import styles from "./Rate.module.css";
 
 export interface ScaleFieldProps {
   scale: Scale;
   /** Its place in the step, which makes its ids. */
   index: number;
+  /** Null until it is touched. */
   value: number | null;
-  locked: boolean;
   problem: string | null;
-  fieldRef?: Ref<HTMLDivElement>;
   onChange: (value: number) => void;
-  onSend: () => void;
 }
 
 /** One statement and where it is rated, with the labels of both ends below. */
-export function ScaleField({ scale, index, value, locked, problem, fieldRef, onChange, onSend }: ScaleFieldProps) {
+export function ScaleField({ scale, index, value, problem, onChange }: ScaleFieldProps) {
   const id = `scale-${index}`;
-  const problemId = problem === null ? null : `${id}-problem`;
-  const common = { scale, value, locked, labelledBy: id, onChange, onSend };
+  const problemId = problem === null ? undefined : `${id}-problem`;
+  const common = { scale, value, labelledBy: id, onChange };
   const slider = scale.style === "slider";
   const [left, right] = endsOf(scale);
   return (
-    <div ref={fieldRef} className={styles.scale} data-scale={index} data-answered={value !== null}>
-      <p id={id} className={styles.statement}>
+    <div className={styles.scale} data-scale={index} data-answered={value !== null}>
+      <p id={id} className={`strong ${styles.statement}`}>
         {scale.statement}
       </p>
       {slider ? (
@@ -35,7 +33,7 @@ export function ScaleField({ scale, index, value, locked, problem, fieldRef, onC
       ) : (
         <Points {...common} describedBy={problemId} />
       )}
-      <div className={styles.ends} aria-hidden="true">
+      <div className={`soft ${styles.ends}`} aria-hidden="true">
         <span>{left}</span>
         <span>{right}</span>
       </div>
@@ -44,11 +42,7 @@ export function ScaleField({ scale, index, value, locked, problem, fieldRef, onC
           {t("from “{left}” to “{right}”", { left, right })}
         </span>
       )}
-      {problem !== null && (
-        <p role="alert" id={`${id}-problem`} className={styles.problem}>
-          {problem}
-        </p>
-      )}
+      {problem !== null && <Problem id={`${id}-problem`}>{problem}</Problem>}
     </div>
   );
 }

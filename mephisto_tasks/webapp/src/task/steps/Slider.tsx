@@ -1,7 +1,7 @@
-import { type KeyboardEvent, type PointerEvent, useRef } from "react";
-import type { Scale } from "../../wire/state";
+import { type CSSProperties, type KeyboardEvent, type PointerEvent, useRef } from "react";
 import { onEnter } from "./keys";
-import { fineStep, keyTarget, middle, positionWords, snap } from "./rating";
+import { fineStep, keyTarget, middle, positionWords, type RatedProps, snap } from "./rating";
+import { useStep } from "./StepShell";
 import styles from "./Rate.module.css";
 
 /** Half the width of the thumb in CSS pixels: its middle never comes nearer to an end of the track. */
@@ -14,30 +14,19 @@ const SCROLL_PX = 16;
 /** A line that begins at the right: its keys lead the other way. */
 const TURNED: Readonly<Record<string, string>> = { ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft" };
 
-export interface SliderProps {
-  scale: Scale;
-  /** Null until it is touched: then there is no thumb. */
-  value: number | null;
-  locked: boolean;
-  labelledBy: string;
-  describedBy: string;
-  invalid: boolean;
-  onChange: (value: number) => void;
-  onSend: () => void;
-}
-
 /**
  * A line from one label to the other.
  *
  * The browser's own range input serves keyboard and screen reader. The pointer is ours, because the browser's input
  * answers to a finger that only scrolls past, and not to a click where its hidden thumb already stands.
  */
-export function Slider({ scale, value, locked, labelledBy, describedBy, invalid, onChange, onSend }: SliderProps) {
+export function Slider({ scale, value, labelledBy, describedBy, invalid, onChange }: RatedProps & { invalid: boolean }) {
+  const { pending, send } = useStep();
   const input = useRef<HTMLInputElement>(null);
   const drag = useRef<{ startX: number; startY: number; moving: boolean } | null>(null);
 
   const put = (next: number) => {
-    if (!locked) {
+    if (!pending) {
       onChange(snap(scale, next));
     }
   };
@@ -87,7 +76,7 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const target = keyTarget(scale, value, rightToLeft() ? (TURNED[event.key] ?? event.key) : event.key);
-    onEnter(event, onSend);
+    onEnter(event, send);
     if (target !== null && !event.altKey && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
       put(target);
@@ -103,6 +92,8 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
       // The finger went on to scroll the page: nothing was meant by it.
       onPointerCancel={() => (drag.current = null)}
     >
+      <span className={styles.track} />
+      {value !== null && <span className={styles.thumb} style={{ "--share": (value - scale.minimum) / (scale.maximum - scale.minimum) } as CSSProperties} />}
       <input
         ref={input}
         type="range"
@@ -115,7 +106,7 @@ export function Slider({ scale, value, locked, labelledBy, describedBy, invalid,
         aria-describedby={describedBy}
         aria-valuetext={positionWords(scale, value)}
         aria-invalid={invalid}
-        aria-disabled={locked}
+        aria-disabled={pending}
         onChange={(event) => put(event.target.valueAsNumber)}
         onKeyDown={onKeyDown}
       />

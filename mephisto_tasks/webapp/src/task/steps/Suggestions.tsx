@@ -71,7 +71,7 @@ export function Suggestions({ suggestions, written, locked, field, onChoose }: S
           )
         }
       >
-        <div className={styles.dialog}>
+        <div className={`verbatim ${styles.dialog}`}>
           {wanted === null ? (
             <ul className={styles.suggestions}>
               {shown.map((suggestion) => (

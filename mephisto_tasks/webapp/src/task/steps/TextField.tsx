@@ -2,6 +2,7 @@ import type { Ref } from "react";
 import { t, tn } from "../../language";
 import { countCharacters, countWords, digits } from "../../ui/words";
 import { onEnter } from "./keys";
+import { Problem, useStep } from "./StepShell";
 import styles from "./Steps.module.css";
 
 export interface TextFieldProps {
@@ -13,58 +14,40 @@ export interface TextFieldProps {
   maxChars: number;
   /** What is wrong, once the rater has tried to go on; null when nothing is. */
   problem: string | null;
-  readOnly: boolean;
-  rows?: number;
+  /** Several lines are meant: Enter starts a new one. */
+  lines?: boolean;
   /** Which keys do what; shown where there is a keyboard. */
   keys?: string;
-  fieldRef?: Ref<HTMLTextAreaElement>;
-  /** Enter calls this, Shift+Enter starts a new line; without it both do. */
-  onSend?: () => void;
+  fieldRef?: Ref<HTMLTextAreaElement> | undefined;
 }
 
 /** A labelled text area that says how many words it still wants and, near its limit, how many characters it has. */
-export function TextField({
-  id,
-  label,
-  value,
-  onChange,
-  minWords,
-  maxChars,
-  problem,
-  readOnly,
-  rows = 2,
-  keys,
-  fieldRef,
-  onSend,
-}: TextFieldProps) {
+export function TextField({ id, label, value, onChange, minWords, maxChars, problem, lines = false, keys, fieldRef }: TextFieldProps) {
+  const { pending, send } = useStep();
   const problemId = `${id}-problem`;
   const hintId = `${id}-hint`;
   return (
     <div className={styles.field}>
       {/* The text stands last: whatever is said of it, the button beside it or below it stays where it is. */}
-      <div className={styles.top}>
-        <label htmlFor={id}>{label}</label>
-        {keys !== undefined && <span className={styles.keys}>{keys}</span>}
-        <p id={hintId} className={styles.hint}>
+      <div className={`cluster ${styles.top}`}>
+        <label htmlFor={id} className="strong">{label}</label>
+        {keys !== undefined && <span className={`soft ${styles.keys}`}>{keys}</span>}
+        <p id={hintId} className={`soft ${styles.hint}`}>
           {/* A problem says by itself what is wanted. */}
           {problem === null && <Hint text={value} minWords={minWords} maxChars={maxChars} />}
         </p>
       </div>
-      {problem !== null && (
-        <p role="alert" id={problemId} className={styles.problem}>
-          {problem}
-        </p>
-      )}
+      {problem !== null && <Problem id={problemId}>{problem}</Problem>}
       <textarea
         id={id}
         ref={fieldRef}
-        rows={rows}
+        rows={lines ? 4 : 2}
         value={value}
-        readOnly={readOnly}
+        readOnly={pending}
         aria-invalid={problem !== null}
         aria-describedby={problem === null ? hintId : `${problemId} ${hintId}`}
         onChange={(event) => onChange(event.target.value)}
-        onKeyDown={onSend && ((event) => onEnter(event, onSend))}
+        onKeyDown={lines ? undefined : (event) => onEnter(event, send)}
       />
     </div>
   );
@@ -87,7 +70,8 @@ export function textProblem(text: string, what: string, minWords: number, maxCha
 
 /** One line that never empties while there is a least number of words, so that nothing below it moves. */
 function Hint({ text, minWords, maxChars }: { text: string; minWords: number; maxChars: number }) {
-  const words = wordHint(text, minWords);
+  const count = countWords(text);
+  const words = minWords > 1 && count < minWords ? tn("At least {n} word, {words} so far", "At least {n} words, {words} so far", minWords, { words: count }) : "";
   const characters = countCharacters(text);
   const over = characters - maxChars;
   const of = { now: digits(characters), most: digits(maxChars) };
@@ -95,7 +79,7 @@ function Hint({ text, minWords, maxChars }: { text: string; minWords: number; ma
     return (
       <>
         {words && `${words} · `}
-        <span className={styles.over}>
+        <span className="wrong">
           {tn("Too long by {over} character ({now} of {most})", "Too long by {over} characters ({now} of {most})", over, { over: digits(over), ...of })}
         </span>
       </>
@@ -104,11 +88,4 @@ function Hint({ text, minWords, maxChars }: { text: string; minWords: number; ma
   const near = characters > 0.8 * maxChars ? tn("{now} of {most} character", "{now} of {most} characters", maxChars, of) : "";
   const all = [words, near].filter(Boolean).join(" · ");
   return all || (minWords > 1 ? t("Enough words") : null);
-}
-
-function wordHint(text: string, minWords: number): string {
-  const words = countWords(text);
-  return minWords > 1 && words < minWords
-    ? tn("At least {n} word, {words} so far", "At least {n} words, {words} so far", minWords, { words })
-    : "";
 }

@@ -1,7 +1,8 @@
-import { useEffect, useRef, useState } from "react";
+import { useRef } from "react";
 import { t } from "../../language";
 import type { WaitStep } from "../../wire/state";
 import { Dots } from "../../ui/Dots";
+import { useAfter } from "../../ui/useAfter";
 import { Dock } from "../Dock";
 import { useFocusOnArrival } from "../focus";
 import styles from "./Steps.module.css";
@@ -16,16 +17,12 @@ export const LONG_WAIT_MS = 30_000;
  */
 export function WaitStepView({ step, talking }: { step: WaitStep; talking: boolean }) {
   const ref = useRef<HTMLElement>(null);
-  const [long, setLong] = useState(false);
+  const long = useAfter(LONG_WAIT_MS);
   useFocusOnArrival(ref);
-  useEffect(() => {
-    const timer = setTimeout(() => setLong(true), LONG_WAIT_MS);
-    return () => clearTimeout(timer);
-  }, []);
   if (step.idle) {
     return (
       <section ref={ref} tabIndex={-1} aria-label={t("Waiting")} className={styles.wait}>
-        <p role="status" className={styles.idle}>
+        <p role="status" className={`box soft ${styles.told} ${styles.idle}`}>
           {step.text}
         </p>
       </section>
@@ -34,14 +31,14 @@ export function WaitStepView({ step, talking }: { step: WaitStep; talking: boole
   return (
     <>
       <section ref={ref} tabIndex={-1} aria-label={t("Waiting")} className={styles.wait}>
-        <p className={styles.typing}>
+        <p className={`bubble soft ${styles.typing}`}>
           <Dots />
           {!step.slow && <span>{step.text}</span>}
         </p>
         <div role="status">
-          {step.slow && <p className={styles.slow}>{step.text}</p>}
+          {step.slow && <p className={`box warning ${styles.told}`}>{step.text}</p>}
           {!step.slow && long && (
-            <p className={styles.slow}>{t("This takes longer than usual. Your work is safe; you need not do anything.")}</p>
+            <p className={`box warning ${styles.told}`}>{t("This takes longer than usual. Your work is safe; you need not do anything.")}</p>
           )}
         </div>
       </section>

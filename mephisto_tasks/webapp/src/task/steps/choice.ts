@@ -1,10 +1,8 @@
 /** The rules of a choice among cards or options: how a selection changes, and what it still lacks. Pure. */
 import type { Draft } from "../../wire/drafts";
 import { t } from "../../language";
-import type { Said } from "../../wire/markup";
-import type { ChooseStep, Option, TickStep } from "../../wire/state";
-import { MAX_TEXT } from "../../wire/answers";
-import { textProblem } from "./TextField";
+import type { ChooseStep, Option, Said, TickStep } from "../../wire/state";
+import { reasonProblem } from "./Reason";
 
 export type SelectStep = ChooseStep | TickStep;
 
@@ -89,12 +87,7 @@ export function missing(step: SelectStep, draft: Draft): Missing | null {
   if (!chosen && selected.length < Math.max(1, step.min_choices)) {
     return { where: "items", text: chooseFirst(step) };
   }
-  if (step.reason === null) {
-    return null;
-  }
-  const written = draft.text.trim() !== "";
-  const minWords = step.reason.required || written ? step.reason.min_words : 0;
-  const text = textProblem(draft.text, t("Your reason"), step.reason.required ? Math.max(1, minWords) : minWords, MAX_TEXT);
+  const text = reasonProblem(step.reason, draft.text);
   return text === null ? null : { where: "reason", text };
 }
 

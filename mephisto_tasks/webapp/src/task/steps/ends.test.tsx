@@ -6,7 +6,7 @@ import { entry, pageState } from "../../test/fakes";
 import { pendingAnswer, renderTask } from "../../test/renderTask";
 import { pass } from "../../test/time";
 import type { EndStep, FeedbackStep, WaitStep } from "../../wire/state";
-import { STILL_SENDING_MS } from "./Sending";
+import { STILL_SENDING_MS } from "./StepShell";
 import { LONG_WAIT_MS } from "./WaitStepView";
 
 const FEEDBACK: FeedbackStep = { kind: "feedback", step_id: "f", label: "Anything to tell us?", max_chars: 20 };

@@ -1,9 +1,7 @@
 /** The rules of a form: what counts as answered, what it still lacks, and what it answers. Pure. */
-import { MAX_TEXT } from "../../wire/answers";
 import type { Draft } from "../../wire/drafts";
-import type { FormQuestion, FormStep, ReasonField } from "../../wire/state";
+import type { FormQuestion, FormStep } from "../../wire/state";
 import { t, tn } from "../../language";
-import { textProblem } from "./TextField";
 
 export type Picks = Readonly<Record<string, string>>;
 
@@ -22,29 +20,12 @@ export function unanswered(step: FormStep, picks: Picks): FormQuestion[] {
 }
 
 /** The question that a number key answers: the one that has the focus, else the first open one, else the last. */
-export function keyQuestion(step: FormStep, picks: Picks, focused: string | null): FormQuestion | undefined {
-  return step.questions.find(({ question_id: id }) => id === focused) ?? unanswered(step, picks)[0] ?? step.questions.at(-1);
-}
-
-/** The words that a reason must have by now: one that may be left out counts once something is written. */
-export function wordsWanted(reason: ReasonField, text: string): number {
-  if (reason.required) {
-    return Math.max(1, reason.min_words);
-  }
-  return text.trim() === "" ? 0 : reason.min_words;
+export function keyQuestion(step: FormStep, picks: Picks, focused: FormQuestion | undefined): FormQuestion | undefined {
+  return focused ?? unanswered(step, picks)[0] ?? step.questions.at(-1);
 }
 
 export function reasonOf(question: FormQuestion, reasons: Draft["reasons"]): string {
   return Object.hasOwn(reasons, question.question_id) ? (reasons[question.question_id] ?? "") : "";
-}
-
-/** What is wrong with the reason of a question; null where none is asked or nothing is. */
-export function reasonProblem({ reason, ...question }: FormQuestion, reasons: Draft["reasons"]): string | null {
-  if (reason === null) {
-    return null;
-  }
-  const text = reasonOf({ reason, ...question }, reasons);
-  return textProblem(text, t("Your reason"), wordsWanted(reason, text), MAX_TEXT);
 }
 
 /** The reasons that this step asks for, also those that were left empty. */

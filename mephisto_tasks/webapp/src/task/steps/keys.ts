@@ -1,6 +1,7 @@
 /** What keys do in a step: numbers choose, Enter goes on, and everything else that is typed is somebody's text. */
-import { type KeyboardEvent as ReactKeyboardEvent, type RefObject, useEffect, useRef } from "react";
+import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from "react";
 import { t } from "../../language";
+import { useListener } from "../../ui/useListener";
 import { leadTo } from "../Dock";
 
 /** The text that a step asks for beside a choice: a key that prints goes there, wherever the focus is. */
@@ -15,8 +16,8 @@ export interface Writing {
  * Keys 0–9 choose while nobody writes: no text field has the focus, and the text of `writing` is empty. With Alt they choose
  * anywhere, unless they type a character, as Option+2 types “@” on some keyboards. A key that is held down chooses once.
  */
-export function useNumberKeys(choose: (number: number) => void, writing: Writing | null = null): void {
-  useKeys((event) => {
+export function useNumberKeys(choose: ((number: number) => void) | null, writing: Writing | null = null): void {
+  useKeys(choose && ((event) => {
     const field = writing?.field.current ?? null;
     const typing = isTyping(event.target);
     const number = pressedNumber(event, typing || field !== null);
@@ -29,16 +30,16 @@ export function useNumberKeys(choose: (number: number) => void, writing: Writing
       // The browser types into what has the focus once this is over.
       leadTo(field);
     }
-  });
+  }));
 }
 
 /** Enter sends also while nothing has the focus that has a use for the key itself, as when a step has just appeared. */
-export function useEnterKey(send: () => void): void {
-  useKeys((event) => {
+export function useEnterKey(send: (() => void) | null): void {
+  useKeys(send && ((event) => {
     if (!event.defaultPrevented && !event.altKey && !hasUse(event.target)) {
       onEnter(event, send);
     }
-  });
+  }));
 }
 
 /** Calls `send` for an Enter that means to go on: not one with Shift, one held down, or one that ends a composed character. */
@@ -54,20 +55,12 @@ export function onEnter(event: KeyboardEvent | ReactKeyboardEvent, send: () => v
 }
 
 /** Keys pressed anywhere in the page, unless a dialog lies above it. */
-function useKeys(press: (event: KeyboardEvent) => void): void {
-  const latest = useRef(press);
-  useEffect(() => {
-    latest.current = press;
+function useKeys(press: ((event: KeyboardEvent) => void) | null): void {
+  useListener("keydown", (event) => {
+    if (press && !event.ctrlKey && !event.metaKey && !event.isComposing && document.querySelector("[role='dialog']") === null) {
+      press(event);
+    }
   });
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      if (!event.ctrlKey && !event.metaKey && !event.isComposing && document.querySelector("[role='dialog']") === null) {
-        latest.current(event);
-      }
-    };
-    document.addEventListener("keydown", onKeyDown);
-    return () => document.removeEventListener("keydown", onKeyDown);
-  }, []);
 }
 
 function hasUse(target: EventTarget | null): boolean {

@@ -63,9 +63,9 @@ describe("writing a message", () => {
     renderTask(pageState(1, { ...MESSAGE, max_chars: 2_000 }));
     field().focus();
     await userEvent.paste(`${"a".repeat(1_998)} b`);
-    expect(screen.getByText("2,000 of 2,000 characters").className).not.toContain("over");
+    expect(screen.getByText("2,000 of 2,000 characters").className).not.toContain("wrong");
     await userEvent.paste("b".repeat(8_000));
-    expect(screen.getByText("Too long by 8,000 characters (10,000 of 2,000)").className).toContain("over");
+    expect(screen.getByText("Too long by 8,000 characters (10,000 of 2,000)").className).toContain("wrong");
     expect(await axeViolations()).toEqual([]);
   });
 

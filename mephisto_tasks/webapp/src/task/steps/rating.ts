@@ -2,6 +2,17 @@
 import { t } from "../../language";
 import type { RateStep, Scale } from "../../wire/state";
 
+/** What the two kinds of a scale's field get. */
+export interface RatedProps {
+  scale: Scale;
+  /** Null until it is touched. */
+  value: number | null;
+  onChange: (value: number) => void;
+  labelledBy: string;
+  /** Ids of what stands below. */
+  describedBy: string | undefined;
+}
+
 export type Ratings = Readonly<Record<string, number>>;
 
 /** The ratings of this step's scales; what a draft holds beyond them, or out of range, is left out. */

@@ -1,0 +1,141 @@
+"""How often the forecast of a running study holds: its 80 % range of dialogues to go, and that of each pair (ten minutes).
+
+Made-up studies of four models stand still after a quarter, a half and three quarters of what another study of the same
+models took. Each is foreseen from there, and then runs on: was what it still took within the range? Studies that have ended
+before do not count, so that there is something to foresee.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.figures import Figure
+from benchmarks.processes import BenchmarkError
+from parlai_humaneval.stopping.batch import Studies
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, forecasts, made_up, win_rates
+
+MODELS, MARGIN, CAP = 4, 0.1, 20_000
+STEP = math.log(0.55 / 0.45)
+"""Log-odds of one model being ten points above another."""
+MOMENTS = (0.25, 0.5, 0.75)
+LEAST, MOST = 0.70, 0.90
+"""Of the ranges that hold, for it to be what it says."""
+ERRORS = 2.0
+"""Standard errors of the simulation by which they may be off."""
+STUDIES, SIMULATIONS = 100, 50
+FEW, FEW_DIALOGUES = 4, 120
+"""Studies of each kind with ``quick``, and the dialogues after which they end."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Paused(Crowded):
+    """Studies that stand still after so many dialogues, with raters inside."""
+
+    def run_to(self, dialogues: Numbers) -> None:
+        self.clock = np.zeros(self.studies.count)
+        while True:
+            rows = np.flatnonzero((self.begun < dialogues) & self.studies.decisions.open().any(axis=1))
+            if not rows.size:
+                return
+            slot = self.free_at[rows].argmin(axis=1)
+            now = self.free_at[rows, slot]
+            come = self.advance(rows, now) & self.studies.decisions.open(rows).any(axis=1)
+            if come.any():
+                self._arrive(rows[come], slot[come], now[come])
+                self.clock[rows[come]] = now[come]
+            self.studies.drop_folded()
+
+    def as_seen(self) -> Studies:
+        """The studies as somebody sees them who does not know yet what raters who are inside will say, and when."""
+        seen = copy.deepcopy(self.studies)
+        for place in range(int((seen.arrived - seen.folded).max())):
+            rows = np.flatnonzero(seen.folded + place < seen.arrived)
+            numbers = seen.folded[rows] + place
+            inside = seen.ended[rows, numbers - seen.dropped[rows]] > self.clock[rows]
+            rows, numbers = rows[inside], numbers[inside]
+            seen.answer(rows, numbers, np.full(seen.of_worker(rows, numbers)[1].shape, np.nan))
+            seen.end(rows, numbers, np.full(len(rows), np.inf))
+        return seen
+
+
+def run(quick: bool) -> list[Figure]:
+    """The share of ranges that hold.
+
+    Raises:
+        BenchmarkError: it is not between .70 and .90; not with ``quick``, where studies are too few to tell.
+    """
+    studies, cap = (FEW, FEW_DIALOGUES) if quick else (STUDIES, CAP)
+    figures = [figure for name, rates in truths(studies).items() for figure in measured(name, rates, cap)]
+    wrong = [f"{each.name} {each.ours:.2f}" for each in figures if not is_held(each)]
+    if wrong and not quick:
+        raise BenchmarkError(f"ranges of 80 % that do not hold in {LEAST:g} to {MOST:g}: {'; '.join(wrong)}")
+    return figures
+
+
+def is_held(figure: Figure) -> bool:
+    """As far as so few can tell."""
+    error = ERRORS * math.sqrt(0.8 * 0.2 / figure.repeats)
+    return LEAST - error <= figure.ours <= MOST + error
+
+
+def truths(studies: int) -> dict[str, npt.NDArray[np.float64]]:
+    """Studies × models × models: win rates."""
+    drawn = np.random.default_rng(1).normal(0, 0.3, (studies, MODELS))
+    strengths = {
+        "all equal": np.zeros((studies, MODELS)),
+        "the best 20 points above the rest": np.tile([2 * STEP, *[0.0] * (MODELS - 1)], (studies, 1)),
+        "each 10 points above the next": np.tile(-STEP * np.arange(MODELS), (studies, 1)),
+        "strengths with a standard deviation of .3": drawn,
+    }
+    return {name: np.stack([win_rates(each) for each in rows]) for name, rows in strengths.items()}
+
+
+def measured(name: str, rates: npt.NDArray[np.float64], cap: int = CAP, *, margin: float = MARGIN) -> Iterator[Figure]:
+    """A figure of all dialogues, and one of those of pairs, at each moment. ``rates``: studies × models × models."""
+    models = tuple(f"m{number}" for number in range(rates.shape[1]))
+    rule = StoppingRule(models=models, margin=margin, max_dialogues=cap)
+    crowd = Crowd()
+    others = made_up(rule, rates, crowd, studies=len(rates), seed=1).run()
+    for moment in MOMENTS:
+        paused = Paused(_begun(rule, len(rates)), rates, crowd, seed=2)
+        paused.run_to(np.ceil(moment * others.dialogues).astype(np.int64))
+        still = paused.studies.decisions.open().any(axis=1) & (paused.begun < cap)
+        paused.clock = paused.clock[still]
+        paused.take(still)
+        if not still.any():
+            continue
+        note = f"{len(models)} models, margin {margin:g}, {SIMULATIONS} simulations each; wanted: {LEAST:g} to {MOST:g}"
+        foreseen = forecasts(paused.as_seen(), begun=paused.begun, crowd=crowd, simulations=SIMULATIONS)
+        ahead = Crowded(copy.deepcopy(paused.studies), rates[still], crowd, begun=paused.begun, seed=3)
+        ahead.free_at = paused.free_at.copy()
+        done, open_pairs = ahead.run(), paused.studies.decisions.open()
+        in_all = [
+            each.low <= taken <= each.high for each, taken in zip(foreseen, done.dialogues - paused.begun, strict=True)
+        ]
+        of_pairs = [
+            pair.low <= taken <= pair.high
+            for row, each in enumerate(foreseen)
+            for pair, taken in zip(each.pairs, done.given[row, open_pairs[row]], strict=True)
+        ]
+        for what, held in (("all dialogues", in_all), ("those of each open pair", of_pairs)):
+            yield Figure(
+                name=f"{name}, {moment:.0%} of the way: {what}",
+                unit="of 80 % ranges hold",
+                ours=float(np.mean(held)),
+                better="more",
+                note=note,
+                repeats=len(foreseen),
+            )
+
+
+def _begun(rule: StoppingRule, studies: int) -> Studies:
+    begun = Studies(rule, studies)
+    begun.evidence.only_decide()
+    return begun

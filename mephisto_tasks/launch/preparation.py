@@ -1,0 +1,248 @@
+"""What the phases of a launch do: read the settings, make the data directory, load the models, fill in the page's words."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
+from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.annotation.config import StaticConfig, check_cap
+from mephisto_tasks.annotation.items import pairings
+from mephisto_tasks.chat.wizard import partners_door
+from mephisto_tasks.config.files import as_typed
+from mephisto_tasks.config.names import NothingToDo
+from mephisto_tasks.config.task import ConfigError, TaskConfig, read_config
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch
+from mephisto_tasks.crowds.registry import done_elsewhere
+from mephisto_tasks.launch.recovery import repair
+from mephisto_tasks.server.static import SideDoor
+from mephisto_tasks.session.stopping_build import waits_for
+from mephisto_tasks.session.study import Study
+from mephisto_tasks.storage.database import StudyDB
+from mephisto_tasks.storage.locks import LOCKS
+from mephisto_tasks.storage.results import ResultsError, task_names
+from mephisto_tasks.storage.run_settings import Settings, flat
+from mephisto_tasks.workers.qualifications import fail_who_was_cut_off
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval._util.files import make_private, make_private_folder, mode_within, open_to_strangers
+from parlai_humaneval._util.terminal import plain_logs
+from parlai_humaneval.materials.consent import Consent, load_consent
+from parlai_humaneval.models.agent.isolation import quiet_parlai
+from parlai_humaneval.models.backends.human import Desk, offered
+from parlai_humaneval.models.zoo.entries import load_zoo
+
+if TYPE_CHECKING:
+    from parlai_humaneval.planning.preregistration import Preregistration
+
+logger = logging.getLogger(__name__)
+
+
+def _plain(section: DictConfig) -> dict[str, Any]:
+    settings = OmegaConf.to_container(section, resolve=True, throw_on_missing=False)
+    assert isinstance(settings, dict)
+    return {str(name): value for name, value in settings.items()}
+
+
+def checked_settings(task: str, config: DictConfig) -> TaskConfig:
+    blueprint = _plain(config.mephisto.blueprint)
+    return read_config(
+        blueprint_of(task).CONFIG, {key: (None if value == "???" else value) for key, value in blueprint.items()}
+    )
+
+
+def launchable(
+    facts: Preregistration, data_dir: Path, conf: str = "local", chosen: Sequence[str] = ()
+) -> Preregistration:
+    """The facts, with the version of their judge, where a launch with ``chosen`` settings takes them. Raises
+    HumanevalError: what the launch would refuse."""
+    from mephisto_tasks.annotation.build import judge_of
+    from mephisto_tasks.launch.config import compose_config
+    from parlai_humaneval.planning.preregistration import write_preregistration  # plans take a while to load
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "study.md"
+        write_preregistration(file, facts, expected="", version="")
+        settings = checked_settings(
+            facts.technique, compose_config(facts.technique, conf, [*chosen, f"prereg={as_typed(str(file))}"])
+        )
+    if changed := facts.changes(settings.model_dump(mode="json")):
+        raise ConfigError(
+            f"the study would not be launched as it is registered: {', '.join(map(str, changed))}",
+            try_="give these settings once, and by the names that `--list-settings` shows",
+        )
+    check_dialogues(settings, data_dir)
+    judge = judge_of(settings) if isinstance(settings, StaticConfig) else None
+    return facts if judge is None else facts.model_copy(update={"judge": f"{judge.name}@{judge.version}"})
+
+
+def check_dialogues(settings: TaskConfig, data_dir: Path) -> None:
+    """Raises ConfigError where finished dialogues that are there serve fewer judgements than the study may take."""
+    there = pairings(settings, data_dir) if isinstance(settings, StaticConfig) else None
+    if not there or not isinstance(settings, StaticConfig):
+        return
+    possible = min(map(math.prod, there.values()))
+    if settings.is_decided:
+        try:
+            check_cap(settings, there)
+        except ValueError as error:
+            raise ConfigError(error) from error
+    elif (settings.judgements_per_group or 0) > possible:
+        raise ConfigError(
+            f"the plan takes {settings.judgements_per_group:,} judgements of each pair, and the dialogues make {possible:,} "
+            "pairings",
+            try_="have more dialogues, or plan for a larger gap",
+        )
+
+
+def judgements_served(settings: TaskConfig, data_dir: Path) -> int | None:
+    """How many judgements the dialogues serve whichever pair needs them; None: that shows only when they are there."""
+    there = pairings(settings, data_dir) if isinstance(settings, StaticConfig) else None
+    return min(map(math.prod, there.values())) if there else None
+
+
+def unknown_models(models: Sequence[str], zoo_files: Sequence[str]) -> list[str]:
+    """Models that speak, and that no zoo file has which the launch reads."""
+    try:
+        zoo = load_zoo(more=zoo_files)
+    except HumanevalError:
+        return []  # the launch names what is wrong with the file
+    return [model for model in models if model not in zoo]
+
+
+def settings_of(config: DictConfig) -> Settings:
+    """The settings as they are asked for; those that are missing are left out."""
+    return {name: value for name, value in flat(_plain(config.mephisto)).items() if value != "???"}
+
+
+@contextmanager
+def data_directory(data_dir: Path) -> Iterator[None]:
+    """The directory is there, for its owner alone; where the block fails, no new folder stays. Raises ConfigError."""
+    made = [folder for folder in (data_dir / LOCKS, data_dir, *data_dir.parents) if not folder.exists()]
+    try:
+        make_private_folder(data_dir)
+    except OSError as error:
+        why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
+        raise ConfigError(
+            f"the data directory {data_dir} cannot be made ({why})",
+            try_="name another one with --data-dir, or in $PARLAI_HUMANEVAL_DATA_DIR",
+        ) from error
+    try:
+        with plain_logs():
+            yield
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):  # it holds something: another launch's, say
+                folder.rmdir()
+        raise
+
+
+def shut(folder: Path) -> str:
+    return f"chmod -R o-rwx {shlex.quote(str(folder))}"
+
+
+def consent_of(settings: TaskConfig) -> Consent | None:
+    return load_consent(Path(settings.consent_file).expanduser()) if settings.consent_file else None
+
+
+def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: str) -> Iterator[str]:
+    """What whoever launches should know of the consent text and earlier launches, whose statuses are set here."""
+    yield from mended_statuses(data_dir, task_name)
+    yield from waits_for(study.awaited)
+    if consent is not None and consent.has_no_contact_yet:
+        yield f"The consent text names the example's address: put yours into {study.config.consent_file}."
+
+
+def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
+    """Set the statuses that a killed launch left behind, once the study knows whose work was cut off; what to know of it."""
+    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+        return []
+    try:
+        for one in repair(data_dir, task_name):
+            logger.warning("an earlier launch of %s was killed: %s; now it counts as completed", task_name, one)
+    except ResultsError as error:
+        return [f"{error}. Work that was done may count as unfinished on the crowd's side until then."]
+    return []
+
+
+@contextmanager
+def mending(data_dir: Path, task_name: str) -> Iterator[None]:
+    """Where nothing is left to do, no other launch will come by and set the statuses that a killed one left behind."""
+    try:
+        yield
+    except NothingToDo:
+        mended_statuses(data_dir, task_name)
+        raise
+
+
+def most_open(crowd: Crowd, settings: TaskConfig) -> int:
+    """Where raters decide when it ends, a site offers no more units than are let in; 0: our pages count who is inside."""
+    return settings.most_inside if crowd.market.lists_units else 0
+
+
+@contextmanager
+def loaded_models(study: Study) -> Iterator[Desk]:
+    desk = Desk()
+    with ExitStack() as stack:
+        # ParlAI logs every option of every model between people and the link they wait for.
+        with quiet_parlai(), offered(desk):
+            stack.enter_context(study.resources())
+        stack.callback(desk.close)
+        yield desk
+
+
+def partners_way_in(config: DictConfig, desk: Desk, data_dir: Path, task_name: str, study: Study) -> SideDoor | None:
+    """For the people among the models, where there are any. Raises ConfigError: another server cannot have one."""
+    if not desk.used:
+        return None
+    if config.mephisto.architect._architect_type != ARCHITECT_TYPE:
+        raise ConfigError(
+            f"a human model needs {ARCHITECT_TYPE}, which serves the partners' page, too",
+            where="mephisto.architect",
+            try_="leave the human model out, or do not change the architect",
+        )
+    return partners_door(data_dir, task_name, study.languages)
+
+
+def announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
+    """A crowd's site says what the page says, or the settings; ``with_people``: no word of chatbots."""
+    for key, words in (("task_title", study.instructions.title), ("task_description", study.instructions.tagline)):
+        said = str(config.mephisto.task[key])
+        if not said or (with_people and "chatbot" in said.lower()):
+            config.mephisto.task[key] = words
+
+
+def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: str) -> StudyDB:
+    if open_to_strangers(data_dir):
+        study.remarks.append(f"Everybody on this machine can read what raters say. To shut them out: {shut(data_dir)}")
+    make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
+    db = StudyDB(str(data_dir / "database.db"), study.saving)
+    study.remarks += crowd.prepare(db)
+    elsewhere = done_elsewhere(data_dir, task_name, crowd.crowd.provider_type)
+    study.remarks += [] if elsewhere is None else [elsewhere]
+    failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
+    fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
+    return db
+
+
+def page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:
+    """The public configuration of the page: words only; no model, no right answer, no code."""
+    words = {tag: instructions.model_dump(mode="json") for tag, instructions in study.instructions_in.items()}
+    of_languages = {tag: {**told, "words": words[tag]} for tag, told in study.languages.for_page().items()}
+    return {
+        **study.instructions.model_dump(mode="json"),
+        "languages": of_languages,
+        "minutes": study.minutes,
+        "provider_type": crowd.crowd.page_type,  # for pages of earlier versions
+        "entry": crowd.crowd.page_entry,
+        "unit": crowd.crowd.words.unit if crowd.crowd.page_entry == "site" else None,
+        **crowd.page_words(),
+    }

@@ -1,0 +1,225 @@
+"""Language models of Hugging Face as agents: causal ones (chat models, DialoGPT, plain ones) and encoder–decoders."""
+
+from __future__ import annotations
+
+import random
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import yaml
+from parlai.core.loader import register_agent
+from parlai.core.message import Message
+from parlai.core.opt import Opt
+from parlai.core.params import ParlaiParser
+
+from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.display.thoughts import parted
+from parlai_humaneval.models.agent import dialogue_agent as agents
+from parlai_humaneval.models.backends import prompting
+from parlai_humaneval.models.backends.base import INFO_FIELD
+from parlai_humaneval.models.backends.continuous import ContinuousBatch, can_grow
+from parlai_humaneval.models.backends.generation import SEARCH_OPTIONS, generate, search_config, wordless
+from parlai_humaneval.models.backends.hugging_face import (
+    Kind,
+    Pretrained,
+    device_of,
+    load_pretrained,
+)
+from parlai_humaneval.schema.records import ReplyInfo
+
+COMMON_OPTIONS = frozenset(
+    {*SEARCH_OPTIONS, "do_sample", "system_prompt", "max_context", agents.OPTION, "prompt_format", "seed"}
+)
+
+
+class HuggingFaceAgent(agents.DialogueAgent):
+    """Answers with a model of Hugging Face, a batch at once: the same dialogue under the same seed gets the same reply
+    (but for rounding), whatever shares its batch."""
+
+    KIND: ClassVar[Kind]
+    GENERATION_OPTIONS: ClassVar[frozenset[str]] = COMMON_OPTIONS
+    """They change no weights: agents that differ in nothing else share one copy."""
+
+    OPTIONS = "hugging_face"
+    SHARED = ("pretrained",)
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        parser.add_argument("--no-cuda", action="store_true", default=False, help="Do not use a GPU")
+        search: dict[str, dict[str, Any]] = {
+            "do_sample": {"help": "Draw words, not the likeliest ones", "type": "bool"}
+        }
+        for name, (_, wanted) in SEARCH_OPTIONS.items():
+            is_share = name in ("temperature", "top_p", "repetition_penalty")
+            search[name] = {"help": wanted, "type": float if is_share else int}
+        return agents.add_group(parser, "Search for the reply; by default as the model's makers set it", search)
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        name = opt.get("hf_model")
+        if not shared and not name:
+            raise InvalidValue("hf_model is missing", try_="give the model's folder, or its name on Hugging Face")
+        self.pretrained: Pretrained = (
+            shared["pretrained"]
+            if shared
+            else load_pretrained(
+                str(name),
+                self.KIND,
+                dtype=opt.get("dtype") or "auto",
+                device=device_of(opt),
+                device_map=opt.get("device_map"),
+                trust_remote_code=bool(opt.get("trust_remote_code")),
+            )
+        )
+        self.model = self.pretrained.model
+        settings = (type(self), *(repr(opt.get(name)) for name in sorted(self.GENERATION_OPTIONS - {"seed"})))
+        prepared = self.pretrained.once(settings, lambda: self._prepare(opt))
+        self._form, self._config, self._room, self._most_turns = prepared
+
+    @abstractmethod
+    def prompt_format(self, opt: Opt) -> prompting.PromptFormat: ...
+
+    def _answers(self, observations: Sequence[Message]) -> list[Message]:
+        prompts, chances = zip(*map(self._prompt_key, observations), strict=True)
+        replies = self._tokens(prompts, chances)
+        return [self._message(prompt, tokens) for prompt, tokens in zip(prompts, replies, strict=True)]
+
+    def continuous(self) -> ContinuousBatch | None:
+        """Replies that requests can join between two words; None: this model, or its search, answers whole batches."""
+        has_own_way = type(self).batch_act is not HuggingFaceAgent.batch_act
+        if has_own_way or not can_grow(self.pretrained, self._config):
+            return None
+        return ContinuousBatch(self.pretrained, self._config, self._is_over, self._prompt_key, self._message)
+
+    def reply(self, dialogue: Sequence[agents.Line], rng: random.Random) -> str:
+        played = prompting.Played(self.persona, self.partner_persona)
+        prompt = prompting.fit(self._form, played, dialogue, self._room, self._most_turns)
+        return self._spoken(self._tokens([prompt], [rng])[0])
+
+    def _tokens(self, prompts: Sequence[Sequence[int]], chances: Sequence[random.Random]) -> list[list[int]]:
+        return generate(self.pretrained, self._config, prompts, chances, self._is_over)
+
+    def _is_over(self, text: str) -> bool:
+        both = parted(self._form.begun + text)  # what ends a reply ends no thoughts
+        return not both.is_open and self._form.end(both.reply) is not None
+
+    def _prompt_key(self, observation: Message) -> tuple[prompting.Prompt, random.Random]:
+        return self._prompt(observation), agents.chance_of(observation)
+
+    def _prompt(self, observation: Message) -> prompting.Prompt:
+        personas = (tuple(observation.get(field, ())) for field in (agents.PERSONA_FIELD, agents.PARTNER_PERSONA_FIELD))
+        dialogue = observation[agents.DIALOGUE_FIELD]
+        return prompting.fit(self._form, prompting.Played(*personas), dialogue, self._room, self._most_turns)
+
+    def _message(self, prompt: prompting.Prompt, tokens: Sequence[int]) -> Message:
+        thoughts = "\n\n".join(filter(None, parted(self._written(tokens)).thoughts))
+        left_out = prompt.turns_left_out or None
+        told = ReplyInfo(requests=0, turns_left_out=left_out, thoughts=thoughts or None)
+        info = {INFO_FIELD: told} if thoughts or left_out else {}
+        return Message({"id": self.id, "text": self._spoken(tokens), **info, "episode_done": False})
+
+    def _prepare(self, opt: Opt) -> tuple[prompting.PromptFormat, Any, int | None, int | None]:
+        form = self.prompt_format(opt)
+        config = search_config(
+            self.pretrained, {name: opt.get(name) for name in (*SEARCH_OPTIONS, "do_sample")}, form.turn_ends
+        )
+        limit = agents.history_limit(opt.get(agents.OPTION))
+        limits = [most for most in (self.pretrained.context, opt.get("max_context")) if most is not None]
+        room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0) if limits else None
+        if room is not None and room < 1:
+            raise ValueError(f"max_context {min(limits)} leaves no room beside max_new_tokens {config.max_new_tokens}")
+        room = min((most for most in (room, limit.tokens) if most is not None), default=None)
+        prompting.fit(form, prompting.Played(), (), room)  # a system prompt that is too long is known now
+        return form, config, room, limit.turns
+
+    def _spoken(self, tokens: Sequence[int]) -> str:
+        return str(self._form.clean(prompting.finish(self._written(tokens), self._form.end)))
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        """The text of generated tokens: up to the first special one that marks no thoughts, those at its start aside."""
+        tokenizer = self.pretrained.tokenizer
+        special = wordless(tokenizer)
+        begin = next((place for place, token in enumerate(tokens) if token not in special), len(tokens))
+        end = next((place for place in range(begin, len(tokens)) if tokens[place] in special), len(tokens))
+        return f"{self._form.begun}{tokenizer.decode(tokens[begin:end])}"
+
+
+@register_agent("parlai_humaneval/causal_lm")
+class CausalLmAgent(HuggingFaceAgent):
+    """A causal model: ``chat`` by its template, or the file ``chat_template``; ``dialogpt``, whose turns end with the
+    ending token; or ``plain`` (``Human: …``, ``Bot: …``)."""
+
+    KIND: ClassVar[Kind] = "causal"
+    KNOWN: ClassVar = {"prompt_format": {"choices": ("auto", "chat", "dialogpt", "plain")}}
+    GENERATION_OPTIONS = COMMON_OPTIONS | {"chat_template", "chat_template_kwargs"}
+
+    @classmethod
+    def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
+        super().add_cmdline_args(parser, partial_opt)
+        parser.add_argument("--chat-template", type=str, default=None, help="A Jinja file, in place of the model's own")
+        parser.add_argument(
+            "--chat-template-kwargs",
+            default=None,
+            help="Values for the template, as a mapping or as JSON: '{\"enable_thinking\": false}'",
+        )
+        return parser
+
+    def prompt_format(self, opt: Opt) -> prompting.PromptFormat:
+        tokenizer, system = self.pretrained.tokenizer, str(opt.get("system_prompt") or "")
+        kind, file = opt.get("prompt_format") or "auto", opt.get("chat_template")
+        template = prompting.read_template(str(file)) if file else prompting.own_template(tokenizer)
+        if kind == "auto":
+            names = f"{opt['hf_model']} {getattr(self.model.config, '_name_or_path', '')}".lower()
+            kind = "chat" if template else "dialogpt" if "dialogpt" in names else "plain"
+        if kind == "plain":
+            return prompting.PlainFormat(tokenizer, system)
+        if kind == "dialogpt":
+            if not (end := getattr(tokenizer, "eos_token", None)):
+                needs = "needs a tokenizer with an ending token (eos_token); this one has none"
+                raise ValueError(f"prompt_format dialogpt {needs}")
+            return prompting.JoinedFormat(tokenizer, system, separator=str(end), trailing=True)
+        if not template:
+            raise InvalidValue(
+                "this model has no chat template",
+                try_="name a Jinja file by chat_template, or choose prompt_format plain",
+            )
+        return prompting.ChatFormat(
+            tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs"))
+        )
+
+
+def _switches(given: Any) -> dict[str, Any]:
+    try:
+        switches = yaml.safe_load(given or "{}") if isinstance(given or "", str) else given
+    except yaml.YAMLError:
+        switches = None
+    if not isinstance(switches, dict):
+        raise ValueError("chat_template_kwargs must be a mapping, such as {enable_thinking: false}")
+    if overlap := switches.keys() & WRITTEN_BY_US:
+        raise ValueError(f"chat_template_kwargs cannot set {', '.join(sorted(overlap))}")
+    return switches
+
+
+WRITTEN_BY_US = frozenset({"conversation", "messages", "chat_template", "tokenize", "add_generation_prompt"})
+BLENDERBOT = "blenderbot"  # not blenderbot-small, whose turns are lines
+TWO_SPACES = "  "
+
+
+@register_agent("parlai_humaneval/seq2seq_lm")
+class Seq2SeqLmAgent(HuggingFaceAgent):
+    """An encoder–decoder: ``blenderbot`` has two spaces between turns, ``lines`` a line for each; a persona comes
+    first."""
+
+    KIND: ClassVar[Kind] = "seq2seq"
+    KNOWN: ClassVar = {"prompt_format": {"choices": ("auto", "blenderbot", "lines")}}
+
+    def prompt_format(self, opt: Opt) -> prompting.PromptFormat:
+        tokenizer, system = self.pretrained.tokenizer, str(opt.get("system_prompt") or "")
+        kind = opt.get("prompt_format") or "auto"
+        if kind == "lines" or (kind == "auto" and self.model.config.model_type != BLENDERBOT):
+            return prompting.JoinedFormat(tokenizer, system)
+        return prompting.JoinedFormat(
+            tokenizer, system, separator=TWO_SPACES, indent="" if getattr(tokenizer, "add_prefix_space", False) else " "
+        )

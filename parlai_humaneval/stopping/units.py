@@ -1,0 +1,149 @@
+"""What becomes evidence at once: a worker's dialogues, or those of two workers who rate one model each.
+
+Where each model is rated by itself, the difference of two ratings decides. Ratings of one worker share that worker's style,
+which their difference leaves out. Where workers rate one model each, two are compared who came one after the other: it is
+drawn for both at once who rates which. In the order in which they finish, those who are quick because they like a model
+would be compared first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from parlai_humaneval._util.arrays import Flags, Floats
+from parlai_humaneval.stopping.batch import drawn_pairs
+from parlai_humaneval.stopping.events import Outcome
+from parlai_humaneval.stopping.evidence import pairs_of
+from parlai_humaneval.stopping.rule import StoppingRule
+
+Models = tuple[str, ...]
+FULL = 0.5
+"""The difference of two ratings, as a part of their scale, that is a whole win; a larger one is no more. Without such a
+limit stakes would have to allow for differences of the whole scale, which hardly anybody gives, and studies of ratings would
+take more than their fixed plan."""
+
+
+def share_of_ratings(difference: npt.ArrayLike) -> Floats:
+    """What the first of two models wins that are rated so far apart (in parts of the scale): a half where they are rated
+    alike, 1 where the first is rated higher by :data:`FULL` or more."""
+    return np.asarray(0.5 + np.clip(np.asarray(difference, dtype=float) / FULL, -1, 1) / 2)
+
+
+@dataclass
+class Unit:
+    """``number``: in the order of arrival. ``groups``: what its dialogues are about, also those that nobody was given
+    yet. ``columns``: the two models of each of its ``shares``, by their names; ``done``: which part of the dialogue of
+    each share was answered; ``predicted``: see :class:`.Evidence`. ``ratings``: of models that are rated each by itself."""
+
+    number: int
+    groups: tuple[Models, ...]
+    columns: list[tuple[str, str]]
+    shares: Floats
+    done: Floats
+    predicted: Floats
+    workers: list[Worker] = field(default_factory=list)
+    ratings: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def not_given(self) -> tuple[Models, ...]:
+        return self.groups[sum(len(came.dialogues) for came in self.workers) :]
+
+    @property
+    def is_through(self) -> bool:
+        through = all(came.is_through for came in self.workers)
+        return through and (not self.not_given or any(came.gone for came in self.workers))
+
+    def count(self, dialogue: int, outcome: Outcome, done: float) -> None:
+        """Note what a dialogue of the unit's only worker tells of the models in it."""
+        pairs = combinations(range(len(self.groups[dialogue])), 2)
+        self.shares[self.columns_of(dialogue)] = [outcome.share(i, j) for i, j in pairs]
+        self.done[self.columns_of(dialogue)] = done
+
+    def columns_of(self, dialogue: int) -> slice:
+        """Of a dialogue of models that are rated together."""
+        before, of_it = 0, 0
+        for group in self.groups[: dialogue + 1]:
+            before, of_it = before + of_it, len(group) * (len(group) - 1) // 2
+        return slice(before, before + of_it)
+
+    def rate(self, model: str, outcome: Outcome) -> None:
+        """Note how a model was rated, and what that tells of it and of those that were rated before."""
+        self.ratings[model] = outcome.rating
+        for column, (first, second) in enumerate(self.columns):
+            if model in (first, second) and {first, second} <= self.ratings.keys():
+                self.shares[column] = share_of_ratings(self.ratings[first] - self.ratings[second])
+                self.done[column] = 1.0
+
+
+@dataclass
+class Worker:
+    """Someone who came, by ``name``: the ``unit`` that their dialogues are of, until when (``due``) they are waited for,
+    and what they answered. ``so_far``: what was chosen in dialogues before they were finished. ``foreseen``: dialogues of
+    which a judge had said something before. ``late``: the places of
+    those whose outcomes are no evidence; ``overdue``: any of these came after the worker's time had run out."""
+
+    name: str
+    unit: Unit
+    dialogues: tuple[Models, ...]
+    due: float
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    so_far: dict[int, Outcome] = field(default_factory=dict)
+    foreseen: set[int] = field(default_factory=set)
+    late: set[int] = field(default_factory=set)
+    overdue: bool = False
+    gone: bool = False
+    folded: bool = False
+
+    @property
+    def left(self) -> int:
+        """Dialogues that were not finished."""
+        return len(self.dialogues) - len(self.outcomes)
+
+    @property
+    def is_through(self) -> bool:
+        return self.gone or not self.left
+
+    @property
+    def evidence(self) -> int:
+        """Dialogues that were finished in time; of models that are rated each by itself, where there is another to
+        compare with."""
+        counted = len(self.outcomes) - len(self.late)
+        return 0 if len(self.unit.ratings) == 1 else counted
+
+    @property
+    def begun(self) -> set[int]:
+        """Dialogues of which anything was answered in time."""
+        return (self.outcomes.keys() - self.late) | self.so_far.keys()
+
+
+def drawn(
+    rule: StoppingRule, asked: Flags, dialogues: int, rng: np.random.Generator
+) -> tuple[tuple[Models, ...], float]:
+    """What so many dialogues are about, of the pairs that are ``asked`` about, and with which chance each is about its
+    models; where each is rated by itself, of two models or more, in any order."""
+    pairs, names = pairs_of(len(rule.models)), rule.models
+    if rule.shown == "panel":
+        shown = [names[i] for i in sorted({*pairs.first[asked[0]], *pairs.second[asked[0]]})]
+        if not rule.is_apart:
+            return (tuple(shown),) * dialogues, 1.0
+        rated = [shown[place] for place in rng.permutation(len(shown))[: max(2, dialogues)]]
+        return tuple((name,) for name in rated), len(rated) / len(shown)
+    numbers = drawn_pairs(asked, 1 if rule.is_apart else dialogues, rng)[0]
+    both = [(names[pairs.first[pair]], names[pairs.second[pair]]) for pair in numbers]
+    groups: list[Models] = [(both[0][place],) for place in rng.permutation(2)] if rule.is_apart else [*both]
+    return tuple(groups), 1 / int(asked.sum())
+
+
+def begun(rule: StoppingRule, number: int, groups: tuple[Models, ...]) -> Unit:
+    """The unit of these dialogues, of which nothing is known yet."""
+    if rule.is_apart:
+        rated = sorted((model for (model,) in groups), key=rule.models.index)
+        columns = list(combinations(rated, 2))
+    else:
+        columns = [pair for group in groups for pair in combinations(group, 2)]
+    shares, done = np.full((2, len(columns)), np.nan)
+    return Unit(number, groups, columns, shares, done, np.zeros(len(columns)))

@@ -1,0 +1,78 @@
+"""Plans and studies that stop when decided ask the report's functions for every p-value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parlai_humaneval import planning, stopping
+
+ROOMS = [Path(room.__path__[0]) for room in (planning, stopping)]
+SHAPES = {"betaincinv", "expit", "logit", "ndtr", "ndtri"}
+"""By which answers are drawn; nothing else of scipy is for them."""
+POWER = ("power.py", "designs.py")
+"""The formulas of power, and nothing else, go by other distributions."""
+OF_STATISTICS = {
+    "planning": {
+        "statistics.core.clustering_effects",
+        "statistics.core.formatting",
+        "statistics.core.result",
+        "statistics.core.sequential",
+        "statistics.core.shares",
+        "statistics.leads",
+        "statistics.ratings.correlations",
+        "statistics.ratings.sliders",
+    },
+    "stopping": {
+        "statistics.core.clustering_effects",
+        "statistics.core.formatting",
+        "statistics.core.result",
+        "statistics.core.sequential",
+        "statistics.preference.pairs",
+        "statistics.ranking.bradley_terry",
+        "statistics.ranking.fit",
+        "statistics.ratings.sliders",
+        "statistics.survival.spotting",
+    },
+}
+"""The report's verdicts and estimates, what a pilot measures, how tables are read, and the bets that the rule is made of."""
+OF_MODULE = {"core.shares": {"wilson_interval"}, "leads": {"leads", "turn_leads"}}
+"""Of modules that hold tests of their own, what is not one: an interval of what was simulated, and the report's verdicts."""
+BETS = {"order_bets", "equality_bets", "staked"}
+"""What makes e-values."""
+
+
+def imported(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """Modules of which something is imported, and what."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, set()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "", {alias.name for alias in node.names}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for room in ROOMS for path in sorted(room.glob("*.py"))],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
+def test_no_p_value_is_computed(path: Path) -> None:
+    """Guards against tests that are derived once more: nothing of scipy's tests, nor of a statistic that is not the
+    report's, is imported; made-up answers are drawn by the shapes of a few distributions alone, and evidence grows by
+    bets in one place."""
+    for module, names in imported(path):
+        assert not module.startswith("scipy.stats"), f"{path.name} imports {module}"
+        if module.startswith("parlai_humaneval.statistics"):
+            written = module.removeprefix("parlai_humaneval.")
+            assert written in OF_STATISTICS[path.parent.name], f"{path.name} imports {module}"
+        of_module = OF_MODULE.get(module.removeprefix("parlai_humaneval.statistics."))
+        if of_module is not None:
+            assert names
+            assert names <= of_module, f"{path.name} imports {names - of_module} of {module}"
+        if module == "scipy.special" and path.name not in POWER:
+            assert names <= SHAPES, f"{path.name} imports {names}"
+        if path.name != "evidence.py":
+            assert not names & BETS, f"{path.name} imports {names & BETS}"

@@ -1,0 +1,147 @@
+"""Studies in which each model is rated by itself: who is compared with whom, and what becomes evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from parlai_humaneval.statistics.core.sequential import order_evidence
+from parlai_humaneval.stopping.events import Arrived, Folded, Outcome, log_rows, read_log
+from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
+from parlai_humaneval.stopping.units import share_of_ratings
+
+MODELS = ("A", "B")
+RULE: dict[str, Any] = {"models": MODELS, "margin": 0.1, "max_dialogues": 200, "rated": "apart"}
+
+
+def study(**changes: Any) -> SequentialStudy:
+    return SequentialStudy(StoppingRule(**{**RULE, **changes}), seed=3)
+
+
+def rating(points: int) -> Outcome:
+    return Outcome(picks=(points,), turns=100)
+
+
+def given(running: SequentialStudy, worker: str, *, at: float = 0.0, dialogues: int = 1) -> list[str]:
+    return [model for (model,) in running.arrive(worker, dialogues, at=at).dialogues]
+
+
+def test_two_who_came_one_after_the_other_are_compared_whoever_is_quick() -> None:
+    """Guards against the order of completion: those who like A are quick, and would meet whom B's slow raters wait for."""
+    running, rng = study(), np.random.default_rng(1)
+    came: list[tuple[str, str, int]] = []
+    for number in range(60):
+        (model,) = given(running, f"w{number}", at=float(number))
+        points = int(rng.integers(0, 101))
+        came.append((f"w{number}", model, points))
+    # Of A the best ratings first, of B the worst.
+    for worker, _, points in sorted(came, key=lambda one: -one[2] if one[1] == "A" else one[2]):
+        running.answer(worker, 0, rating(points), at=100.0)
+    matched = [{one[1]: one[2], other[1]: other[2]} for one, other in zip(came[::2], came[1::2], strict=True)]
+    shares = [float(share_of_ratings((both["A"] - both["B"]) / 100)) for both in matched]
+    expected = np.array([evidence.max() for evidence in order_evidence(shares, 0.1)])
+    assert running.studies.evidence.direct[0, :, 0] == pytest.approx(np.maximum(expected, 1))
+    assert [event.worker for event in running.log if isinstance(event, Folded)] == [worker for worker, _, _ in came]
+    first = [one[1] for one in came[::2]]
+    assert 5 < first.count("A") < 25, "who of two rates which model is drawn"
+    assert replay(read_log(log_rows(running.log))).standing() == running.standing()
+
+
+def test_half_the_scale_is_a_whole_win() -> None:
+    """Guards the meaning of the margin: 0.1 is a twentieth of the scale."""
+    assert share_of_ratings([0.0, 0.05, 0.5, 0.9, -0.25]).tolist() == pytest.approx([0.5, 0.55, 1, 1, 0.25])
+
+
+def test_ratings_of_one_worker_are_compared_with_each_other() -> None:
+    """Guards several models of a worker: every two of them, and nothing of those who rated one and left."""
+    running = study(models=("A", "B", "C", "D"), shown="panel")
+    points = {"A": 90, "B": 60, "C": 30, "D": 60}
+    models = given(running, "whole", dialogues=3)
+    assert len(set(models)) == 3
+    running.finish("whole", [rating(points[model]) for model in models], at=1.0)
+    (first, *_) = given(running, "leaver", at=2.0, dialogues=3)
+    running.answer("leaver", 0, rating(points[first]), at=3.0)
+    running.leave("leaver", at=3.0)
+    folded = [(event.worker, event.dialogues) for event in running.log if isinstance(event, Folded)]
+    assert folded == [("whole", 3), ("leaver", 0)]
+    standing = running.standing()
+    assert (standing.workers, standing.dialogues, standing.answered) == (2, 3, 4)
+    shares = {(pair.first, pair.second): pair.share for pair in standing.pairs}
+    for (first, second), share in shares.items():
+        both = {first, second} <= set(models)
+        wanted = share_of_ratings((points[first] - points[second]) / 100) if both else None
+        assert share == (None if wanted is None else pytest.approx(float(wanted)))
+    assert replay(running.log).standing() == standing
+
+
+def test_two_models_of_a_worker_are_those_of_one_open_pair() -> None:
+    """Guards pooled evidence, which needs every open pair to be as likely as any other."""
+    running = study(models=("A", "B", "C"))
+    for number in range(30):
+        models = given(running, f"w{number}", at=float(number), dialogues=2)
+        running.finish(f"w{number}", [rating({"A": 95, "B": 50, "C": 50}[model]) for model in models], at=number + 0.5)
+        if running.open == [("B", "C")]:
+            break
+    assert running.open == [("B", "C")]
+    assert set(given(running, "next", at=50.0, dialogues=2)) == {"B", "C"}
+    arrived = [event for event in running.log if isinstance(event, Arrived)]
+    assert {len(event.dialogues) for event in arrived} == {2}
+    assert {event.dialogues[0] for event in arrived} == {("A",), ("B",), ("C",)}, "either may come first"
+
+
+def test_who_waits_for_a_partner() -> None:
+    """Guards what becomes of the first of two: the next worker is theirs, unless they left or nobody came in time."""
+    running = study(timeout=60.0)
+    first = given(running, "left", at=0.0)
+    running.leave("left", at=1.0)
+    again = given(running, "stays", at=2.0)
+    other = given(running, "partner", at=3.0)
+    assert len(first) == 1
+    assert {*again, *other} == set(MODELS)
+    running.answer("partner", 0, rating(50), at=4.0)
+    assert running.folded == 0, "the first of the two is not through"
+    running.answer("stays", 0, rating(50), at=5.0)
+    assert running.folded == 2
+    early = given(running, "early", at=6.0)
+    running.answer("early", 0, rating(50), at=7.0)
+    assert {*early, *given(running, "late", at=8.0)} == set(MODELS), "who is through waits for the next one"
+    running.answer("late", 0, rating(50), at=9.0)
+    assert running.folded == 4
+    given(running, "alone", at=10.0)
+    running.answer("alone", 0, rating(50), at=11.0)
+    running.look(at=100.0)
+    assert [event.dialogues for event in running.log if isinstance(event, Folded)] == [0, 1, 1, 1, 1, 0]
+    begins = given(running, "begins", at=101.0)
+    ends = given(running, "ends", at=102.0)
+    assert {*begins, *ends} == set(MODELS), "whoever was waited for in vain is not compared with a newcomer"
+    assert replay(running.log).standing() == running.standing()
+
+
+def test_the_last_single_dialogue_before_the_cap_is_given_to_nobody() -> None:
+    """Guards the end: one rating could be compared with nothing, and the study is over."""
+    running = study(max_dialogues=9)
+    for number in range(8):
+        assert running.free == 9 - number
+        given(running, f"w{number}", at=float(number))
+    assert running.free == 0
+    with pytest.raises(StudyError, match="the cap of 9 dialogues is reached"):
+        given(running, "too-many", at=20.0)
+    for number in range(8):
+        running.answer(f"w{number}", 0, rating(50), at=30.0)
+    assert running.ended == "cap"
+
+
+def test_what_cannot_be_of_ratings_is_refused() -> None:
+    """Guards outcomes of the other kind, and that a started rating is no evidence."""
+    running = study()
+    given(running, "w", at=0.0)
+    with pytest.raises(StudyError, match="give one number a model"):
+        running.answer("w", 0, Outcome(picks=(1, 2), turns=3), at=1.0)
+    running.choose("w", 0, rating(20), whole=200, at=1.0)
+    assert running.turns == 0
+    with pytest.raises(StudyError, match="rated each by itself"):
+        running.forecast()
+    assert running.strengths() is None

@@ -1,12 +1,12 @@
 """How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (half a minute).
 
-Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the simulated
-crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The bounds of a pair
-and of equal models are Lagrange duals of a stopping problem: a false claim costs λ, and λ times its allowed chance is taken
-off what the best rule pays (backward induction over raters and sums of leads). Whatever λ is, the result is a lower bound; the
-values below are near the best ones. The bounds of several models are by change of measure (Kaufmann, Cappé & Garivier 2016):
-dialogues must distinguish the truth from each truth in which a claim would be false by kl(power, risk), however they are
-given to the pairs.
+Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the
+simulated crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The
+bounds of a pair and of equal models are Lagrange duals of a stopping problem: a false claim costs λ, and λ times its
+allowed chance is taken off what the best rule pays (backward induction over raters and sums of leads). Whatever λ is,
+the result is a lower bound; the values below are near the best ones. The bounds of several models are by change of
+measure (Kaufmann, Cappé & Garivier 2016): dialogues must distinguish the truth from each truth in which a claim would
+be false by kl(power, risk), however they are given to the pairs.
 """
 
 from __future__ import annotations

@@ -133,16 +133,11 @@ def judge_of(config: StaticConfig) -> JudgeSpec | None:
         return None
     from parlai_humaneval.judges.config import JudgeError, load_judge
 
+    limit = None if config.judge_max_cost is None else "judge_max_cost"
     try:
-        judge = load_judge(resolve_file(config.judge, Path()))
+        return load_judge(resolve_file(config.judge, Path()), limit)
     except JudgeError as error:
         raise ConfigError(error) from error
-    if config.judge_max_cost is not None and judge.price is None:
-        raise ConfigError(
-            f"{config.judge} says no price, so that judge_max_cost cannot be kept",
-            try_="add price_per_1k: {prompt: …, completion: …}",
-        )
-    return judge
 
 
 def _predicted(

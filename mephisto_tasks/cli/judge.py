@@ -43,12 +43,7 @@ def judge(
 
     if max_cost is not None and isnan(max_cost):
         raise JudgeError("--max-cost takes a number from 0 up, not nan")
-    spec = load_judge(Path(judge_file).expanduser())
-    if max_cost is not None and spec.price is None:
-        raise JudgeError(
-            f"{judge_file} says no price, so that --max-cost cannot be kept",
-            try_="add price_per_1k: {prompt: …, completion: …}",
-        )
+    spec = load_judge(Path(judge_file).expanduser(), None if max_cost is None else "--max-cost")
     with waiting_for(READING, on_screens_only=True):
         study = Study.read(data_dir, task_name, spec, unjudged or 0, _draw)
     if dry_run:

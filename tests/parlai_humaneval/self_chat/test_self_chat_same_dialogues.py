@@ -104,7 +104,8 @@ def test_batches_are_full(talkers: Talkers, tmp_path: Path) -> None:
     generate(specs, [("a", "b")], SelfChatSettings(num_dialogues=16, exchanges=3), tmp_path / "pair", batch_size=8)
     for agent in talkers.agents.values():
         assert sum(agent.batches) == 40
-        assert agent.batches.count(8) >= 3 and len(agent.batches) <= 7
+        assert agent.batches.count(8) >= 3
+        assert len(agent.batches) <= 7
 
 
 def test_a_model_speaks_in_several_pairs_at_once(talkers: Talkers, tmp_path: Path) -> None:

@@ -50,8 +50,13 @@ def replayed(published: pd.DataFrame) -> Replay:
         for number, row in published.iterrows()
         for criterion in CRITERIA
     ]
-    nothing = (from_rows(name, []) for name in ("turns", "dialogues", "comparisons"))
-    (replay,) = replay_sequential(Tables(*nothing, ratings=from_rows("ratings", rows)), margin=MARGIN, shuffles=0)
+    tables = Tables(
+        turns=from_rows("turns", []),
+        dialogues=from_rows("dialogues", []),
+        comparisons=from_rows("comparisons", []),
+        ratings=from_rows("ratings", rows),
+    )
+    (replay,) = replay_sequential(tables, margin=MARGIN, shuffles=0)
     return replay
 
 

@@ -22,6 +22,7 @@ from parlai_humaneval.importers.vocabulary import (
     SIDES,
     WORDS,
     Understood,
+    are_ratings,
     blanks_removed,
     guessed_columns,
     guessed_table,
@@ -127,15 +128,13 @@ def read_tidy(
     skipped: list[str] = []
     use = _Use()
     understood: list[Understood] = []
-    parts: dict[TableName, list[pd.DataFrame]] = {}
+    frames: list[pd.DataFrame] = []
     cleaned: list[CleanedLabels] = []
     for name, path in files:
         seen = Understood(str(path), name)
         frame, clean = _completed(name, path, plan, use, seen)
         cleaned += clean
-        good = _checked(name, frame, path, plan.repeats, skipped if skip_bad else None)
-        parts.setdefault(name, []).append(good)
-        seen.after = _shown_row(good)
+        frames.append(frame)
         understood.append(seen)
         on_file(path)
     for option, asked in (("rename", plan.renames), ("drop", plan.drop), ("map", plan.maps)):
@@ -145,6 +144,11 @@ def read_tidy(
     for column, error in use.contradicted.items():
         if column not in use.names:
             raise error
+    parts: dict[TableName, list[pd.DataFrame]] = {}
+    for (name, path), frame, seen in zip(files, frames, understood, strict=True):
+        good = _checked(name, frame, path, plan.repeats, skipped if skip_bad else None)
+        parts.setdefault(name, []).append(good)
+        seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
@@ -194,10 +198,13 @@ def _completed(
     use.names.update(known)
     frame = mapped(table, blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
-    if answer in frame.columns and seen.changed and (empty := frame[answer].isna()).any():
+    if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
-        frame = frame[~empty].reset_index(drop=True)
+        frame = frame[~empty]
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
+    for name in seen.passed:
+        if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
+            seen.notes.append(f"{path}: the column {name} is not read. If it is {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -249,16 +256,11 @@ def _wide_columns(
     found = [
         name
         for name in map(str, frame.columns)
-        if name not in ours and name not in others and len(frame) and _all_numbers(frame[name])
+        if name not in ours and name not in others and len(frame) and are_ratings(frame[name])
     ]
     if found and not plan.wide:
         seen.guesses.append(f"a criterion each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return found
-
-
-def _all_numbers(column: pd.Series[Any]) -> bool:
-    numbers = pd.to_numeric(column, errors="coerce")
-    return bool(numbers.notna().any() and (numbers.notna() | column.isna()).all())
 
 
 def _long(table: TableName, frame: pd.DataFrame, wide: Sequence[str], use: _Use, seen: Understood) -> pd.DataFrame:
@@ -268,18 +270,17 @@ def _long(table: TableName, frame: pd.DataFrame, wide: Sequence[str], use: _Use,
         if column in frame.columns:
             raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
     kept = [column for column in frame.columns if column not in wide]
-    long = frame.melt(kept, list(wide), var_name=name, value_name=value)
-    order = np.argsort(np.tile(np.arange(len(frame)), len(wide)), kind="stable")
-    long = long.iloc[order].astype(object)
+    long = frame.melt(kept, list(wide), var_name=name, value_name=value, ignore_index=False)
+    long = long.sort_index(kind="stable").astype(object)
     seen.columns.update({name: f"the names of {', '.join(wide)}", value: "what is in them"})
     empty = long[value].isna()
     if empty.any():
         use.left_out["empty cells of criteria"] += int(empty.sum())
-    return long[~empty].reset_index(drop=True)
+    return long[~empty]
 
 
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
-    """``frame`` with the columns of ``--set``, and others that may be empty or have a usual value."""
+    """``frame`` with the columns of ``--set``, and others that have a usual value."""
     defaults: Mapping[str, str] = WORDS["defaults"]
     for column in TABLES[table]:
         name = column.name
@@ -300,9 +301,7 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
                 frame[name] = [f"{seen.table}-{Path(seen.source).name}-{n}" for n in range(1, len(frame) + 1)]
                 seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
             seen.columns[name] = f"“{value}” (--set)" if value else "empty (--set)"
-        elif name not in frame.columns and column.exchange and column.empty_ok:
-            frame[name] = None
-        elif name not in frame.columns and column.exchange and name in defaults:
+        elif column.exchange and name in defaults and name not in frame.columns:
             frame[name] = defaults[name]
             seen.columns[name] = f"“{defaults[name]}”"
             seen.guesses.append(f"{name} is “{defaults[name]}”, as the file does not say (--set {name}=…)")
@@ -343,7 +342,7 @@ def _checked(
     table: TableName, frame: pd.DataFrame, path: Path, repeats: Repeats | None, skipped: list[str] | None
 ) -> pd.DataFrame:
     """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
-    numbers: npt.NDArray[np.int64] = np.arange(1, len(frame) + 1)
+    numbers: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64) + 1
     frame = frame.reset_index(drop=True)
     while len(frame):
         try:
@@ -354,7 +353,7 @@ def _checked(
             return checked(table, whole, None if repeats is None else "keep").frame
         except TableError as error:
             if skipped is None or not error.rows:
-                raise TableError(error, error.rows, where=path, try_=_hints(table, frame, error)) from error
+                raise TableError(error, error.rows, where=path, try_=_hints(table, frame, error, numbers)) from error
             places = list(error.rows)
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
@@ -362,7 +361,7 @@ def _checked(
     return from_rows(table, [])
 
 
-def _hints(table: TableName, frame: pd.DataFrame, error: TableError) -> list[str]:
+def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: npt.NDArray[np.int64]) -> list[str]:
     """What to try besides, and the first row that is wrong, as it is."""
     text = str(error)
     hints = []
@@ -376,13 +375,17 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError) -> list[str
                 f"out with --drop '{twice[0]}'"
             )
         hints.append(_HINT)
-        hints += [f"--set {name}= if it is not known" for name in missing if name in WORDS["unknown"]]
-    if error.where.endswith("comparisons.winner") and error.rows and {*SIDES, "winner"} <= set(frame.columns):
-        hints += filter(None, [winner_advice(frame)])
+        unknown: Mapping[str, str] = WORDS["unknown"]
+        hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
+    column = error.where.removeprefix(f"{table}.")
+    if column == "winner" and error.rows:
+        hints.append(winner_advice(frame, error.rows[0]))
+    elif column in {c.name for c in TABLES[table] if not c.exchange}:
+        hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {visible(on_one_line(str(cell), 40))}" for name, cell in cells.items())
-        hints.append(f"the row: {row}")
+        hints.append(f"row {numbers[error.rows[0]]} of the file: {row}")
     return hints
 
 

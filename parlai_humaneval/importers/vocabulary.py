@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
@@ -22,11 +23,19 @@ WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
 SIDES = ("model_a", "model_b")
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
+_WHOLE = re.compile(r"(-?\d+)\.0")
 _LEADING_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:[-–—:：.,)(（=]\s*[^\d\s].*|/\s*\d+)", re.DOTALL)
 
 
 def _plain(word: str) -> str:
     return _AROUND.sub("", word.lower())
+
+
+def _word(cell: Any) -> str:
+    """A cell as somebody would type it: 1 of 1.0, as spreadsheets and pandas have whole numbers."""
+    word = clean_label(str(cell))
+    whole = _WHOLE.fullmatch(word)
+    return whole[1] if whole else word
 
 
 _BLANK = frozenset(WORDS["blank"])
@@ -106,7 +115,7 @@ def mapped(
         columns = [name] if name in frame.columns else [*SIDES] if name == "model" and table == "comparisons" else []
         for column in columns:
             frame[column] = pd.Series(
-                [cell if pd.isna(cell) else words.get(clean_label(str(cell)), cell) or None for cell in frame[column]],
+                [cell if pd.isna(cell) else words.get(_word(cell), cell) or None for cell in frame[column]],
                 frame.index,
                 dtype=object,
             )
@@ -128,9 +137,9 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     nothing else does; where some are both bad, ``both_bad`` says which."""
     rows = list(zip(frame["model_a"], frame["model_b"], frame["winner"], strict=True))
     foreign = {
-        clean_label(str(winner))
+        _word(winner)
         for a, b, winner in rows
-        if not pd.isna(winner) and winner not in (a, b, TIE) and str(winner) not in given
+        if not pd.isna(winner) and winner not in (a, b, TIE) and _word(winner) not in given
     }
     if not foreign and not given:
         return frame
@@ -145,7 +154,7 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     winners: list[Any] = []
     bad: list[int] = []
     for a, b, winner in rows:
-        word = "" if pd.isna(winner) else clean_label(str(winner))
+        word = "" if pd.isna(winner) else _word(winner)
         meaning = winner if not word or (winner in (a, b) and word not in given) else meanings.get(word)
         if meaning is None:  # a model's name in other letters
             meaning = next((model for model in (a, b) if str(model).casefold() == word.casefold()), winner)
@@ -187,36 +196,63 @@ def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
     return {}
 
 
-def winner_advice(frame: pd.DataFrame) -> str:
-    """What to type where winners are no models' names."""
+def winner_advice(frame: pd.DataFrame, row: int) -> str:
+    """What to type where the winner of a row, and of others, is no model's name."""
+    winner = frame["winner"].iloc[row]
+    near = misspelt(str(winner), [str(frame[side].iloc[row]) for side in SIDES])
+    if near is not None:
+        return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
-    foreign = sorted({clean_label(str(word)) for word in frame["winner"].dropna() if word not in models})
-    targets = [*SIDES, TIE, BOTH_BAD]
-    pairs = ",".join(f"{word}={target}" for word, target in zip(foreign[:4], targets, strict=False))
-    return f"say what such words mean, for instance --map 'winner:{pairs}'" if pairs else ""
+    foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
+    pairs = ",".join(f"{word}=…" for word in foreign[:4])
+    return f"say what it means, --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
+
+
+def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
+    """Word → number, of ratings in words such as “agree” or “4 – good”, and how many points a scale of words has, else 0;
+    nothing where they are numbers already, or some are not understood."""
+    every = {clean_label(value) for value in values if isinstance(value, str)} - {""}
+    words = {word for word in every if not _is_number(word)}
+    numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
+    if len(numbered) == len(words):
+        return numbered, 0
+    scale = next((one for one in _SCALES if all(_plain(word) in one for word in words)), None)
+    if scale is None or len(words) < len(every):
+        return {}, 0
+    return {word: scale[_plain(word)] for word in words}, max(scale.values())
+
+
+def are_ratings(column: pd.Series[Any]) -> bool:
+    """Whether a column holds nothing but numbers, or words of a scale."""
+    cells = [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column]
+    words, _ = in_numbers(cells)
+    known = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in cells]
+    numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce")
+    return bool(numbers.notna().any() and (numbers.notna() | pd.isna(pd.Series(known, dtype=object))).all())
 
 
 def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
-    """``frame`` with ratings in words, such as “agree” or “4 – good”, as numbers."""
-    texts = [cell for cell in frame["value"] if isinstance(cell, str)]
-    words = {cell for cell in map(clean_label, texts) if cell and not _is_number(cell)}
-    if not words:
+    """``frame`` with ratings in words as numbers, of each criterion by itself."""
+    criteria = frame["criterion"] if "criterion" in frame.columns else pd.Series("", frame.index)
+    value = frame["value"].astype(object)
+    ends = {name: pd.Series(None, frame.index, dtype=object) for name in ("minimum", "maximum", "scale")}
+    shown: dict[str, Any] = {}
+    for criterion in criteria.dropna().unique():
+        rows = criteria == criterion
+        words, points = in_numbers(value[rows])
+        if not words:
+            continue
+        shown |= words
+        value[rows] = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in value[rows]]
+        if points:
+            for name, end in (("minimum", 1), ("maximum", points), ("scale", "likert")):
+                ends[name][rows] = end
+            understood.guesses.append(f"{criterion}: words of a scale from 1 to {points}")
+    if not shown:
         return frame
-    numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
-    if len(numbered) == len(words):
-        meanings: dict[str, Any] = dict(numbered)
-        columns: dict[str, Any] = {}
-    else:
-        scale = next((one for one in _SCALES if all(_plain(word) in one for word in words)), None)
-        if scale is None or len(words) < len(set(map(clean_label, texts))):
-            return frame
-        meanings = {word: scale[_plain(word)] for word in words}
-        ends = {"minimum": 1, "maximum": max(scale.values()), "scale": "likert"}
-        columns = {name: end for name, end in ends.items() if name not in frame.columns}
-        understood.guesses.append(f"value: words of a scale from 1 to {max(scale.values())}")
-    understood.values["value"] = ", ".join(f"{word} → {meanings[word]}" for word in sorted(meanings, key=meanings.get))  # type: ignore[arg-type]  # every key is there
-    cells = [meanings.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in frame["value"]]
-    return frame.assign(value=pd.Series(cells, frame.index, dtype=object), **columns)
+    understood.values["value"] = ", ".join(f"{word} → {number}" for word, number in shown.items())
+    new = {name: column for name, column in ends.items() if name not in frame.columns and column.notna().any()}
+    return frame.assign(value=value, **new)
 
 
 def _is_number(text: str) -> bool:

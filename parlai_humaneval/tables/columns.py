@@ -123,12 +123,12 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     if twice:
         again = f"give the second {twice[0]} another name in the file, or keep one of the two"
         raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_=again)
-    missing = [c for c in columns if c.exchange and c.name not in frame.columns]
+    missing = [c for c in columns if c.exchange and not c.empty_ok and c.name not in frame.columns]
     if missing:
         present = list(map(str, frame.columns))
         hints = [f"{near!r} may be {name}" for name, near in _nearest(missing, columns, present).items()]
         hint = f" {'; '.join(hints)}: rename it." if hints else ""
-        meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
+        meant = [f"  {c.name}: {c.description}" for c in missing]
         names = ", ".join(column.name for column in missing)
         said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What they are:"
         raise TableError("\n".join([said, *meant]))

@@ -87,7 +87,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     packed = io.BytesIO(file.read())
     try:
         if kind == ".xlsx":
-            frame = pd.read_excel(packed, dtype=object)
+            frame = pd.read_excel(packed, dtype=object, engine="openpyxl")
         else:
             frame = pd.read_parquet(packed, dtype_backend="numpy_nullable")
     except ImportError as error:

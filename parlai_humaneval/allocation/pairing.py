@@ -25,8 +25,8 @@ SPARE = 4
 
 Judged = Literal["first", "second", "random"]
 Pairing = Literal["auto", "same_start", "any", "given"]
-"""Which dialogues are compared: of the same start, all with all, or those that a file of pairs puts together; auto: as given,
-else of the same start, where every dialogue has such a partner and there are enough, else all with all."""
+"""Which dialogues are compared: those of the same start, all with all, or those that a file of pairs puts together. auto:
+as given, else of the same start, where every dialogue has such a partner and there are enough, else all with all."""
 
 
 class NotEnough(HumanevalError, ValueError):
@@ -125,7 +125,7 @@ def _pairings(
                     f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {len(matched)} pairings {why}",
                     try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
                 )
-            keys = [{key(dialogue) for dialogue in found} for found in (ours, theirs)]
+            keys = [{each for dialogue in found for each in key(dialogue)} for found in (ours, theirs)]
             if pairing == kind or (keys[0] == keys[1] and len(keys[0]) > 1 and wanted <= len(matched)):
                 return _part(matched, wanted, f"pairs:{seed}:{models}")
     possible = len(ours) * len(theirs)
@@ -144,22 +144,23 @@ def _pairings(
     return _balanced(ours, theirs, min(possible, max(ALL_PAIRINGS, SPARE * wanted)), f"pairs:{seed}:{models}")
 
 
-def _given(dialogue: Dialogue) -> str:
-    return str(dialogue.settings.get("pair", ""))
+def _given(dialogue: Dialogue) -> list[str]:
+    return list(map(str, dialogue.settings.get("pairs", ())))
 
 
-def _start(dialogue: Dialogue) -> str:
+def _start(dialogue: Dialogue) -> list[str]:
     """Which start a dialogue has: that of its file, else its first line."""
-    return str(dialogue.settings.get("start_id") or dialogue.texts[0].strip().casefold())
+    return [str(dialogue.settings.get("start_id") or dialogue.texts[0].strip().casefold())]
 
 
 def _matched(
-    ours: Sequence[Dialogue], theirs: Sequence[Dialogue], key: Callable[[Dialogue], str]
+    ours: Sequence[Dialogue], theirs: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]
 ) -> list[tuple[Dialogue, Dialogue]]:
     partners: dict[str, list[Dialogue]] = {}
     for other in theirs:
-        partners.setdefault(key(other), []).append(other)
-    return [(one, other) for one in ours if key(one) for other in partners.get(key(one), [])]
+        for each in key(other):
+            partners.setdefault(each, []).append(other)
+    return [(one, other) for one in ours for each in key(one) for other in partners.get(each, [])]
 
 
 def _part(pairs: list[tuple[Dialogue, Dialogue]], wanted: int, chance: str) -> list[tuple[Dialogue, Dialogue]]:

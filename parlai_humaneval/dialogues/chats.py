@@ -52,8 +52,8 @@ def form_of(data: Any) -> Form | None:
 
 
 def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
-    """The dialogues in the data of a line, as this project's own JSON has them (``chat_settings`` besides: the form, the pair of
-    dialogues that belong together, and how many turns were empty). Raises DataError."""
+    """The dialogues in the data of a line, as this project's own JSON has them; ``chat_settings`` says the form, which two
+    belong together, and how many turns were empty. Pairs of ACUTE-Eval's onboarding are left out. Raises DataError."""
     match form:
         case "acute_pairs":
             yield from _acute(data, where)
@@ -68,7 +68,7 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
             for side in sides:
                 one = {"id": f"{pair}-{side}", "model": data.get(f"model_{side}")}
                 chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
-                yield {**chat, "chat_settings": {**chat["chat_settings"], "pair": pair}, "start_id": pair}
+                yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
             if not sides:
                 yield _chat(data, data if isinstance(data, list) else _messages(data), where, "messages", system)
 
@@ -141,8 +141,10 @@ def _ours(said: list[tuple[str, str]], form: Form) -> dict[str, Any]:
 
 def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     judged, dialogues = data.get("speakers_to_eval"), data["dialogue_dicts"]
-    fits = isinstance(judged, list) and len(judged) == 2 and len(dialogues) == 2
-    if not fits or not all(isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) for one in dialogues):
+    if data.get("is_onboarding"):
+        return
+    whole = all(isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) for one in dialogues)
+    if not isinstance(judged, list) or not len(judged) == len(dialogues) == 2 or not whole:
         raise DataError("it is no pair of dialogues", where=where, try_=f"expected {SHAPES['acute_pairs']}")
     ids = [
         str(one.get("id") or f"{data.get('pair_id', '')}{where.rpartition(' ')[2]}{side}")
@@ -154,7 +156,7 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         others = {speaker for speaker, _ in said} - {model}
         # In a self-chat the other speaker is the same model.
         chat["entities"] = {model: model, **{who: HUMAN if who.lower() in _PEOPLE else model for who in others}}
-        chat["chat_settings"]["pair"] = " | ".join(sorted(ids))
+        chat["chat_settings"]["pairs"] = [" | ".join(sorted(ids))]
         yield {**chat, "dialogue_id": dialogue_id}
 
 

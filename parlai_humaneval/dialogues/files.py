@@ -353,8 +353,7 @@ def load_dialogues(
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
         raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
-    seen: set[str] = set()
-    dialogues = []
+    seen: dict[str, Dialogue] = {}
     for count, draft in enumerate(_reader(path, numbered, form, system)(path, numbered), start=1):
         where = f"{path}, line {draft.line_number}"
         _two_speak(draft, where)
@@ -368,10 +367,15 @@ def load_dialogues(
             source=str(path),
             settings=draft.settings,
         )
+        pairs = draft.settings.get("pairs")
+        if pairs and dialogue_id in seen and seen[dialogue_id].lines == dialogue.lines:
+            there = seen[dialogue_id].settings["pairs"]  # the same dialogue in another pair
+            there.extend(pair for pair in pairs if pair not in there)
+            continue
         if dialogue_id in seen:
             raise DataError(f"the id {dialogue_id} stands twice", where=where)
-        seen.add(dialogue_id)
-        dialogues.append(dialogue)
+        seen[dialogue_id] = dialogue
+    dialogues = list(seen.values())
     if entities is None:
         return dialogues
     # Whoever the caller names must say something somewhere in the file.

@@ -57,8 +57,9 @@ class StaticConfig(TaskConfig):
     """Which speaker of a dialogue between two models is judged; with a person it is always the model. The second
     answers, as a model does with a person."""
     pairing: Pairing = "auto"
-    """Which dialogues stand side by side: same_start (answers to the same question), any, or given (a file of pairs). auto:
-    given or same_start where every dialogue has such a partner and there are enough pairings, else any."""
+    """Which dialogues raters compare: same_start (answers to the same question), any, or given (a file of pairs). Answers to
+    different questions differ for other reasons than the model, so that more raters are needed. auto: given or same_start
+    if every dialogue has such a partner and there are enough pairings, else any."""
     segment_lengths: list[int] = Field(default_factory=list)
     """Exchanges (a line of each speaker) of the segments, those of ``seed_exchanges`` not counted. Short ones show what
     is seen at once; longer ones what is found out later."""

@@ -175,7 +175,7 @@ def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
     """The data of each line, or of each entry of a list over several lines."""
     lines = [line for _, line in numbered]
     opens = lines[0].strip()
-    if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or opens == "{":
+    if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or (opens == "{" and len(lines) > 1):
         whole = parse_json("\n".join(lines), str(path), "expected a list of dialogues, or one whole dialogue a line")
         entries = [whole] if isinstance(whole, dict) or form_of(whole) == "messages" else whole
         yield from ((f"{path}, entry {number}", number, data) for number, data in enumerate(entries, start=1))

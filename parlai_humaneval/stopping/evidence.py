@@ -202,6 +202,26 @@ class Evidence:
         """Evidence of dialogues of the two alone that the first model is better by more than the margin, or the second."""
         return self._of_kind("wide") if self.is_pooled else None
 
+    @property
+    def clearest(self) -> Floats:
+        """Studies × pairs; the higher side of :attr:`pooled`."""
+        return np.asarray(np.maximum(*self._best[self._bets.kinds.index("pooled" if self.is_pooled else "direct")]))
+
+    @property
+    def least_equal(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`equal`."""
+        return np.asarray(np.minimum(*self._best[self._bets.order]))
+
+    @property
+    def least_now(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`equal_now`."""
+        return np.asarray(np.minimum(*self._now[self._bets.order]))
+
+    @property
+    def least_alone(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`alone`."""
+        return np.asarray(np.minimum(*self._now[-1]))
+
     def _of_kind(self, kind: str) -> Floats:
         return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
 

@@ -284,11 +284,6 @@ def _levels(question: PlanInputs, scores: Scores, step: float) -> Floats:
     return np.asarray(0.5 + high * places)
 
 
-def decidable() -> list[str]:
-    """Techniques whose studies can end when decided, and be simulated."""
-    return list(plannable())
-
-
 def is_usual(technique: str, models: int) -> bool:
     """Whether studies are planned to end when decided unless anything else is asked for: where raters choose one of two."""
     habits = plannable()[technique]

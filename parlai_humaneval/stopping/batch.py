@@ -24,7 +24,8 @@ class Decisions:
     studies × models × models; the row's model is better than the column's, also through others. ``through``: of those,
     the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart.
     ``asked``: studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open.
-    ``together``: pairs are called equal together (see :func:`.alike`); else one by one, as in older studies. ``pooled``: dialogues of decided pairs tell of others, too."""
+    ``together``: pairs are called equal together (see :func:`.alike`); else one by one, as in older studies.
+    ``pooled``: dialogues of decided pairs tell of others, too."""
 
     def __init__(
         self,

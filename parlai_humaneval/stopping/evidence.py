@@ -411,9 +411,9 @@ class Evidence:
         told = (place + pairs.of_i.take(way, axis=0)).ravel()
         counted = counts * np.concatenate([parts, parts], axis=1)[:, :, None]
         around = _filled_sums(told, count, (outcome * counted - off * counts).reshape(len(parts), -1))
-        informed, furthest = (_sums(told, count, each.ravel()) for each in (counts, counts * (furthest / 2)))
         heard = _filled_sums(told, count, counted.reshape(len(parts), -1))
-        return _Indirect(around, heard, informed, furthest)
+        informed = _sums(told, count, counts.ravel().astype(float))
+        return _Indirect(around, heard, informed, _sums(told, count, (counts * (furthest / 2)).ravel()))
 
 
 class _Indirect(NamedTuple):

@@ -64,7 +64,7 @@ def test_numbers_are_of_the_simulation() -> None:
         {"technique": "single_model", "dialogues_per_worker": 2},
         {"technique": "direct_assessment", "models": 3, "gap": 0.2},
         {"technique": "sata", "models": 3, "gap": 0.2},
-        {"technique": "free_for_all", "models": 3, "gap": 0.2},
+        {"technique": "free_for_all", "models": 3, "gap": 0.1},
     ],
     ids=lambda question: " ".join(map(str, question.values())),
 )

@@ -1,6 +1,6 @@
 """How often the forecast of a running study holds: its 80 % range of dialogues to go, and that of each pair (half an hour).
 
-Made-up studies of four models, or two, stand still after a quarter, a half and three quarters of what another one of the same
+Made-up studies of four models, or two, stand still after a quarter, a half and three quarters of another one of the same
 models took. Each is foreseen from there, and then runs on: was what it still took within the range? Studies that have ended
 before do not count, so that there is something to foresee.
 """

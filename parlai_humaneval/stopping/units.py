@@ -211,7 +211,7 @@ class Scored(Crowded):
         super().__init__(studies, np.full((models, models), 0.5), Crowd(), seed=seed)
         self.levels, self.scores = levels, scores
 
-    def take(self, rows: Ints | Flags) -> None:
+    def take(self, rows: Flags) -> None:
         super().take(rows)
         self.levels = self.levels[rows]
 

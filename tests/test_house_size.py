@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 93_421
+LINES = 93_425
 FILES = 435
 LONGEST = 600
 """Lines of a file, which has one idea."""

@@ -295,9 +295,9 @@ def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, se
 
 
 SIMULATIONS = 200
-SPREADS = (0.3, 0.9)
-"""Standard deviations of strengths in log-odds, each as probable before anything is known. With smaller ones besides, two
-models 20 points apart were taken for nearly equal: 80 % ranges held in .60 of studies (see ``benchmarks/forecasts.py``)."""
+SPREADS = (0.03, 0.1, 0.3, 0.9)
+"""Standard deviations of strengths in log-odds, each as probable before anything is known: from alike to far apart. Of two
+models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two that are 20 points apart."""
 
 
 def forecast(
@@ -358,7 +358,8 @@ def _strengths(studies: Studies, row: int, crowd: Crowd, draws: int, rng: np.ran
     won, met = studies.evidence.won[row], studies.evidence.met[row]
     turns, models = 0.25 / crowd.share_variance(), len(studies.rule.models)
     drawn, log_weights = [], []
-    for spread in SPREADS:
+    spreads = SPREADS if models > 2 else SPREADS[2:]
+    for spread in spreads:
         theta, precision = np.zeros(models), np.eye(models) / spread**2
         information = precision
         for _ in range(25):
@@ -372,7 +373,7 @@ def _strengths(studies: Studies, row: int, crowd: Crowd, draws: int, rng: np.ran
         root = np.linalg.cholesky(np.linalg.inv(information))
         drawn.append(theta + rng.standard_normal((draws, models)) @ root.T)
     weights = np.exp(np.array(log_weights) - max(log_weights))
-    which = rng.choice(len(SPREADS), draws, p=weights / weights.sum())
+    which = rng.choice(len(spreads), draws, p=weights / weights.sum())
     return np.stack(drawn)[which, np.arange(draws)]
 
 

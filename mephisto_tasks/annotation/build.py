@@ -54,7 +54,8 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     ConfigError, DataError, ZooError, NotEnough: each names the setting or file; NothingToDo: all is collected."""
     config, seed, data_dir, task_name = setup.config, setup.seed, setup.data_dir, setup.task_name
     setup.task_config = _task_config(config, task)
-    if config.pairing == "auto" and "pairing" not in (recorded_settings(data_dir, task_name) or {"pairing": "auto"}):
+    recorded = recorded_settings(data_dir, task_name) if config.pairing == "auto" else None
+    if recorded is not None and "pairing" not in recorded:
         config = config.model_copy(update={"pairing": "any"})  # the study began when all were compared with all
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}

@@ -134,6 +134,22 @@ def test_predictions_of_who_answers_nothing_are_taken_off_too() -> None:
     assert (after[:, :, 1] == before[:, :, 1]).all()
 
 
+def test_the_weight_is_learnt_from_earlier_raters_alone() -> None:
+    """Guards predictable bets: a weight that has seen the answer takes off what suits it. The first rater counts
+    in full, whatever was predicted; the second does not."""
+    studies = Studies(RULE, 2)
+    rows, one = np.arange(2), np.ones((2, 1))
+    predicted = np.array([[0.5], [0.0]])
+    same = []
+    for _ in range(2):
+        studies.enter(rows, np.zeros((2, 1), int), one, one, predicted, due=one[:, 0], ended=one[:, 0])
+        studies.advance(rows, np.ones(2))
+        capital = studies.evidence._order_capital
+        same.append(bool((capital[..., 0, :] == capital[..., 1, :]).all()))
+    assert (studies.evidence.weight(rows) > 0).tolist() == [True, False]
+    assert same == [True, False]
+
+
 def test_stakes_leave_capital_whatever_comes() -> None:
     """Guards bets against outcomes beyond one half: a prediction of 1 that is wrong cannot ruin anybody."""
     studies = Studies(RULE, 1)

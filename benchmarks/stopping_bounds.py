@@ -1,0 +1,197 @@
+"""How few dialogues any stopping rule needs that keeps the promises of stop=decided, next to the goals (half a minute).
+
+Every bound is for a rule that knows more than ours: leads of raters are normal, their variance is that of the
+simulated crowd and known, and so are all strengths but for the question which of the listed hypotheses holds. The
+bounds of a pair and of equal models are Lagrange duals of a stopping problem: a false claim costs λ, and λ times its
+allowed chance is taken off what the best rule pays (backward induction over raters and sums of leads). Whatever λ is,
+the result is a lower bound; the values below are near the best ones. The bounds of several models are by change of
+measure (Kaufmann, Cappé & Garivier 2016): dialogues must distinguish the truth from each truth in which a claim would
+be false by kl(power, risk), however they are given to the pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import gaussian_filter1d
+from scipy.optimize import minimize
+from scipy.special import expit, logit, rel_entr
+
+from benchmarks.figures import Figure
+from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, fixed_plan
+
+Numbers = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+MARGIN = 0.1
+ALPHA = BETA = 0.05
+VARIANCE = Crowd().share_variance()
+DRIFT = MARGIN / 2 / math.sqrt(VARIANCE)
+"""Of a rater's lead at the margin, in standard deviations."""
+INSIDE = IN_FLIGHT - 1
+"""Raters who are inside when the last one is through whose answer was needed."""
+CAP = 3.0
+"""Of the plan: nothing has to be decided after so many dialogues."""
+NOTE = (
+    f"margin {MARGIN:g}, α = β = {ALPHA:g}; with the {INSIDE} others who are inside at the end; "
+    "peer: the goal, which no rule reaches if it is lower"
+)
+
+
+def plan_of(models: int) -> float:
+    """Dialogues of the fixed plan, which is pooled."""
+    names = tuple(f"m{number}" for number in range(models))
+    rule = StoppingRule(models=names, margin=MARGIN, alpha=ALPHA, max_dialogues=10**6)
+    return fixed_plan(rule, variance=VARIANCE, pooled=models > 2)
+
+
+@dataclass(frozen=True)
+class OnePair:
+    """``weights``: of the expected dialogues where the gap is 0, the margin, and twice the margin. ``better``: λ of calling
+    one of two equal models better. ``equal``: of calling two models equal that are the margin apart, in each direction."""
+
+    weights: tuple[float, float, float]
+    better: float
+    equal: float
+
+    def bound(self, cap: int, step: float = 0.25, widest: float = 60.0) -> float:
+        """The weighted mean of dialogues that no rule is below. ``step``, ``widest``: of the grid of sums, in standard
+        deviations of one rater."""
+        sums, reach = np.arange(-widest, widest + step / 2, step), np.arange(-6, 6 + step / 2, step)
+        kernel = np.exp(-(reach**2) / 2)
+        kernel /= kernel.sum()
+        to_pay = np.zeros_like(sums)
+        for raters in range(cap - 1, -1, -1):
+            margin, twice = (_odds(sums, drift, raters) for drift in (DRIFT, 2 * DRIFT))
+            each = self.weights[0] + self.weights[1] * margin / 2 + self.weights[2] * twice / 2
+            to_pay = each + np.convolve(np.pad(to_pay, len(reach) // 2, mode="edge"), kernel, mode="valid")
+            if raters:
+                to_pay = np.minimum(to_pay, np.minimum(self.better, self.equal * margin))
+        return float(to_pay[len(sums) // 2]) - self.better * ALPHA - self.equal * 2 * BETA
+
+
+def _odds(sums: Numbers, drift: float, raters: int) -> Numbers:
+    """Likelihood of these sums where either model is ahead by ``drift``, added up, by that where both are equal."""
+    return np.asarray(2 * np.cosh(np.minimum(drift * np.abs(sums), 600)) * math.exp(-raters * drift**2 / 2))
+
+
+def three_equal(better: float, equal: float, cap: int, block: int = 6) -> float:
+    """Dialogues that no rule is below that draws three equal models alike, until it calls all of them equal. Other truths:
+    two are the margin apart, the third halfway between. Looks after every ``block`` dialogues; the delay is taken off."""
+    step, widest = 1.0, 64.0  # of the grid, in standard deviations of one dialogue
+    to_plane = np.linalg.svd(np.eye(3) - 1 / 3)[0][:, :2]
+    grid = np.arange(-widest, widest + step / 2, step)
+    size = DRIFT / math.sqrt(2)  # Half the information of two models alone
+    truths = [size * (np.eye(3)[i] - np.eye(3)[k]) / math.sqrt(2) @ to_plane for i, k in permutations(range(3), 2)]
+    odds = sum(np.multiply.outer(np.exp(first * grid), np.exp(second * grid)) for first, second in truths)
+    to_pay = np.zeros((len(grid), len(grid)))
+    for looks in range(cap // block - 1, -1, -1):
+        for axis in (0, 1):
+            to_pay = gaussian_filter1d(to_pay, math.sqrt(block) / step, axis=axis, mode="nearest", truncate=5.0)
+        to_pay = block + to_pay
+        if looks:
+            to_pay = np.minimum(to_pay, np.minimum(better, equal * math.exp(-looks * block * size**2 / 2) * odds))
+    return float(to_pay[len(grid) // 2, len(grid) // 2]) - (block - 1) - better * ALPHA - equal * len(truths) * BETA
+
+
+def kl(p: float, q: float) -> float:
+    """Kullback–Leibler divergence of two coins."""
+    return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
+
+
+def distinguishing(strengths: Numbers) -> float:
+    """Dialogues that no rule is below, however it gives them to pairs. ``strengths``: log-odds, falling. The effective
+    resistance between two models, with dialogues for conductances, is the inverse of the information on their gap."""
+    models = len(strengths)
+    pairs = list(combinations(range(models), 2))
+    is_equal = np.ptp(strengths) == 0  # Then only one kind of claim can be false
+    power = 1 - ALPHA if is_equal else 1 - ALPHA - BETA
+    most: dict[Pair, float] = {}
+    for i, k in pairs:
+        lead = float(expit(strengths[i] - strengths[k])) - 0.5
+        if lead < 1e-9:
+            most[i, k] = (MARGIN / 2) ** 2 / (2 * VARIANCE * kl(power, BETA))
+        elif not any(strengths[i] > strengths[j] > strengths[k] for j in range(models)):
+            most[i, k] = lead**2 / (2 * VARIANCE * kl(power, ALPHA / 2))  # of both names' orders, one is as probable
+    return _fewest(pairs, most, models)
+
+
+def _fewest(pairs: list[Pair], most: Mapping[Pair, float], models: int) -> float:
+    """The smallest sum of conductances with which no resistance is above ``most``."""
+    ends = np.array([np.eye(models)[i] - np.eye(models)[k] for i, k in pairs])
+    asked = np.array([ends[pairs.index(pair)] for pair in most])
+    allowed = np.array(list(most.values()))
+    scale = 1 / allowed.min()
+
+    def resistances(shares: Numbers) -> tuple[Numbers, Numbers]:
+        inverse = np.linalg.pinv((ends.T * (shares * scale)) @ ends)
+        return np.einsum("ij,jk,ik->i", asked, inverse, asked) / allowed, (asked @ inverse @ ends.T) ** 2
+
+    within = {
+        "type": "ineq",
+        "fun": lambda shares: 1 - resistances(shares)[0],
+        "jac": lambda shares: scale * resistances(shares)[1] / allowed[:, None],
+    }
+    solved = minimize(
+        np.sum,
+        np.ones(len(pairs)),
+        jac=np.ones_like,
+        bounds=[(1e-6, None)] * len(pairs),
+        constraints=[within],
+        method="SLSQP",
+        options={"maxiter": 500},
+    )
+    return float(solved.fun * scale)
+
+
+ONE_PAIR = {
+    "0": (OnePair((1, 0, 0), 252, 527), 0.70),
+    "10": (OnePair((0, 1, 0), 736, 125), 0.60),
+    "20": (OnePair((0, 0, 1), 179, 29.8), 0.18),
+}
+"""True gap in points → multipliers that give nearly the highest bound, and the goal."""
+TOGETHER = OnePair((0.16256711, 0.64923052, 3.3582713), 1252.4, 185.4)
+"""The weights for which the three goals of one pair are hardest to reach together."""
+THREE = (541.0, 363.0)
+
+
+def run(quick: bool) -> list[Figure]:
+    """Bounds next to goals, as shares of the pooled fixed plan."""
+    return [*_of_one_pair(60 if quick else None), *_of_many((4,) if quick else (4, 6, 10), 60 if quick else None)]
+
+
+def _figure(name: str, bound: float, goal: float | None, unit: str = "of a fixed plan") -> Figure:
+    return Figure(name=name, unit=unit, ours=bound, peer=goal, peer_source="quoted" if goal else "none", note=NOTE)
+
+
+def _of_one_pair(cap: int | None) -> Iterator[Figure]:
+    plan = plan_of(2)
+    cap = cap or round(CAP * plan)
+    for gap, (problem, goal) in ONE_PAIR.items():
+        yield _figure(f"one pair, true gap {gap}: fewest of any rule", (problem.bound(cap) + INSIDE) / plan, goal)
+    goals = sum(
+        weight * (goal * plan - INSIDE) for weight, (_, goal) in zip(TOGETHER.weights, ONE_PAIR.values(), strict=True)
+    )
+    yield _figure("one pair, gaps 0, 10 and 20 at once", TOGETHER.bound(cap) / goals, 1.0, "of the three goals")
+
+
+def _of_many(sizes: tuple[int, ...], cap: int | None) -> Iterator[Figure]:
+    margin, twice = logit(0.5 + MARGIN / 2), logit(0.5 + MARGIN)
+    for models in sizes:
+        plan, steps = plan_of(models), -np.arange(models, dtype=float)
+        for truth, strengths, goal in (
+            ("all equal", 0 * steps, 0.75),
+            ("two thirds of them equal", twice * np.maximum(steps, -(models // 3)), 0.75 if models > 6 else 0.55),
+            ("each the margin above the next", margin * steps, 0.60),
+            ("each twice the margin above the next", twice * steps, 0.20),
+        ):
+            bound = distinguishing(strengths)
+            if models == 4 and truth == "two thirds of them equal":
+                bound = max(bound, three_equal(*THREE, cap or round(4 / 3 * plan)))
+            yield _figure(f"{models} models, {truth}: fewest of any rule", (bound + INSIDE) / plan, goal)

@@ -1,0 +1,46 @@
+"""Bounds of what any stopping rule needs are above the simplest one, and below what a valid rule needs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.stopping_bounds import (
+    ALPHA,
+    CAP,
+    DRIFT,
+    ONE_PAIR,
+    THREE,
+    OnePair,
+    distinguishing,
+    kl,
+    plan_of,
+    three_equal,
+)
+
+WALD = kl(1 - ALPHA, ALPHA) / (DRIFT**2 / 2)
+"""Dialogues to tell two equal models from two that are the margin apart, in one direction."""
+
+
+@pytest.mark.parametrize("models", [2, 3, 5])
+def test_equal_models_need_wald_times_one_less(models: int) -> None:
+    """Guards the search over allocations by a case with a closed form: all pairs alike, K − 1 times one pair."""
+    assert distinguishing(np.zeros(models)) == pytest.approx((models - 1) * WALD, rel=1e-3)
+
+
+def test_two_directions_cost_more_than_one() -> None:
+    """Guards the backward induction: above Wald's bound of one direction, below what our rule needs (.715 of the plan)."""
+    bound = ONE_PAIR["0"][0].bound(round(CAP * plan_of(2)))
+    assert WALD < bound < 0.715 * plan_of(2)
+
+
+@pytest.mark.parametrize(("better", "equal"), [(100, 527), (252, 200), (900, 900)])
+def test_no_multiplier_gives_a_higher_bound_by_chance(better: float, equal: float) -> None:
+    """Guards duality: the listed multipliers are near the best, and others only give lower bounds."""
+    cap = round(CAP * plan_of(2))
+    assert OnePair((1, 0, 0), better, equal).bound(cap) <= ONE_PAIR["0"][0].bound(cap) + 0.5
+
+
+def test_three_equal_models_need_more_than_by_change_of_measure() -> None:
+    """Guards the plane of differences: above the simple bound of three models, and below what four need by our rule."""
+    assert 2 * WALD < three_equal(*THREE, 1500) < 0.62 * plan_of(4)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import cache, lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -59,17 +60,25 @@ def models_in(tables: Tables) -> set[str]:
 
 def designs_of(tables: Tables) -> list[Design]:
     """Sorted by technique, setting and metric."""
+    return list(_designs_of(tables))
+
+
+@lru_cache(maxsize=2)
+def _designs_of(tables: Tables) -> tuple[Design, ...]:
+    """Kept, as both the title and the facts name them."""
     rows: dict[Cell, dict[str, int]] = {}
     models: dict[Cell, set[str]] = {}
     workers: dict[Cell, set[str]] = {}
     for table, columns in _MODEL_COLUMNS.items():
         frame = getattr(tables, table)[[*CELL, "worker_id", *columns]]
+        if frame.empty:
+            continue
         keys = frame[list(CELL)].fillna("").astype(str)
         for cell, own in frame.groupby([keys[name] for name in CELL], sort=True):
             rows.setdefault(cell, {})[table] = len(own)
             models.setdefault(cell, set()).update(_model_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
-    return [
+    return tuple(
         Design(
             **dict(zip(CELL, cell, strict=True)),
             models=sorted(models[cell]),
@@ -77,7 +86,7 @@ def designs_of(tables: Tables) -> list[Design]:
             tables=rows[cell],
         )
         for cell in sorted(rows)
-    ]
+    )
 
 
 def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
@@ -103,7 +112,6 @@ def facts_of(
     frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
     rated = {name for frame in frames for name in unique(frame["technique"])}
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
-    libraries = {name: metadata.version(name) for name in LIBRARIES}
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
     return Facts(
@@ -127,8 +135,13 @@ def facts_of(
         seed=options.seed,
         draws=options.draws,
         level=options.level,
-        versions={"parlai-humaneval": __version__, "Python": python, **libraries},
+        versions={"parlai-humaneval": __version__, "Python": python, **_versions()},
     )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: metadata.version(name) for name in LIBRARIES}
 
 
 def _models(tables: Tables) -> list[ModelFact]:
@@ -177,6 +190,8 @@ def settings_of(tables: Tables) -> list[SettingFact]:
     """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
+        if frame["settings"].isna().all():
+            continue
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
             values = _json(str(text))

@@ -200,6 +200,8 @@ def _turns(tables: Tables) -> Iterator[Measure]:
 
 def _comparisons(tables: Tables) -> Iterator[Measure]:
     """Decided ones: a win of A counts 1, of B −1, so that the mean is the gap of their win rates."""
+    if tables.comparisons.empty:
+        return
     rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]
@@ -255,6 +257,8 @@ def _likert(tables: Tables) -> Iterator[Measure]:
 def _segments(tables: Tables) -> Iterator[Measure]:
     """How often a bot was taken for a person; and which of two bots got the better label, which is what is planned
     for."""
+    if tables.segments.empty:
+        return
     rows = tables.segments[finished(tables.segments)]
     rows = rows.assign(technique=rows["technique"].fillna(""), setting=rows["setting"].fillna(""))
     for (technique, setting), own in rows.groupby(["technique", "setting"], sort=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from parlai_humaneval._util.arrays import Objects
 from parlai_humaneval.report.document import Bubble, Example, ExampleTurn, Mark
 from parlai_humaneval.report.facts import HUMAN
 from parlai_humaneval.tables.build import Tables
-from parlai_humaneval.tables.columns import Row
 from parlai_humaneval.tables.filters import finished, is_set
 from parlai_humaneval.tables.schema import LABELS
 
@@ -78,7 +77,7 @@ def _live(tables: Tables, dialogue_id: str) -> Example:
     )
 
 
-def _live_turn(rows: Sequence[Row]) -> ExampleTurn:
+def _live_turn(rows: Sequence[Mapping[Any, Any]]) -> ExampleTurn:
     first = rows[0]
     said, written, reason = (_cell(first, name) for name in ("human_text", "written_text", "reason"))
     bubbles = [Bubble(who=PERSON, side="person", text=said)] if said else []
@@ -94,7 +93,7 @@ def _live_turn(rows: Sequence[Row]) -> ExampleTurn:
     return ExampleTurn(bubbles=bubbles, remark=f"Reason: “{reason}”" if reason else "")
 
 
-def _mark(row: Row) -> Mark:
+def _mark(row: Mapping[Any, Any]) -> Mark:
     if _flag(row, "failed"):
         return "failed"
     if _flag(row, "selected"):
@@ -151,12 +150,12 @@ def _title(row: pd.Series[Any]) -> str:
     return ", ".join(filter(None, (_cell(row, name) for name in ("technique", "setting", "metric"))))
 
 
-def _cell(row: Row | pd.Series[Any], name: str) -> str:
+def _cell(row: Mapping[Any, Any] | pd.Series[Any], name: str) -> str:
     value = row[name]
     return "" if pd.isna(value) else str(value)
 
 
-def _flag(row: Row, name: str) -> bool:
+def _flag(row: Mapping[Any, Any], name: str) -> bool:
     value = row[name]
     return not pd.isna(value) and int(value) == 1
 

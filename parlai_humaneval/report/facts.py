@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -58,14 +58,9 @@ def models_in(tables: Tables) -> set[str]:
     return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
 
 
-def designs_of(tables: Tables) -> list[Design]:
-    """Sorted by technique, setting and metric."""
-    return list(_designs_of(tables))
-
-
 @lru_cache(maxsize=2)
-def _designs_of(tables: Tables) -> tuple[Design, ...]:
-    """Kept, as both the title and the facts name them."""
+def designs_of(tables: Tables) -> tuple[Design, ...]:
+    """Sorted by technique, setting and metric; kept, as both the title and the facts name them."""
     rows: dict[Cell, dict[str, int]] = {}
     models: dict[Cell, set[str]] = {}
     workers: dict[Cell, set[str]] = {}
@@ -96,7 +91,7 @@ def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
 
 
 _TURN = ["dialogue_id", "worker_id", "turn"]
-LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")
+VERSIONS = {name: metadata.version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")}
 
 
 def facts_of(
@@ -124,7 +119,7 @@ def facts_of(
         models=_models(tables),
         questions=questions_in(tables),
         statements=_statements(tables),
-        designs=designs_of(tables),
+        designs=list(designs_of(tables)),
         settings=settings,
         registered=registered_in(tables, settings, task),
         raters=_raters(tables, options, task),
@@ -135,13 +130,8 @@ def facts_of(
         seed=options.seed,
         draws=options.draws,
         level=options.level,
-        versions={"parlai-humaneval": __version__, "Python": python, **_versions()},
+        versions={"parlai-humaneval": __version__, "Python": python, **VERSIONS},
     )
-
-
-@cache
-def _versions() -> dict[str, str]:
-    return {name: metadata.version(name) for name in LIBRARIES}
 
 
 def _models(tables: Tables) -> list[ModelFact]:
@@ -190,8 +180,6 @@ def settings_of(tables: Tables) -> list[SettingFact]:
     """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
-        if frame["settings"].isna().all():
-            continue
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
             values = _json(str(text))

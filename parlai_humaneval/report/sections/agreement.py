@@ -72,12 +72,8 @@ class Judged:
 
 def questions(tables: Tables) -> Iterator[Judged]:
     """All questions that were answered, with all answers."""
-    for rows, of_table in (
-        (tables.turns, _turns),
-        (tables.comparisons, _comparisons),
-        (tables.ratings, _ratings),
-        (tables.segments, _segments),
-    ):
+    held = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
+    for rows, of_table in zip(held, (_turns, _comparisons, _ratings, _segments), strict=True):
         yield from of_table(rows) if len(rows) else ()
 
 

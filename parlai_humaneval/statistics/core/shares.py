@@ -143,7 +143,6 @@ _WORTH_A_PARAMETER = 1.0  # So much log-likelihood must be gained for answers to
 _STEPS = np.geomspace(0.02, 12, 26)
 """Distances from the observed share, in log-odds, at which rates are tested; between two of them, ``_FINE`` more."""
 _FINE = np.linspace(0, 1, 9)
-_KEPT_TESTS = 1_024
 _LEAST = 1e-6  # Hypotheses of 0 and 1 are taken for this far from them
 
 
@@ -222,7 +221,7 @@ def extreme_rate_test(observed: ClusteredRate, nulls: npt.ArrayLike, level: floa
     return _extreme_rate_test(*kinds, np.asarray(nulls, dtype=float).tobytes(), level)
 
 
-@lru_cache(maxsize=_KEPT_TESTS)
+@lru_cache(maxsize=1_024)
 def _extreme_rate_test(successes: bytes, trials: bytes, times: bytes, nulls: bytes, level: float) -> RateTest:
     """Kept, as a report asks for every second one again."""
     observed = ClusteredRate(*map(np.frombuffer, (successes, trials, times)))

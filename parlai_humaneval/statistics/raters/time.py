@@ -49,7 +49,7 @@ def idle_answers(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> 
     times = np.asarray(seconds, dtype=float)
     names = np.zeros(len(times)) if kinds is None else np.asarray(kinds, dtype=object)
     codes = pd.factorize(names, use_na_sentinel=False)[0]
-    in_order = times[np.lexsort([times, codes])]  # kind by kind, and of each the shortest first and those not known last
+    in_order = times[np.lexsort([times, codes])]  # of each kind the shortest first, and what is not known last
     known, ends = np.bincount(codes, weights=~np.isnan(times)).astype(int), np.cumsum(np.bincount(codes))
     medians = in_order[(ends - np.bincount(codes) + np.maximum(known - 1, 0) // 2)[codes]]
     return np.asarray(times > np.maximum(LEFT_OPEN_SECONDS, LEFT_OPEN_MEDIANS * medians), dtype=bool)

@@ -257,8 +257,6 @@ def _likert(tables: Tables) -> Iterator[Measure]:
 def _segments(tables: Tables) -> Iterator[Measure]:
     """How often a bot was taken for a person; and which of two bots got the better label, which is what is planned
     for."""
-    if tables.segments.empty:
-        return
     rows = tables.segments[finished(tables.segments)]
     rows = rows.assign(technique=rows["technique"].fillna(""), setting=rows["setting"].fillna(""))
     for (technique, setting), own in rows.groupby(["technique", "setting"], sort=True):

@@ -91,8 +91,9 @@ def likert_rows(tables: Tables) -> pd.DataFrame:
     return rows[~on_sliders(rows) & whole & own]
 
 
-def likert_groups(tables: Tables) -> list[RatedCriterion]:
-    """The groups of :func:`likert_rows`, sorted; their models by name.
+@lru_cache(maxsize=2)
+def likert_groups(tables: Tables) -> tuple[RatedCriterion, ...]:
+    """The groups of :func:`likert_rows`, sorted; their models by name. Kept, as several parts of a report ask for them.
 
     Assumes nothing of the ratings: they are only sorted into groups.
 
@@ -103,12 +104,6 @@ def likert_groups(tables: Tables) -> list[RatedCriterion]:
     >>> group.criterion, [(model.model, float(model.values.mean())) for model in group.models]
     ('engaging', [('ada', 3.875), ('bob', 3.375), ('cyd', 1.875)])
     """
-    return list(_likert_groups(tables))
-
-
-@lru_cache(maxsize=2)
-def _likert_groups(tables: Tables) -> tuple[RatedCriterion, ...]:
-    """Kept, as several parts of a report ask for the groups of the same tables."""
     if tables.ratings.empty:
         return ()
     rows = likert_rows(tables)

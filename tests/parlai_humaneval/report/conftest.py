@@ -14,7 +14,7 @@ NOTHING_DRAWN = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 
 @pytest.fixture(scope="session", autouse=True)
 def drawn_once() -> Iterator[None]:
-    """The same figure in the same colours and format is drawn once for all tests, most of which draw that of one document."""
+    """The same figure in the same colours and format is drawn once for all tests, many of which show one document."""
     draw, drawn = figures._drawn, dict[str, bytes]()
 
     def kept(*figure: Any) -> bytes:

@@ -144,6 +144,7 @@ setup(
         ],
         # Models on a Ray cluster that runs already. From 2.50 on, a cluster can let in only who has its token.
         "ray": ["ray>=2.50,<3"],
+        "formats": ["openpyxl>=3.1", "pyarrow>=14"],  # tables as Excel and Parquet
         "slurm": ["hydra-submitit-launcher>=1.2,<1.3"],
         "test": TEST,
         "dev": [

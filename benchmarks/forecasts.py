@@ -1,6 +1,6 @@
-"""How often the forecast of a running study holds: its 80 % range of dialogues to go, and that of each pair (ten minutes).
+"""How often the forecast of a running study holds: its 80 % range of dialogues to go, and that of each pair (half an hour).
 
-Made-up studies of four models stand still after a quarter, a half and three quarters of what another study of the same
+Made-up studies of four models, or two, stand still after a quarter, a half and three quarters of another one of the same
 models took. Each is foreseen from there, and then runs on: was what it still took within the range? Studies that have ended
 before do not count, so that there is something to foresee.
 """
@@ -28,7 +28,7 @@ LEAST, MOST = 0.70, 0.90
 """Of the ranges that hold, for it to be what it says."""
 ERRORS = 2.0
 """Standard errors of the simulation by which they may be off."""
-STUDIES, SIMULATIONS = 100, 50
+STUDIES, SIMULATIONS = 200, 50
 FEW, FEW_DIALOGUES, FEW_SIMULATIONS = 1, 60, 5
 """Studies of each kind with ``quick``, the dialogues after which they end, and how often each is foreseen."""
 
@@ -97,6 +97,7 @@ def truths(studies: int) -> dict[str, npt.NDArray[np.float64]]:
         "the best 20 points above the rest": np.tile([2 * STEP, *[0.0] * (MODELS - 1)], (studies, 1)),
         "each 10 points above the next": np.tile(-STEP * np.arange(MODELS), (studies, 1)),
         "strengths with a standard deviation of .3": drawn,
+        "two models, 20 points apart": np.tile([2 * STEP, 0.0], (studies, 1)),
     }
     return {name: np.stack([win_rates(each) for each in rows]) for name, rows in strengths.items()}
 

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 93_200
-FILES = 435
+LINES = 94_564
+FILES = 439
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -22,7 +22,7 @@ from mephisto_tasks.annotation.world import CannotReplay, own_settings
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, resolve_file
 from mephisto_tasks.session.build import Setup, study_presenter, unfit_practice, unprotected_languages
-from mephisto_tasks.session.page import settled
+from mephisto_tasks.session.page import recorded_settings, settled
 from mephisto_tasks.session.resume import Difference, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.storage.results import past_judgements
@@ -54,6 +54,9 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     ConfigError, DataError, ZooError, NotEnough: each names the setting or file; NothingToDo: all is collected."""
     config, seed, data_dir, task_name = setup.config, setup.seed, setup.data_dir, setup.task_name
     setup.task_config = _task_config(config, task)
+    recorded = recorded_settings(data_dir, task_name) if config.pairing == "auto" else None
+    if recorded is not None and "pairing" not in recorded:
+        config = config.model_copy(update={"pairing": "any"})  # the study began when all were compared with all
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)

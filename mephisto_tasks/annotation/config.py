@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
+from parlai_humaneval.allocation.pairing import Pairing
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.techniques.questions import dimensions_for, feature_question, pair_question
@@ -23,7 +24,7 @@ Show = Literal["pair", "segment", "replay", "turn", "whole"]
 APART = APART_IN_ALL | {
     "dialogues", "human_dialogues", "human_share", "sample", "judgements_per_group", "judgements_per_item", "items_per_unit",
     "units_per_worker", "items_per_worker_and_group", "golds_per_unit", "generate", "num_dialogues", "exchanges", "start",
-    "start_file", "context_kind", "batch_size",
+    "start_file", "context_kind", "batch_size", "pairing",
 }  # fmt: skip
 """What may change while a unit is cut off: what is judged stands on record, and who judges how much may change."""
 
@@ -55,6 +56,10 @@ class StaticConfig(TaskConfig):
     judged_speaker: Literal["first", "second", "random"] = "second"
     """Which speaker of a dialogue between two models is judged; with a person it is always the model. The second
     answers, as a model does with a person."""
+    pairing: Pairing = "auto"
+    """Which dialogues raters compare: same_start (answers to the same question), any, or given (a file of pairs). Answers to
+    different questions differ for other reasons than the model, so that more raters are needed. auto: given or same_start
+    if every dialogue has such a partner and there are enough pairings, else any."""
     segment_lengths: list[int] = Field(default_factory=list)
     """Exchanges (a line of each speaker) of the segments, those of ``seed_exchanges`` not counted. Short ones show what
     is seen at once; longer ones what is found out later."""

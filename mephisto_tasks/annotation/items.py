@@ -17,9 +17,10 @@ from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.errors import InvalidValue, reworded
-from parlai_humaneval._util.terminal import counting
+from parlai_humaneval._util.terminal import counting, say
 from parlai_humaneval.allocation.groups import Cell, Item
 from parlai_humaneval.allocation.pairing import (
+    ALL_PAIRINGS,
     NotEnough,
     dialogues_of_pairs,
     judged_speaker,
@@ -58,6 +59,8 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     """Everything to judge. Raises DataError, ZooError; ConfigError: no dialogues of models, or too few."""
     fitting = samples.rated if config.show in ("replay", "turn") else samples.with_a_model
     dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), fitting)
+    for remark in samples.taken_as(dialogues):
+        say(remark, err=True)
     for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
     people = _people(config, data_dir) if config.human_dialogues else []
@@ -179,7 +182,14 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         judged=config.judged_speaker,
         wanted=(config.max_dialogues if config.is_decided else config.judgements_per_group) or 1,
         seed=seed,
+        pairing=config.pairing,
     )
+    possible = sum(one * other for one, other in dialogues_of_pairs(dialogues, groups).values())
+    if len(items) < min(possible, ALL_PAIRINGS):
+        say(
+            f"{len(items):,} of {possible:,} pairings are shown: those of the same start, or given (pairing=any: all)",
+            err=True,
+        )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
 
 

@@ -79,7 +79,7 @@ def pilot(
         from parlai_humaneval.planning.pilot import pilot_of, with_pilot
         from parlai_humaneval.planning.plan import plan_study
         from parlai_humaneval.planning.preregistration import check_new
-        from parlai_humaneval.planning.stopping import can_plan_until_decided
+        from parlai_humaneval.planning.stopping import can_plan_until_decided, is_usual
         from parlai_humaneval.quality.registry import known_checks
         from parlai_humaneval.stopping.rule import checked_margin
 
@@ -100,6 +100,7 @@ def pilot(
         )
     of_file = read_short_conf(conf)
     is_fixed = "stop=collected" in [*(of_file.overrides if of_file else ()), *overrides]
+    is_fixed = is_fixed or not (blueprint.stop == "decided" or is_usual(task, len(_models(main)) or 2))
     is_planned = not is_fixed and can_plan_until_decided(task, len(_models(main)) or 2, MARGIN)
     blueprint.max_dialogues = cap = max_dialogues or blueprint.max_dialogues
     margin = blueprint.margin if margin is None else margin

@@ -38,21 +38,21 @@ def settled(replies: Looks, specs: Iterable[ModelSpec], data_dir: Path, task_nam
     """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one with a chat LLM draws markdown."""
     if replies.appearance != "auto":
         return replies
-    appearance = recorded_appearance(data_dir, task_name)
-    if appearance in (None, "auto"):
+    recorded = recorded_settings(data_dir, task_name)
+    appearance = "auto" if recorded is None else str((recorded.get("replies") or {}).get("appearance", "as_said"))
+    if appearance == "auto":
         appearance = "markdown" if any(map(is_chat_llm, specs)) else "as_said"
     return replies.model_copy(update={"appearance": appearance})
 
 
-def recorded_appearance(data_dir: Path, task_name: str) -> str | None:
-    """How replies looked in the newest unit of a task; None: nobody has begun one."""
+def recorded_settings(data_dir: Path, task_name: str) -> dict[str, Any] | None:
+    """Settings of the newest unit of a task; None: nobody has begun one."""
     if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
         return None
     for _, state in newest_states(data_dir, task_name):
         for event in reversed(state.outputs.messages):
             if isinstance(event, (Started, JudgingStarted)):
-                replies = event.settings.get("replies") or {}
-                return str(replies.get("appearance", "as_said"))
+                return event.settings
     return None
 
 

@@ -35,6 +35,11 @@ def on_one_line(text: str, most: int) -> str:
     return "".join(letter if letter.isprintable() else INSTEAD for letter in " ".join(cut.split()))
 
 
+def visible(text: str) -> str:
+    """The text as it is where all of it can be seen, else in quotes with its invisible characters escaped."""
+    return text if text and text.isprintable() and text == text.strip() else repr(text)
+
+
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 """Unicode's categories of control and format characters and of white space, the non-breaking one included."""
 

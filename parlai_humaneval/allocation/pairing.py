@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Literal, TypeVar
 
@@ -24,6 +24,9 @@ SPARE = 4
 """Of more than that, so many times as many as are wanted: a worker who has met most dialogues should find some still."""
 
 Judged = Literal["first", "second", "random"]
+Pairing = Literal["auto", "same_start", "any", "given"]
+"""Which dialogues are compared: those of the same start, all with all, or those that a file of pairs puts together. auto:
+as given, else of the same start, where every dialogue has such a partner and there are enough, else all with all."""
 
 
 class NotEnough(HumanevalError, ValueError):
@@ -39,8 +42,10 @@ def pair_items(
     judged: Judged,
     wanted: int,
     seed: int,
+    pairing: Pairing = "auto",
 ) -> list[Item]:
-    """Every pairing of a dialogue of one model with one of the other, each to be judged once at most. N dialogues of A
+    """Every pairing of a dialogue of one model with one of the other, each to be judged once at most; ``pairing`` says
+    which (:data:`Pairing`). N dialogues of A
     and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these are more than ``ALL_PAIRINGS``, a part of
     them is taken in which each dialogue stands as often as any other of its model, or once more. Which part hangs on
     ``seed``; the ids of items do not. ``dialogues``: those of two different models, or of models in no ``groups``, are
@@ -50,7 +55,7 @@ def pair_items(
     of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
-        pairs = _pairings(_of(of_model, first), _of(of_model, second), (first, second), wanted, seed)
+        pairs = _pairings(_of(of_model, first), _of(of_model, second), (first, second), wanted, seed, pairing)
         cell = Cell((first, second), metric, setting)
         items += [
             Item(
@@ -109,8 +114,20 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
 
 
 def _pairings(
-    ours: list[Dialogue], theirs: list[Dialogue], models: tuple[str, str], wanted: int, seed: int
+    ours: list[Dialogue], theirs: list[Dialogue], models: tuple[str, str], wanted: int, seed: int, pairing: Pairing
 ) -> list[tuple[Dialogue, Dialogue]]:
+    for kind, key in (("given", _given), ("same_start", _start)):
+        if pairing in ("auto", kind):
+            matched = _matched(ours, theirs, key)
+            if pairing == kind and wanted > len(matched):
+                why = "begin alike" if kind == "same_start" else "are a pair in their file"
+                raise NotEnough(
+                    f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {len(matched)} pairings {why}",
+                    try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
+                )
+            keys = [{each for dialogue in found for each in key(dialogue)} for found in (ours, theirs)]
+            if pairing == kind or (keys[0] == keys[1] and len(keys[0]) > 1 and wanted <= len(matched)):
+                return _part(matched, wanted, f"pairs:{seed}:{models}")
     possible = len(ours) * len(theirs)
     if wanted > possible:
         first, second = (
@@ -125,6 +142,30 @@ def _pairings(
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]
     return _balanced(ours, theirs, min(possible, max(ALL_PAIRINGS, SPARE * wanted)), f"pairs:{seed}:{models}")
+
+
+def _given(dialogue: Dialogue) -> list[str]:
+    return list(map(str, dialogue.settings.get("pairs", ())))
+
+
+def _start(dialogue: Dialogue) -> list[str]:
+    """Which start a dialogue has: that of its file, else its first line."""
+    return [str(dialogue.settings.get("start_id") or dialogue.texts[0].strip().casefold())]
+
+
+def _matched(
+    ours: Sequence[Dialogue], theirs: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]
+) -> list[tuple[Dialogue, Dialogue]]:
+    partners: dict[str, list[Dialogue]] = {}
+    for other in theirs:
+        for each in key(other):
+            partners.setdefault(each, []).append(other)
+    return [(one, other) for one in ours for each in key(one) for other in partners.get(each, [])]
+
+
+def _part(pairs: list[tuple[Dialogue, Dialogue]], wanted: int, chance: str) -> list[tuple[Dialogue, Dialogue]]:
+    most = max(ALL_PAIRINGS, SPARE * wanted)
+    return pairs if len(pairs) <= most else random.Random(chance).sample(pairs, most)
 
 
 def _balanced(

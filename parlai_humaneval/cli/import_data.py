@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval._util.terminal import say, say_json
+from parlai_humaneval._util.text import on_one_line
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import described
 from parlai_humaneval.models.zoo.files import user_home
 
 if TYPE_CHECKING:
     from parlai_humaneval.importers.readers import Imported, SavedFormat
-    from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan
+    from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import LeftOut, Unit, UnreadableUnit
+    from parlai_humaneval.importers.vocabulary import Understood
+    from parlai_humaneval.importers.worker_names import Pseudonyms
     from parlai_humaneval.tables.columns import Repeats
     from parlai_humaneval.tables.schema import TableName
 
@@ -32,6 +35,7 @@ TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", 
 _READERS: dict[str, Callable[[Sequence[Path], Sequence[str]], Read]] = {}
 KEY = "pseudonym.key"
 SHOWN = 20
+SHOWN_CELL = 40  # Letters of a cell
 
 
 def register_reader(source: str, reader: Callable[[Sequence[Path], Sequence[str]], Read]) -> None:
@@ -63,6 +67,9 @@ def import_tables(
     table: TableName | None,
     renames: tuple[str, ...],
     values: tuple[str, ...],
+    maps: tuple[str, ...],
+    wide: str | None,
+    drop: tuple[str, ...],
     tasks: tuple[str, ...],
     metric: str | None,
     setting: str,
@@ -72,12 +79,15 @@ def import_tables(
     skip_bad: bool,
     key: str | None,
     force: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
-    _fitting(source, table, renames, values, tasks, criteria, keep_failed)
+    of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
+    _fitting(source, of_tables, tasks, criteria, keep_failed)
     files = [Path(path).expanduser() for path in paths]
-    from parlai_humaneval.importers.tidy import Pseudonyms, TidyPlan, without_names
+    from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan
+    from parlai_humaneval.importers.worker_names import Pseudonyms, without_names
     from parlai_humaneval.schema.pseudonyms import Pseudonymizer
     from parlai_humaneval.statistics.core.formatting import counted
     from parlai_humaneval.tables.files import check_free, save_tables
@@ -86,8 +96,13 @@ def import_tables(
     check_free(folder, force=force)
     pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
     if source == "tables":
-        named = TidyPlan(renamed(renames), values_of(values), repeats)
+        columns = tuple(name.strip() for name in (wide or "").split(",") if name.strip())
+        named = TidyPlan(renamed(renames), values_of(values), repeats, mapped(maps), columns, drop)
         found = _tables(files, table, named, pseudonyms, skip_bad)
+        if not as_json:
+            _show_understood(found.understood)
+        if any(seen.guesses for seen in found.understood) and not yes and not as_json and sys.stdin.isatty():
+            click.confirm("Is that right?", abort=True, err=True)
     else:
         names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
         plan = ImportPlan(pseudonyms, metric, setting, names, keep_failed, repeats)
@@ -113,19 +128,11 @@ def import_tables(
 
 
 def _fitting(
-    source: str,
-    table: str | None,
-    renames: Sequence[str],
-    values: Sequence[str],
-    tasks: Sequence[str],
-    criteria: str | None,
-    keep_failed: bool,
+    source: str, of_tables: Mapping[str, object], tasks: Sequence[str], criteria: str | None, keep_failed: bool
 ) -> None:
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
-        ("--table", bool(table), ("tables",)),
-        ("--rename", bool(renames), ("tables",)),
-        ("--set", bool(values), ("tables",)),
+        *((name, bool(given), ("tables",)) for name, given in of_tables.items()),
         ("--task-name", bool(tasks), ("mephisto",)),
         ("--criteria", bool(criteria), chats),
         ("--keep-failed-onboarding", keep_failed, pairs),
@@ -149,7 +156,8 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
 def _tables(
     files: Sequence[Path], table: TableName | None, plan: TidyPlan, pseudonyms: Pseudonyms, skip_bad: bool
 ) -> Imported:
-    from parlai_humaneval.importers.tidy import read_tidy, table_paths, with_pseudonyms
+    from parlai_humaneval.importers.tidy import read_tidy, table_paths
+    from parlai_humaneval.importers.worker_names import with_pseudonyms
 
     found = table_paths(files, table)
     with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
@@ -179,8 +187,37 @@ def _summary(
         "repeats": [asdict(one) for one in tables.repeats],
         "skipped": found.skipped,
         "notes": found.notes,
+        "understood": [
+            {
+                "file": seen.source,
+                "table": seen.table,
+                "columns": seen.columns,
+                "values": seen.values,
+                "guesses": seen.guesses,
+            }
+            for seen in found.understood
+        ],
         "files": [str(path) for path in written],
     }
+
+
+def _show_understood(found: Sequence[Understood]) -> None:
+    """What was made of each file, on standard error, so that a wrong reading is seen before anything is written."""
+    for seen in found:
+        say(f"{seen.source}: {seen.rows:,} {'row' if seen.rows == 1 else 'rows'} → {seen.table}", err=True)
+        for column, origin in {
+            **seen.columns,
+            **{f"{name} (values)": said for name, said in seen.values.items()},
+        }.items():
+            say(f"  {column} ← {origin}", err=True)
+        if seen.passed:
+            say(f"  passed through: {', '.join(seen.passed)}", err=True)
+        if seen.changed:
+            for title, row in (("first row", seen.before), ("becomes", seen.after)):
+                cells = ", ".join(f"{name} {on_one_line(str(cell), SHOWN_CELL)}" for name, cell in row.items())
+                say(f"  {title}: {cells}", err=True)
+        for guess in seen.guesses:
+            say(f"  guessed: {guess}", err=True)
 
 
 def _show(summary: dict[str, Any], out: str) -> None:
@@ -217,6 +254,18 @@ def values_of(given: Sequence[str]) -> dict[str, str]:
             raise CommandError(f"--set names {name} twice")
         values[name] = value
     return values
+
+
+def mapped(given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """``winner:1=model_a,2=model_b`` → ``{"winner": {"1": "model_a", "2": "model_b"}}``."""
+    found: dict[str, dict[str, str]] = {}
+    for one in given:
+        column, colon, words = one.partition(":")
+        if not colon or not column.strip():
+            raise CommandError(f"--map {one}: expected COLUMN:FROM=TO,FROM=TO")
+        for old, new in _pairs("--map", "COLUMN:FROM=TO", words.split(",")):
+            found.setdefault(column.strip(), {})[old] = new
+    return found
 
 
 def _pairs(option: str, form: str, given: Sequence[str]) -> Iterator[tuple[str, str]]:

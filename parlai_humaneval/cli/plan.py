@@ -147,6 +147,8 @@ _APPLIES: dict[str, Callable[[PlanningDefaults], bool]] = {
     "dialogue_icc": lambda habits: not habits.held,
     "dialogue_sd": lambda habits: not habits.held,
     "dialogue_pay": lambda habits: not habits.held,
+    "rating_sd": lambda habits: habits.measures != "choice",
+    "rater_sd": lambda habits: habits.measures != "choice",
 }
 
 

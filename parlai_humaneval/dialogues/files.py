@@ -5,9 +5,10 @@
 - **ParlAI's Conversations**: ``{"dialog": [[{"id": "…", "text": "…"}, …], …]}`` a line, as ``parlai self_chat``,
   ``parlai interactive`` and this project's own self-chats write it; a metadata file beside it is read, too.
 - **ParlAI's text format**: ``text:…<TAB>labels:…<TAB>episode_done:True``, an exchange a line.
+- **Chats** of other projects, as JSON objects (one a line, or a list) or as text: :mod:`.chats`.
 - **fbdialog**: ``1 text<TAB>reply``, an exchange a line; a dialogue begins where the numbers do (ConvAI2's files).
 
-Both kinds of JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The format is told by the
+JSON may hold ``entities``, speaker → who that is: a model's name, or ``human``. The format is told by the
 first line. An error names the file, the line and what was expected.
 """
 
@@ -31,6 +32,7 @@ from parlai_humaneval._util.data_files import (
     validated,
 )
 from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.dialogues.chats import SHAPES, Form, chats_of, form_of, is_text, texts_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
 
 FIRST, SECOND = "speaker_1", "speaker_2"
@@ -97,6 +99,7 @@ class Draft:
 
 
 Reader = Callable[[Path, Sequence[Numbered]], Iterator[Draft]]
+Parsed = tuple[str, int, Any]  # Place, number and data of a line, or of an entry of a list
 
 
 class _Known(BaseModel, extra="ignore"):
@@ -104,10 +107,12 @@ class _Known(BaseModel, extra="ignore"):
 
     entities: dict[str, Sentence] = {}
     seed: int | None = None
-    start_id: str | None = None
+    start_id: str | int | None = None
+    chat_settings: dict[str, Any] = {}
 
     def settings(self) -> dict[str, Any]:
-        return {name: value for name in ("seed", "start_id") if (value := getattr(self, name)) is not None}
+        told = {"seed": self.seed, "start_id": None if self.start_id is None else str(self.start_id)}
+        return {**self.chat_settings, **{name: value for name, value in told.items() if value is not None}}
 
 
 class _Turns(_Known):
@@ -130,6 +135,11 @@ class _Turns(_Known):
         return zip(names, self.turns, strict=False)
 
 
+class _Chat(_Turns):
+    dialogue_id: str
+    turns: list[Sentence]
+
+
 class _Act(BaseModel, extra="ignore"):
     id: Sentence
     text: str | None = None
@@ -147,27 +157,66 @@ class _Conversation(_Known):
     dialogue_id: str = ""
 
 
-def json_lines(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
-    """Our own JSONL and ParlAI's Conversations, told apart line by line."""
-    told_names, told_settings = _read_metadata(path)
+def json_reader(form: Form, system: bool) -> Reader:
+    """A reader of JSON: our own, ParlAI's Conversations, and chats of other projects, distinguished line by line."""
+
+    def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
+        metadata = _read_metadata(path)
+        for where, number, data in _parsed(path, numbered):
+            found = form_of(data) if form == "auto" else form
+            chats = [data] if found is None else chats_of(data, found, where, system=system)
+            for chat in chats:
+                yield _draft(chat, where, number, metadata)
+
+    return drafts
+
+
+def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
+    """The data of each line, or of each entry of a list over several lines."""
+    lines = [line for _, line in numbered]
+    opens = lines[0].strip()
+    if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or (opens == "{" and len(lines) > 1):
+        whole = parse_json("\n".join(lines), str(path), "expected a list of dialogues, or one whole dialogue a line")
+        entries = [whole] if isinstance(whole, dict) or form_of(whole) == "messages" else whole
+        yield from ((f"{path}, entry {number}", number, data) for number, data in enumerate(entries, start=1))
+        return
     for number, line in numbered:
         where = f"{path}, line {number}"
-        data = parse_json(line, where, "expected one whole dialogue a line")
-        draft = Draft(number)
-        if isinstance(data, dict) and "dialog" in data:
-            _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
-            draft.settings = {**told_settings, **draft.settings}
-            # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
-            people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
-            names = {speaker: name for speaker, name in {**told_names, **people}.items() if speaker in draft.speakers}
-            draft.entities = {**names, **draft.entities}
-        else:
-            turns = validated(_Turns, data, where, f"expected {OURS}")
-            draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
-            draft.entities, draft.settings = dict(turns.entities), turns.settings()
-            for speaker, text in turns.said():
-                draft.say(speaker, text)
-        yield draft
+        yield where, number, parse_json(line, where, "expected one whole dialogue a line")
+
+
+def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], dict[str, Any]]) -> Draft:
+    told_names, told_settings = metadata
+    draft = Draft(number)
+    if isinstance(data, dict) and isinstance(data.get("dialogue_id"), int):
+        data = {**data, "dialogue_id": str(data["dialogue_id"])}
+    if isinstance(data, dict) and "dialog" in data:
+        _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
+        draft.settings = {**told_settings, **draft.settings}
+        # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
+        people = dict.fromkeys(LOCAL_HUMANS, HUMAN)
+        names = {speaker: name for speaker, name in {**told_names, **people}.items() if speaker in draft.speakers}
+        draft.entities = {**names, **draft.entities}
+        return draft
+    kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
+    turns = validated(kind, data, where, f"expected {OURS}, or {SHAPES['messages']}")
+    draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
+    draft.entities, draft.settings = dict(turns.entities), turns.settings()
+    for speaker, text in turns.said():
+        draft.say(speaker, text)
+    return draft
+
+
+def chat_text(system: bool) -> Reader:
+    """A reader of “User: … Assistant: …”."""
+
+    def drafts(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
+        for number, text in enumerate(texts_of(read_text(path)), start=1):
+            where = f"{path}, dialogue {number}"
+            for chat in chats_of(text, "text", where, system=system):
+                yield _draft(chat, where, number, ({}, {}))
+
+    return drafts
 
 
 def _take_conversation(draft: Draft, conversation: _Conversation, where: str) -> None:
@@ -283,7 +332,8 @@ __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
-    'a JSON object a line ({"dialogue_id": …, "turns": […]} or ParlAI\'s {"dialog": […]}), '
+    'a JSON object a line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, or {"messages": […]}), '
+    "a list of them, User: … and Assistant: … in lines, "
     "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
 )
 
@@ -291,20 +341,23 @@ Entities = Mapping[str, str] | str | None
 """Who the speakers are: speaker → a model's name or ``human``; one name for both; or whatever the file says."""
 
 
-def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
+def load_dialogues(
+    path: Path, entities: Entities = None, *, form: Form = "auto", system: bool = False, name: str = ""
+) -> list[Dialogue]:
     """All dialogues of a file in any of the formats above. Blank lines are passed over. A last line without an answer
-    is kept. ``path``: the file. ``entities``: goes before what the file says. Raises DataError: the file cannot be
+    is kept. ``path``: the file. ``entities``: goes before what the file says. ``form``: that of its chats, where it cannot
+    be recognised. ``system``: system messages are context. ``name``: begins the ids of dialogues without one. Raises
+    DataError: the file cannot be
     read, is empty, or has a line that is not of its format; a dialogue of fewer than two lines, or of other than two
     speakers; an id given twice; an entity of nobody who speaks."""
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
         raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
-    seen: set[str] = set()
-    dialogues = []
-    for count, draft in enumerate(_reader(path, numbered)(path, numbered), start=1):
+    seen: dict[str, Dialogue] = {}
+    for count, draft in enumerate(_reader(path, numbered, form, system)(path, numbered), start=1):
         where = f"{path}, line {draft.line_number}"
         _two_speak(draft, where)
-        dialogue_id = clean_label(draft.dialogue_id or f"{path.stem}-{count}")
+        dialogue_id = clean_label(draft.dialogue_id or f"{name or path.stem}-{count}")
         dialogue = Dialogue(
             dialogue_id,
             tuple(draft.lines),
@@ -314,10 +367,15 @@ def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
             source=str(path),
             settings=draft.settings,
         )
+        pairs = draft.settings.get("pairs")
+        if pairs and dialogue_id in seen and seen[dialogue_id].lines == dialogue.lines:
+            there = seen[dialogue_id].settings["pairs"]  # the same dialogue in another pair
+            there.extend(pair for pair in pairs if pair not in there)
+            continue
         if dialogue_id in seen:
             raise DataError(f"the id {dialogue_id} stands twice", where=where)
-        seen.add(dialogue_id)
-        dialogues.append(dialogue)
+        seen[dialogue_id] = dialogue
+    dialogues = list(seen.values())
     if entities is None:
         return dialogues
     # Whoever the caller names must say something somewhere in the file.
@@ -334,15 +392,17 @@ def load_dialogues(path: Path, entities: Entities = None) -> list[Dialogue]:
     return dialogues
 
 
-def _reader(path: Path, numbered: Sequence[Numbered]) -> Reader:
+def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) -> Reader:
     number, first = numbered[0]
     first = first.strip()
-    if first.startswith("{"):
-        return json_lines
+    if first.startswith(("{", "[")):
+        return json_reader(form, system)
     if first.split(" ", 1)[0].isdecimal():
         return fbdialog
     if any(part.startswith("text:") for part in first.split("\t")):
         return parlai_text
+    if is_text(first):
+        return chat_text(system)
     raise DataError("the format is not known", where=f"{path}, line {number}", try_=f"expected {FORMATS}")
 
 

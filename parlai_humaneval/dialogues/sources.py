@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_text, text_lines
+from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval.dialogues.chats import EMPTY, FORMS
 from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
-from parlai_humaneval.dialogues.files import NOTHING_SAID, Entities, load_dialogues
+from parlai_humaneval.dialogues.files import NOTHING_SAID, load_dialogues
 from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
 PACKAGED = "packaged"  # An entry that stands for the samples of this project
 FORM = (
-    "expected a file, a folder, {file: …, entities: {speaker: model, …}}, {task: NAME}, {task: NAME, setting: […]}, or "
-    "packaged (samples of this project)"
+    "expected a file, a folder, {file: …, entities: {speaker: model, …}, form: auto}, {task: NAME}, {task: NAME, "
+    "setting: […]}, or packaged (samples of this project)"
 )
 
 
@@ -30,14 +32,16 @@ def load_sources(
     samples: Callable[[], Sequence[Dialogue]],
 ) -> list[Dialogue]:
     """The dialogues of all entries, in their order. ``entries``: paths of files or of folders (every ``*.jsonl`` in
-    them); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a name for both or speaker → name;
+    them); ``{file: …, entities: …}``, where ``entities`` says who the speakers are, a name for both or speaker → name, with
+    ``form`` (:data:`.chats.FORMS`) and ``system`` (true: system messages are context) where they are needed;
     ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
     ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands for. Raises DataError: an
     entry that is none of these, a file that cannot be used, nothing at all, or an id that two of them have."""
     dialogues: list[Dialogue] = []
     places: dict[str, str] = {}
+    names: dict[str, Path] = {}
     for entry in entries:
-        for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task):
+        for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task, names):
             if dialogue.dialogue_id in places:
                 raise DataError(
                     f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
@@ -49,9 +53,11 @@ def load_sources(
     return dialogues
 
 
-def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) -> Iterator[Dialogue]:
+def _of_entry(
+    entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]], names: dict[str, Path]
+) -> Iterator[Dialogue]:
     if isinstance(entry, (str, Path)):
-        yield from _of_path(entry, None)
+        yield from _of_path(entry, names)
     elif isinstance(entry, Mapping) and "task" in entry and set(entry) <= {"task", "setting"}:
         task, wanted = str(entry["task"]), entry.get("setting", [])
         settings = [wanted] if isinstance(wanted, str) else list(wanted)
@@ -62,7 +68,7 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
             raise DataError(f"task {task!r} has no dialogue{of} with an answered turn", try_="collect some first")
         for dialogue in found:
             yield replace(dialogue, source=dialogue.source or task)
-    elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities"}:
+    elif isinstance(entry, Mapping) and "file" in entry and set(entry) <= {"file", "entities", "form", "system"}:
         given = entry.get("entities")
         if isinstance(given, Mapping) and all(isinstance(name, str) for name in given.values()):
             given = {str(speaker): name for speaker, name in given.items()}
@@ -72,21 +78,44 @@ def _of_entry(entry: Any, read_task: Callable[[str], Sequence[DialogueRecord]]) 
                 where="dialogues",
                 try_="give a name, or speaker: name, …",
             )
-        yield from _of_path(entry["file"], given)
+        form = entry.get("form", "auto")
+        if form not in FORMS:
+            raise DataError(
+                f"form of {entry['file']} cannot be {form!r}", where="dialogues", **choose_from(form, FORMS)
+            )
+        yield from _of_path(entry["file"], names, entities=given, form=form, system=bool(entry.get("system")))
     else:
         raise DataError(f"{entry!r} is not understood", where="dialogues", try_=FORM)
 
 
-def _of_path(name: str | Path, entities: Entities) -> Iterator[Dialogue]:
+def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[Dialogue]:
+    """``names``: of files that were read, by which their dialogues are called; a second file has its folder's name too."""
     path = Path(name).expanduser()
-    if not path.is_dir():
-        yield from load_dialogues(path, entities)
-        return
-    files = sorted(path.glob("*.jsonl"))
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise DataError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
     for file in files:
-        yield from load_dialogues(file, entities)
+        first = names.setdefault(file.stem, file)
+        called = file.stem if first == file else f"{file.absolute().parent.name}-{file.stem}"
+        yield from load_dialogues(file, name=called, **how)
+
+
+def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
+    """A remark on each file of chats: which form it was taken to be in, who speaks, and how many turns were empty."""
+    files: dict[tuple[str, str], list[Dialogue]] = {}
+    for dialogue in dialogues:
+        if "form" in dialogue.settings:
+            files.setdefault((dialogue.source, dialogue.settings["form"]), []).append(dialogue)
+    told = []
+    for (source, form), found in files.items():
+        speakers = {who: dialogue.entities.get(who, "?") for dialogue in found for who in dialogue.speakers}
+        empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
+        named = ", ".join(who if who == name else f"{who} = {name}" for who, name in speakers.items())
+        told.append(
+            f"{source}: {len(found):,} dialogues, form={form} ({named})"
+            + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
+        )
+    return told
 
 
 def dialogues_of(record: DialogueRecord) -> list[Dialogue]:

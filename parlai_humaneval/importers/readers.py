@@ -11,6 +11,7 @@ import numpy as np
 
 from parlai_humaneval.importers import acute, chats
 from parlai_humaneval.importers.units import ImportPlan, LeftOut, Rows, Unit, UnreadableUnit
+from parlai_humaneval.importers.vocabulary import Understood
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import HOW_REPEATS, Repeats, TableError, Tables, from_rows, with_clean_labels
 from parlai_humaneval.tables.repeats import Checked, checked, tables_of
@@ -27,13 +28,15 @@ _Good = tuple[str, Rows]  # Where a unit stands, and its rows
 
 @dataclass
 class Imported:
-    """Checked tables, and what is not in them: ``left_out`` by reason, ``skipped`` one by one, as it was bad."""
+    """Checked tables, and what is not in them: ``left_out`` by reason, ``skipped`` one by one, as it was bad.
+    ``understood``: what was made of each file of tables."""
 
     tables: Tables
     units: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    understood: list[Understood] = field(default_factory=list)
 
 
 def gather(

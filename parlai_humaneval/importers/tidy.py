@@ -1,23 +1,34 @@
-"""Tidy tables from anywhere, CSV or JSONL → tables of ours: renamed, completed, checked.
-
-Workers' names → pseudonyms, everywhere in a set of tables.
-"""
+"""Tidy tables from anywhere → tables of ours: renamed, completed, in our words, checked."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
-from parlai_humaneval._util.text import clean_label
+from parlai_humaneval._util.errors import choose_from, misspelt
+from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.importers.readers import Imported
+from parlai_humaneval.importers.vocabulary import (
+    SIDES,
+    WORDS,
+    Understood,
+    are_ratings,
+    blanks_removed,
+    guessed_columns,
+    guessed_table,
+    mapped,
+    winner_advice,
+)
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -26,78 +37,17 @@ from parlai_humaneval.tables.columns import (
     Tables,
     added_up,
     from_rows,
+    plain_name,
     typed,
     with_clean_labels,
+    with_our_names,
 )
-from parlai_humaneval.tables.files import read_frame
+from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
 from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.schema import TABLES, TableName
 
-_PSEUDONYM = re.compile(r"w[0-9a-f]{12}")
-_TOKEN = re.compile(r"[\w@][\w@.+-]{4,}[\w@]")
-_WORD = re.compile(r"\w{6,}")
-_SANDBOX = "_sandbox"  # Mephisto's mock and sandbox providers put it behind a worker's name
-
-
-class Pseudonyms:
-    """Pseudonyms that remember whom they stand for, so that names can be found in texts too."""
-
-    def __init__(self, make: Callable[[str], str]) -> None:
-        self._make = make
-        self.given: dict[str, str] = {}
-
-    def __call__(self, name: str) -> str:
-        """The pseudonym of a worker, whatever blanks their name was typed with; a pseudonym stays what it is."""
-        name = clean_label(name)
-        if _PSEUDONYM.fullmatch(name):
-            return name
-        if name not in self.given:
-            self.given[name] = self._make(name)
-        return self.given[name]
-
-
-def without_names(tables: Tables, given: Mapping[str, str]) -> tuple[Tables, int]:
-    """``tables`` in which no text holds a key of ``given``: its value, the pseudonym, stands there in its place.
-    Workers do write their own id into a comment. Only names of six characters and more are looked for, as whole words:
-    a shorter one, such as “12”, may mean anything. Returns also how many cells were changed."""
-    wanted = {
-        form: pseudonym
-        for name, pseudonym in given.items()
-        for form in (name, name.removesuffix(_SANDBOX))
-        if len(form) >= 6 and _TOKEN.fullmatch(form)
-    }
-    if not wanted:
-        return tables, 0
-    changed: dict[str, Any] = {}
-    count = 0
-    for table in get_args(TableName):
-        frame: pd.DataFrame = getattr(tables, table)
-        clean = {name: _clean(frame[name], wanted) for name in frame.columns if not is_numeric_dtype(frame[name])}
-        different = {name: column for name, column in clean.items() if column is not None}
-        if different:
-            count += sum(int((column != frame[name]).sum() - column.isna().sum()) for name, column in different.items())
-            changed[table] = frame.assign(**different)
-    judges = None if tables.judges is None else without_names(tables.judges, given)[0]
-    return replace(tables, **changed, judges=judges), count
-
-
-def _clean(column: pd.Series[Any], wanted: Mapping[str, str]) -> pd.Series[Any] | None:
-    """The column without the names, or None where it has none of them."""
-    text = "\n".join({value for value in column if isinstance(value, str)})
-    found = wanted.keys() & {*_TOKEN.findall(text), *_WORD.findall(text)}
-    if not found:
-        return None
-    longest_first = sorted(found, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w@])(?:{'|'.join(map(re.escape, longest_first))})(?![\w@])")
-    cells = [pattern.sub(lambda hit: wanted[hit[0]], v) if isinstance(v, str) else v for v in column]
-    clean: pd.Series[Any] = pd.Series(cells, index=column.index, dtype=object)
-    return clean
-
-
-WORKERS = ("worker_id", "own_worker")  # Columns of ours that name workers
-
-_TRUTH = {"true": 1, "false": 0}
 _SWAPPED = {"model_a": "model_b", "dialogue_a": "dialogue_b", "selected_a": "selected_b", "rank_a": "rank_b"}
+NEARLY = 0.85  # Names of models that are so much like each other may be the same
 _ROW = re.compile(r" in rows? [\d, ]*\d")
 _HINT = (
     "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
@@ -107,12 +57,27 @@ _HINT = (
 
 @dataclass(frozen=True)
 class TidyPlan:
-    """``renames``: name in the files → names of ours, each of which gets the column. ``values``: columns that the files
-    lack → what is in them. ``repeats``: which answers count that a worker gave again; None: they are refused."""
+    """How files become tables.
+
+    Attributes:
+        renames: name in the files → names of ours, each of which gets the column.
+        values: columns that the files lack → what is in them; an id that is empty is numbered.
+        repeats: which answers count that a worker gave again; None: they are refused.
+        maps: column → value in the files → value of ours.
+        wide: columns that are a criterion each, of which rows are made; ``auto``: all of numbers that are not ours.
+        drop: columns of the files to leave out.
+    """
 
     renames: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, str] = field(default_factory=dict)
     repeats: Repeats | None = None
+    maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    wide: Sequence[str] = ()
+    drop: Sequence[str] = ()
+
+
+AUTO = "auto"
+_WIDE = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
 
 
 def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[TableName, Path]]:
@@ -120,26 +85,33 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[Ta
     found: list[tuple[TableName, Path]] = []
     for path in paths:
         if path.is_dir():
-            inside = [
-                (name, file)
-                for name in get_args(TableName)
-                for ending in ("csv", "jsonl")
-                if (file := path / f"{name}.{ending}").is_file()
-            ]
+            inside = [(name, file) for name in get_args(TableName) for file in in_folder(path, name)]
             if not inside:
-                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
+                raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
             found += inside
         elif not path.is_file():
             raise TableError("there is no such file or folder", where=path)
-        elif table is None and path.stem not in get_args(TableName):
+        elif table or stem(path) in get_args(TableName):
+            found.append((table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
+        elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
+            found.append((guess, path))
+        else:
             raise TableError(
                 "the name does not say which table it is",
                 where=path,
                 try_=f"say so with --table: {', '.join(get_args(TableName))}",
             )
-        else:
-            found.append((table or path.stem, path))  # type: ignore[arg-type]  # stem is one of the names
     return found
+
+
+@dataclass
+class _Use:
+    """What of a plan the files had a use for, over all of them."""
+
+    names: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
+    contradicted: dict[str, TableError] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def read_tidy(
@@ -152,54 +124,225 @@ def read_tidy(
     """Read, rename, complete, clean and check tables; several files of one table are put together. In ``comparisons``
     the model whose name comes first in the alphabet becomes ``model_a``. A flag may be true or false. Raises
     TableError."""
-    known = {column.name for name, _ in files for column in TABLES[name]}
-    wrong = sorted({new for names in plan.renames.values() for new in names} | set(plan.values)) if files else []
-    unknown = [name for name in wrong if name not in known]
-    if unknown:
-        raise TableError(
-            f"no column of {', '.join(sorted({name for name, _ in files}))}", where=f"{', '.join(unknown)}"
-        )
+    _check_names(files, plan)
     skipped: list[str] = []
-    used: set[str] = set()
-    parts: dict[TableName, list[pd.DataFrame]] = {}
+    use = _Use()
+    understood: list[Understood] = []
+    frames: list[pd.DataFrame] = []
     cleaned: list[CleanedLabels] = []
     for name, path in files:
-        frame, clean = with_clean_labels(name, _completed(name, read_frame(path), plan, used))
+        seen = Understood(str(path), name)
+        frame, clean = _completed(name, path, plan, use, seen)
         cleaned += clean
-        parts.setdefault(name, []).append(_checked(name, frame, path, plan.repeats, skipped if skip_bad else None))
+        frames.append(frame)
+        understood.append(seen)
         on_file(path)
-    unused = sorted(set(plan.renames) - used)
-    if unused:
-        raise TableError(f"No file has a column {', '.join(unused)} to rename")
+    for option, asked in (("rename", plan.renames), ("drop", plan.drop), ("map", plan.maps)):
+        for column in asked:
+            if column not in use.names:
+                raise TableError(f"No file has a column {column} to {option}", misspelt=misspelt(column, use.present))
+    for column, error in use.contradicted.items():
+        if column not in use.names:
+            raise error
+    parts: dict[TableName, list[pd.DataFrame]] = {}
+    for (name, path), frame, seen in zip(files, frames, understood, strict=True):
+        good = _checked(name, frame, path, plan.repeats, skipped if skip_bad else None)
+        parts.setdefault(name, []).append(good)
+        seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
     if not units:
         named = ", ".join(str(path) for _, path in files)
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
-    return Imported(tables, units, skipped=skipped, notes=data_warnings(tables.turns))
+    notes = [note for seen in understood for note in seen.notes]
+    notes += [*data_warnings(tables.turns), *_near_models(tables)]
+    return Imported(tables, units, use.left_out, skipped, notes, understood)
 
 
-def _completed(table: TableName, frame: pd.DataFrame, plan: TidyPlan, used: set[str]) -> pd.DataFrame:
-    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
-    used.update(names)
-    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
-    frame = pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
+def _check_names(files: Sequence[tuple[TableName, Path]], plan: TidyPlan) -> None:
+    """Refuse names that no table has; a column of ours that is in the way may get any other name."""
+    known = {column.name for name, _ in files for column in TABLES[name]}
+    wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
+    for new in [*wanted, *plan.values] if files else ():
+        if new not in known:
+            where = f"no column of {', '.join(sorted({name for name, _ in files}))}"
+            raise TableError(where, where=new, misspelt=misspelt(new, known), try_="see --list-columns")
+
+
+def _completed(
+    table: TableName, path: Path, plan: TidyPlan, use: _Use, seen: Understood
+) -> tuple[pd.DataFrame, tuple[CleanedLabels, ...]]:
+    """The rows of a file with our names and words, and what was cleaned of them."""
+    frame = _distinct_names(read_frame(path))
+    seen.rows, seen.before = len(frame), _shown_row(frame)
+    use.present.update(map(str, frame.columns))
+    use.names.update(name for name in plan.drop if name in frame.columns)
+    frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
+    frame = with_our_names(table, _renamed(frame, plan, use, seen))
     ours = {column.name: column for column in TABLES[table]}
-    for name, value in plan.values.items():
-        if name in ours and name not in frame.columns:
-            frame[name] = value or None
-    for name in frame.columns:
-        if name in ours and ours[name].kind == "flag" and frame.columns.tolist().count(name) == 1:
-            frame[name] = [_TRUTH.get(v.strip().lower(), v) if isinstance(v, str) else v for v in frame[name]]
+    missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
+    wide = _wide_columns(table, frame, plan, missing, seen)
+    needed = [name for name in missing if name not in plan.values and not (wide and name in _WIDE[table])]
+    guesses = guessed_columns(needed, [name for name in frame.columns if name not in ours and name not in wide])
+    frame = frame.rename(columns=guesses)
+    seen.columns.update({new: old for old, new in guesses.items()})
+    seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
+    if wide:
+        use.names.update(wide)
+        frame = _long(table, frame, wide, use, seen)
+    frame = _with_values(table, frame, plan, use, seen)
+    frame, clean = with_clean_labels(table, frame)
+    maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
+    known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
+    use.names.update(known)
+    frame = mapped(table, blanks_removed(table, frame), maps, seen)
+    answer = {"comparisons": "winner", "ratings": "value"}.get(table)
+    if answer in frame.columns and (empty := frame[answer].isna()).any():
+        use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
+        frame = frame[~empty]
+    seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
+    for name in seen.passed:
+        if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
+            seen.notes.append(f"{path}: the column {name} is not read. If it is {near}, add --rename {name}={near}.")
+    return frame, clean
+
+
+def seen_as(name: str, plan: TidyPlan, frame: pd.DataFrame) -> str:
+    """The name that a column has after it was renamed."""
+    return name if name in frame.columns else next(iter(plan.renames.get(name, [name])))
+
+
+def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The second column of a name with “ (2)” behind it, so that it can be renamed or dropped; none without a name."""
+    count: Counter[str] = Counter()
+    names = []
+    for name in map(str, frame.columns):
+        name = name or "unnamed"
+        count[name] += 1
+        names.append(name if count[name] == 1 else f"{name} ({count[name]})")
+    return frame.set_axis(names, axis=1)
+
+
+def _renamed(frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
+    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
+    use.names.update(names)
+    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
+    seen.columns.update({new: old for old, news in names.items() for new in news})
+    return pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
+
+
+def _wide_columns(
+    table: TableName, frame: pd.DataFrame, plan: TidyPlan, missing: Sequence[str], seen: Understood
+) -> list[str]:
+    """Columns that are a criterion each: those of ``--wide``, or, where criterion and rating are both missing, what holds
+    nothing but numbers."""
+    ours = {column.name for column in TABLES[table]}
+    if table not in _WIDE:
+        if plan.wide:
+            raise TableError(f"--wide makes rows of {' and '.join(_WIDE)}, not of {table}", where=seen.source)
+        return []
+    if plan.wide and AUTO not in plan.wide:
+        for name in plan.wide:
+            if name not in frame.columns:
+                known = [one for one in map(str, frame.columns) if one not in ours]
+                raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, known))
+        return list(plan.wide)
+    absent = table == "ratings" and {*_WIDE[table]} <= {*missing} - {*plan.values}
+    taken = guessed_columns(_WIDE[table], [name for name in frame.columns if name not in ours])
+    if not plan.wide and (not absent or taken):
+        return []
+    others = guessed_columns([name for name in missing if name not in _WIDE[table]], list(frame.columns))
+    found = [
+        name
+        for name in map(str, frame.columns)
+        if name not in ours and name not in others and len(frame) and are_ratings(frame[name])
+    ]
+    if found and not plan.wide:
+        seen.guesses.append(f"a criterion each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+    return found
+
+
+def _long(table: TableName, frame: pd.DataFrame, wide: Sequence[str], use: _Use, seen: Understood) -> pd.DataFrame:
+    """A row for each of the columns ``wide``; cells in which nobody answered make none."""
+    name, value = _WIDE[table]
+    for column in (name, value):
+        if column in frame.columns:
+            raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
+    kept = [column for column in frame.columns if column not in wide]
+    long = frame.melt(kept, list(wide), var_name=name, value_name=value, ignore_index=False)
+    long = long.sort_index(kind="stable").astype(object)
+    seen.columns.update({name: f"the names of {', '.join(wide)}", value: "what is in them"})
+    empty = long[value].isna()
+    if empty.any():
+        use.left_out["empty cells of criteria"] += int(empty.sum())
+    return long[~empty]
+
+
+def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
+    """``frame`` with the columns of ``--set``, and others that have a usual value."""
+    defaults: Mapping[str, str] = WORDS["defaults"]
+    for column in TABLES[table]:
+        name = column.name
+        if name in plan.values:
+            value = plan.values[name] or None
+            if name in frame.columns and not frame[name].isna().all():
+                others = sorted({str(cell) for cell in frame[name].dropna()} - {str(value)})
+                if others:
+                    what = f"the file has a column {name} with other values: {', '.join(map(visible, others[:3]))}"
+                    advice = f"leave out --set {name}=, or leave out the column with --drop {name}"
+                    use.contradicted[name] = TableError(what, where=seen.source, try_=advice)
+                else:
+                    use.names.add(name)
+                continue
+            use.names.add(name)
+            frame[name] = value
+            if value is None and name in WORDS["unknown"]:
+                frame[name] = [f"{seen.table}-{Path(seen.source).name}-{n}" for n in range(1, len(frame) + 1)]
+                seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
+            seen.columns[name] = f"“{value}” (--set)" if value else "empty (--set)"
+        elif column.exchange and name in defaults and name not in frame.columns:
+            frame[name] = defaults[name]
+            seen.columns[name] = f"“{defaults[name]}”"
+            seen.guesses.append(f"{name} is “{defaults[name]}”, as the file does not say (--set {name}=…)")
     return frame
+
+
+def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
+    """The first row without empty cells."""
+    if not len(frame):
+        return {}
+    return {str(name): cell for name, cell in frame.iloc[0].items() if isinstance(cell, str) or not pd.isna(cell)}
+
+
+def _near_models(tables: Tables) -> list[str]:
+    """Remarks on models whose names differ in case, blanks and hyphens alone, or of which one is rare and nearly another."""
+    counts: Counter[str] = Counter()
+    for table, names in (("comparisons", SIDES), ("ratings", ("model",)), ("turns", ("model",))):
+        for name in names:
+            counts.update(getattr(tables, table)[name].tolist())
+    told = []
+    for name, other in combinations(sorted(counts), 2):
+        one, two = plain_name(name), plain_name(other)
+        rare, common = sorted((name, other), key=counts.__getitem__)
+        typo = (
+            counts[rare] * 10 <= counts[common]
+            and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
+            and SequenceMatcher(None, one, two).ratio() > NEARLY
+        )
+        if one == two or typo:
+            told.append(
+                f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
+                f"they are one, repeat with --map 'model:{rare}={common}'."
+            )
+    return told
 
 
 def _checked(
     table: TableName, frame: pd.DataFrame, path: Path, repeats: Repeats | None, skipped: list[str] | None
 ) -> pd.DataFrame:
     """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
-    numbers: npt.NDArray[np.int64] = np.arange(1, len(frame) + 1)
+    numbers: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64) + 1
     frame = frame.reset_index(drop=True)
     while len(frame):
         try:
@@ -210,13 +353,40 @@ def _checked(
             return checked(table, whole, None if repeats is None else "keep").frame
         except TableError as error:
             if skipped is None or not error.rows:
-                hint = _HINT if "missing column" in str(error) else ""
-                raise TableError(error, error.rows, where=path, try_=hint) from error
+                raise TableError(error, error.rows, where=path, try_=_hints(table, frame, error, numbers)) from error
             places = list(error.rows)
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
             frame = frame.drop(index=places).reset_index(drop=True)
     return from_rows(table, [])
+
+
+def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: npt.NDArray[np.int64]) -> list[str]:
+    """What to try besides, and the first row that is wrong, as it is."""
+    text = str(error)
+    hints = []
+    if "missing column" in text:
+        twice = [name for name in map(str, frame.columns) if name.endswith(" (2)")]
+        missing = text.partition("missing column ")[2].partition(". It has")[0].split(", ")
+        if twice:
+            named = twice[0].removesuffix(" (2)")
+            hints.append(
+                f"the header has {named} twice: name the second with --rename '{twice[0]}={missing[0]}', or leave it "
+                f"out with --drop '{twice[0]}'"
+            )
+        hints.append(_HINT)
+        unknown: Mapping[str, str] = WORDS["unknown"]
+        hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
+    column = error.where.removeprefix(f"{table}.")
+    if column == "winner" and error.rows:
+        hints.append(winner_advice(frame, error.rows[0]))
+    elif column in {c.name for c in TABLES[table] if not c.exchange}:
+        hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
+    if error.rows:
+        cells = _shown_row(frame.iloc[[error.rows[0]]])
+        row = ", ".join(f"{name} {visible(on_one_line(str(cell), 40))}" for name, cell in cells.items())
+        hints.append(f"row {numbers[error.rows[0]]} of the file: {row}")
+    return hints
 
 
 def _together(table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats | None) -> Checked:
@@ -242,32 +412,3 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
         two = frame[name].isin([1, 2]) & (frame["n_models"].fillna(2) == 2)
         frame.loc[swap, name] = (3 - frame[name]).where(two, pd.NA)[swap]
     return frame
-
-
-def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
-    """Workers by pseudonym in the columns that name them, and in every other column that holds nothing but their ids."""
-    frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    ids = {
-        str(value)
-        for frame in frames.values()
-        for name in WORKERS
-        if name in frame.columns
-        for value in frame[name].dropna()
-    }
-    renamed = {value: pseudonym(value) for value in ids}
-    for table, frame in frames.items():
-        columns: dict[str, pd.Series[Any]] = {}
-        for name in frame.columns:
-            if name in WORKERS or _holds_ids(frame[name], renamed):
-                cells = [renamed[clean_label(value)] if isinstance(value, str) else None for value in frame[name]]
-                columns[name] = pd.Series(cells, index=frame.index, dtype=object)
-        frames[table] = frame.assign(**columns) if columns else frame
-    return Tables(**frames, repeats=tables.repeats, judges=None, stopping=(), cleaned=tables.cleaned)
-
-
-def _holds_ids(column: pd.Series[Any], renamed: Mapping[str, str]) -> bool:
-    """Whether a text column holds ids of workers and nothing else; short numbers may well be something else."""
-    values: list[Any] = [] if is_numeric_dtype(column) else column.dropna().unique().tolist()
-    return bool(values) and all(
-        isinstance(value, str) and len(value) >= 6 and clean_label(value) in renamed for value in values
-    )

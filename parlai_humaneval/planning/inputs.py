@@ -68,6 +68,8 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         dialogue_icc, dialogue_sd: of finished dialogues that are judged again and again, the intraclass correlation of
             judgements that share one; or, instead, the standard deviation of the quality of one model's dialogues, in
             log-odds of winning.
+        rating_sd, rater_sd: where studies end when decided, standard deviations of ratings as parts of their scale: of one
+            rater's, and of how high raters rate.
         worker_inequality: coefficient of variation of the number of judgements of a worker; 0: all give equally many.
         exclusion: share of dialogues that are lost to checks.
         pay: dollars a dialogue (of finished dialogues: a judgement); by default ``wage`` times the minutes.
@@ -99,6 +101,8 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     icc: Annotated[Finite, Field(ge=0, lt=1)] | None = None
     dialogue_icc: Annotated[Finite, Field(ge=0, lt=1)] | None = None
     dialogue_sd: Annotated[Finite, Field(ge=0)] | None = None
+    rating_sd: Annotated[Finite, Field(gt=0, le=0.5)] | None = None
+    rater_sd: Annotated[Finite, Field(ge=0, le=0.5)] | None = None
     worker_inequality: Annotated[Finite, Field(ge=0)] = 0.0
     exclusion: Annotated[Finite, Field(ge=0, lt=1)] | None = None
     pay: Annotated[Finite, Field(ge=0)] | None = None
@@ -301,6 +305,8 @@ ADVICE = {
     "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
     "dialogue_icc": "at least 0 and below 1, such as 0.08",
     "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
+    "rating_sd": "a part of the scale, above 0 and at most 0.5, such as 0.15 for 15 points of 100",
+    "rater_sd": "a part of the scale, from 0 to 0.5, such as 0.14 for 14 points of 100",
     "worker_inequality": "a coefficient of variation, not negative: 0 where all give equally many, about 1 of most crowds",
     "exclusion": "a share from 0, below 1: 0.26 for 26 %",
     "pay": "dollars, not negative",

@@ -20,11 +20,17 @@ from parlai_humaneval.planning.layout import collection, collection_of, layout, 
 from parlai_humaneval.planning.plan import Plan, plan_study, size_of
 from parlai_humaneval.planning.words import paragraphs, percent, sentence
 from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING
-from parlai_humaneval.stopping.rule import MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Simulated, fixed_plan, made_up, win_rates
+from parlai_humaneval.statistics.core.shares import wilson_interval
+from parlai_humaneval.stopping.batch import Studies
+from parlai_humaneval.stopping.rule import IN_FLIGHT, MOST_RISK, StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, made_up, win_rates
+from parlai_humaneval.stopping.units import FULL, Scored, Scores
 
 STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
 """Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
+RATING_SD, RATER_SD = 0.15, 0.14
+"""Standard deviations of ratings, as parts of their scale: of a rater's, and between raters (Ji et al. 2022, run 1: the mean
+of seven sliders)."""
 STEPS = (0.0, 0.5, 1.0, 2.0)  # How far each model is above the next in the truths that are simulated, in gaps
 ENDED = 0.95  # Share of studies of equal models that end before the cap, where none is given
 _HIGH = 4.0  # A cap so many times a fixed plan ends no study
@@ -72,8 +78,9 @@ class UntilDecided(BaseModel, extra="forbid", frozen=True):
     what ``n`` counts: dialogues, or comparisons of finished ones. ``margin``, ``alpha``, ``beta``, ``floor``,
     ``max_dialogues``: of the rule; the cap counts dialogues that checks will drop, too. ``is_cap_chosen``: with this
     cap nearly all studies of equal models end before; otherwise it was given. ``in_flight``, ``turns``, ``icc``,
-    ``ties``, ``dialogues_per_worker``, ``heavy_tail``: of the simulated workers. ``fixed``: the plan of a fixed study
-    with the same errors, each pair by itself; ``fixed_power`` is its power. ``fixed_pooled``: the same of one
+    ``ties``, ``dialogues_per_worker``, ``heavy_tail``: of the simulated workers; ``rating_sd``, ``rater_sd``: of their
+    ratings, None where models are chosen. ``at_once``: models that are compared at once. ``fixed``: the plan of a fixed
+    study with the same errors, each pair by itself; ``fixed_power`` is its power. ``fixed_pooled``: the same of one
     Bradley–Terry analysis of all dialogues; None of two models. ``truths``: what such a study takes, by what is true.
     ``studies``, ``seed``: of the simulation of each truth. ``headline``, ``notes``, ``sources``: in words."""
 
@@ -91,6 +98,9 @@ class UntilDecided(BaseModel, extra="forbid", frozen=True):
     ties: float
     dialogues_per_worker: float
     heavy_tail: float
+    rating_sd: float | None = None
+    rater_sd: float | None = None
+    at_once: int = 2
     fixed_power: float
     fixed: Needed
     fixed_pooled: Needed | None
@@ -132,8 +142,8 @@ def plan_until_decided(
     """
     if inputs.habits.judgements_per_dialogue is not None:
         inputs = inputs.model_copy(update={"reuse": inputs.reuse or 1})  # raters of one dialogue are not independent
-    question = inputs.filled()
-    rule, dialogues = _rule(question, margin), question.dialogues_per_worker or 1.0
+    question = _of_the_rule(inputs)
+    rule, scores, dialogues = _rule(question, margin), _scores(question), question.dialogues_per_worker or 1.0
     # Workers as the fixed plan has them. Unequal ones: the logarithms of how many they give are normal.
     crowd = Crowd(
         turns=(question.turns or 1) if question.habits.of_turns else 1,
@@ -143,7 +153,9 @@ def plan_until_decided(
         most=max(_MOST_DIALOGUES, math.ceil(4 * dialogues)),
         ties=1 - _decisive(question),
     )
-    truths = [step for step in STEPS if step * _share_gap(question) < _decisive(question)]
+    each, variance = (1.0, crowd.share_variance()) if scores is None else (_each(scores), scores.share_variance())
+    alone = each * fixed_plan(rule, variance=variance)
+    truths = [step for step in STEPS if step * _share_gap(question) < _widest(question, scores)]
     studies = studies or STUDIES[min(len(rule.models), max(STUDIES))]
     cap = 0 if max_dialogues is None else max_dialogues
     if max_dialogues is not None and cap < (fewest := with_losses(question, rule.fewest)):
@@ -154,10 +166,11 @@ def plan_until_decided(
             try_=f"give --max-dialogues {fewest} or more, or leave it out",
         )
     # All truths side by side: as many steps as the longest study takes, and not the sum.
-    most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * fixed_plan(rule, variance=crowd.share_variance())))
+    most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * alone))
     rule = rule.model_copy(update={"max_dialogues": _kept(question, cap) if cap else most})
-    rates = np.repeat([_rates(question, step) for step in truths], studies, axis=0)
-    crowded, ended = made_up(rule, rates, crowd, studies=len(rates), seed=question.seed), 0
+    known = [_rates(question, step) if scores is None else _levels(question, scores, step) for step in truths]
+    each_truth = known if scores is None else [scores.mean_share(levels) for levels in known]
+    crowded, ended = _crowded(rule, np.repeat(known, studies, axis=0), scores or crowd, question.seed), 0
 
     def told(more: int) -> None:
         nonlocal cap, ended
@@ -165,20 +178,23 @@ def plan_until_decided(
         if not cap and (cap := _chosen_cap(question, crowded.done.dialogues[:studies])):
             crowded.cap = _kept(question, cap)
         if on_progress:
-            on_progress(ended, len(rates))
+            on_progress(ended, studies * len(truths))
 
     done = crowded.run(told)
-    # A fixed study with the errors of the rule, of each pair by itself. Of all models together a pair learns from the others
-    # as K/2 times as much of its own would tell it.
-    alike = inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}).filled()
-    planned = layout(alike, ranking=False)
-    collected = collection(alike, size_of(alike, planned), planned.sets)
-    fixed = Needed(n=collected.dialogues if alike.habits.held else collected.judgements, **collected.effort)
+    if scores is None:
+        # A fixed study with the errors of the rule, of each pair by itself. Of all models together a pair learns from the
+        # others as K/2 times as much of its own would tell it.
+        alike = inputs.model_copy(update={"power": 1 - rule.beta, "tests": "pairs"}).filled()
+        planned = layout(alike, ranking=False)
+        collected = collection(alike, size_of(alike, planned), planned.sets)
+        fixed = Needed(n=collected.dialogues if alike.habits.held else collected.judgements, **collected.effort)
+    else:  # of the same differences, as the rule compares them
+        fixed = _needed(question, with_losses(question, alone))
     models = len(rule.models)
-    pooled = None if models == 2 else _needed(question, math.ceil(fixed.n / (models / 2)))
+    pooled = None if models == 2 or scores else _needed(question, math.ceil(fixed.n / (models / 2)))
     simulated = [
-        _truth(question, rule, step, (cap, fixed, pooled), done.among(slice(at * studies, (at + 1) * studies)))
-        for at, step in enumerate(truths)
+        _truth(question, rule, step, rates, (cap, fixed, pooled), done.among(slice(at * studies, (at + 1) * studies)))
+        for at, (step, rates) in enumerate(zip(truths, each_truth, strict=True))
     ]
     found = UntilDecided(
         unit="dialogue" if question.habits.held else question.habits.judgement,
@@ -189,12 +205,15 @@ def plan_until_decided(
         floor=rule.floor,
         max_dialogues=cap,
         is_cap_chosen=max_dialogues is None,
-        in_flight=crowd.in_flight,
+        in_flight=IN_FLIGHT,
         turns=crowd.turns,
         icc=crowd.icc,
         ties=crowd.ties,
         dialogues_per_worker=crowd.dialogues,
-        heavy_tail=crowd.heavy_tail,
+        heavy_tail=0.0 if scores else crowd.heavy_tail,
+        rating_sd=scores.within if scores and scores.within else None,
+        rater_sd=scores.between if scores and scores.within else None,
+        at_once=scores.at_once if scores else 2,
         fixed_power=1 - rule.beta,
         fixed=fixed,
         fixed_pooled=pooled,
@@ -205,9 +224,70 @@ def plan_until_decided(
     return found.model_copy(update=_said(question, found, plan_study(inputs)))
 
 
-def decidable() -> list[str]:
-    """Techniques whose answers have a win rate of two models, and whose studies can be simulated."""
-    return [name for name, habits in plannable().items() if habits.measures == "choice"]
+def _crowded(rule: StoppingRule, known: Floats, raters: Scores | Crowd, seed: int) -> Crowded:
+    """Studies that nobody has come to yet. ``known``: of each, models × models: win rates; or of models that raters score,
+    their levels."""
+    if isinstance(raters, Crowd):
+        return made_up(rule, known, raters, studies=len(known), seed=seed)
+    begun = Studies(rule, len(known))
+    begun.evidence.only_decide()
+    return Scored(begun, known, raters, seed=seed)
+
+
+def _of_the_rule(inputs: PlanInputs) -> PlanInputs:
+    """The question, filled up. Nobody rates a bad model on purpose, which the rule refuses, nor a model twice."""
+    question = inputs.model_copy(update={"degraded": False}).filled()
+    if question.habits.measures == "choice":
+        return question
+    most = max(1.0, min(float(question.models or 2), float(round(question.dialogues_per_worker or 1.0))))
+    return question.model_copy(update={"dialogues_per_worker": most})
+
+
+def _scores(question: PlanInputs) -> Scores | None:
+    """How models are scored that are rated each by itself, or of which more than two stand in a chat; else None."""
+    models, habits = question.models or 2, question.habits
+    if habits.measures != "choice":
+        within = RATING_SD if question.rating_sd is None else question.rating_sd
+        between = RATER_SD if question.rater_sd is None else question.rater_sd
+        return Scores(round(question.dialogues_per_worker or 1.0), within, between)
+    if not habits.at_once or models == 2:
+        return None
+    any_number = not question.entry.picks_one(question.setting or "")
+    return Scores(models, turns=question.turns or 1, icc=question.icc or 0.0, any_number=any_number)
+
+
+def _each(scores: Scores) -> float:
+    """Dialogues for a comparison of two models."""
+    pairs = math.comb(max(2, scores.at_once), 2)
+    return (max(2, scores.at_once) if scores.within else 1) / pairs
+
+
+def _widest(question: PlanInputs, scores: Scores | None) -> float:
+    """Below this gap from one model to the next, of win rates, there are such models."""
+    if scores is None or scores.within:
+        return _decisive(question)
+    models = question.models or 2
+    return min(1.0, 2 / models / (models - 1) if not scores.any_number else 1 / (models - 1))
+
+
+def _levels(question: PlanInputs, scores: Scores, step: float) -> Floats:
+    """Mean scores of models, each of which wins ``step`` gaps more against the next than it loses."""
+    models, gap = question.models or 2, step * _share_gap(question)
+    places = (models - 1) / 2 - np.arange(models)
+    if not scores.within:
+        return np.asarray((0.5 if scores.any_number else 1 / models) + gap * places)
+    low, high = 0.0, 6 * FULL
+    for _ in range(40):
+        middle = (low + high) / 2
+        is_near = 2 * scores.mean_share(np.array([middle, 0.0]))[0, 1] - 1 < gap
+        low, high = (middle, high) if is_near else (low, middle)
+    return np.asarray(0.5 + high * places)
+
+
+def is_usual(technique: str, models: int) -> bool:
+    """Whether studies are planned to end when decided unless anything else is asked for: where raters choose one of two."""
+    habits = plannable()[technique]
+    return habits.measures == "choice" and not (habits.at_once and models > 2)
 
 
 def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
@@ -222,16 +302,12 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
 
 def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, str]]:
     """Why such a study cannot be simulated, and what to do, the first first."""
-    name, habits, models = question.technique, question.habits, question.models or 2
+    habits, models = question.habits, question.models or 2
     if question.method == "liu2023":
         yield "--stop decided has nothing of the sizes of Liu et al. 2023", "leave --method out"
-    if name not in decidable():
-        why = "how many differences of ratings are needed depends on how wide raters rate, which no plan knows"
-        instead = f"leave --stop out, or give --technique ({', '.join(decidable())})"
-        yield f"how long {name} takes with --stop decided is not simulated: {why}", instead
-    if habits.at_once and models > 2:
-        what = f"{name} shows {models} models at once, and what such a turn tells of each two is not simulated"
-        yield what, "give --models 2, or --technique pw_turn, or leave --stop out"
+    if habits.measures != "choice" and models < 2:
+        what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
+        yield what, "give --models 2 or more, or leave --stop out"
     if models > _MOST_MODELS:
         what = f"--models {models}: studies that end when decided are simulated of at most {_MOST_MODELS}"
         yield what, f"give --models {_MOST_MODELS}, or leave --stop out"
@@ -242,6 +318,10 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
             "give --reuse 1, so that nobody judges another's dialogues",
         )
     decisive, icc = _decisive(question), question.icc or 0.0
+    widest = decisive if models < 2 else _widest(question, _scores(question))
+    if widest < decisive and _share_gap(question) >= widest:
+        what = f"--gap {question.gap:g}: {models} models cannot each be chosen in so many more turns than the next"
+        yield what, f"give a --gap below {widest:.2g}"
     if _share_gap(question) >= decisive:
         yield f"--gap {question.gap:g}: one model would win all that is no tie", "give a smaller --gap"
     if icc >= decisive:
@@ -282,6 +362,8 @@ def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
         margin=margin,
         alpha=question.alpha,
         max_dialogues=_NO_CAP,
+        shown="panel" if (scores := _scores(question)) and scores.at_once > 2 else "pairs",
+        rated="apart" if scores and scores.within else "together",
     )
 
 
@@ -314,11 +396,15 @@ def _needed(question: PlanInputs, n: int) -> Needed:
 
 
 def _truth(
-    question: PlanInputs, rule: StoppingRule, step: float, beside: tuple[int, Needed, Needed | None], done: Simulated
+    question: PlanInputs,
+    rule: StoppingRule,
+    step: float,
+    rates: Floats,
+    beside: tuple[int, Needed, Needed | None],
+    done: Simulated,
 ) -> Truth:
-    """``beside``: the cap, and the fixed plans."""
+    """``rates``: models × models; ``beside``: the cap, and the fixed plans."""
     cap, fixed, pooled = beside
-    rates = _rates(question, step)
     # At the cap all of it is collected, also where losses leave no whole number of it.
     kept = np.where(done.decided, done.dialogues, cap * (1 - (question.exclusion or 0.0)))
     mean, high = (
@@ -371,9 +457,18 @@ def _said(question: PlanInputs, until: UntilDecided, plan: Plan) -> dict[str, An
             dear=_listed([truth for truth in truths if truth.expected.n > asked]),
             pooled_fewer=_listed([truth for truth in truths if pooled and truth.expected.n > pooled.n]),
             margin_gap=(question.gap or 0.0) * (1 - until.ties if question.habits.without_ties else 1),
+            is_panel=until.at_once > 2,
+            is_rated=until.rating_sd is not None,
+            full=FULL,
         ),
         "sources": (f"ending when decided: {BETTING}; Holm 1979",),
     }
+
+
+def most_likely(share: float, studies: int) -> float:
+    """The upper end of the 95 % interval of a ``share`` of so many simulated studies."""
+    low_high = wilson_interval(share * studies, studies)
+    return low_high[1] if low_high else 1.0
 
 
 def _listed(truths: Sequence[Truth]) -> str:
@@ -405,5 +500,6 @@ def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
         *([("of the pooled one", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
         ("ended at the cap", lambda truth: percent(truth.at_cap)),
         ("false claims", lambda truth: percent(truth.false_claims)),
+        ("  95 %: at most", lambda truth: percent(most_likely(truth.false_claims, found.studies))),
     )
     return [*rows, *((name, *(said(truth) for truth in found.truths), *none) for name, said in shares)]

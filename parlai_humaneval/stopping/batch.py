@@ -12,7 +12,7 @@ import numpy as np
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.evidence import Evidence, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.together import alike, rivals_apart, rivals_of, to_ask
+from parlai_humaneval.stopping.together import alike, any_of_each, rivals_apart, rivals_of, to_ask
 
 AGAINST = 0.3
 """What evidence of equality from dialogues of two models alone must not be below, if they are to be called equal: with 0.1
@@ -23,8 +23,9 @@ class Decisions:
     """Claims so far, which are never taken back; with a ``beta`` of 0 none that two models are equal. ``better``:
     studies × models × models; the row's model is better than the column's, also through others. ``through``: of those,
     the ones that follow from two others. ``equal``: studies × pairs; the two are less than the margin apart.
-    ``asked``: studies × pairs; those that dialogues are drawn from. ``together``: pairs are called equal together (see
-    :func:`.alike`); else one by one, as in older studies. ``pooled``: dialogues of decided pairs tell of others, too."""
+    ``asked``: studies × pairs; those that dialogues are drawn from. ``going``: studies; whether any pair is open.
+    ``together``: pairs are called equal together (see :func:`.alike`); else one by one, as in older studies.
+    ``pooled``: dialogues of decided pairs tell of others, too."""
 
     def __init__(
         self,
@@ -48,10 +49,11 @@ class Decisions:
             (studies, self.pairs.count), dtype=np.int64
         )  # rivals that may be, of which one is better
         self._true = np.full(studies, 2 * self.pairs.count)  # directions that may be, for all that is claimed
+        self.going = np.ones(studies, dtype=bool)
 
     def take(self, rows: Ints | Flags) -> None:
         """Keep only these studies, in this order; a study may be taken several times."""
-        for name in ("better", "through", "equal", "asked", "_open", "_wanted", "_apart", "_true"):
+        for name in ("better", "through", "equal", "asked", "_open", "_wanted", "_apart", "_true", "going"):
             setattr(self, name, getattr(self, name)[rows])
 
     def open(self, rows: Ints | slice = slice(None)) -> Flags:
@@ -62,38 +64,46 @@ class Decisions:
         """Decide in the studies ``rows`` what the evidence allows: first who is better, then who is equal. Who is
         better: stepwise over all 2M directions at α, the clearest one first, one at a time, so that no two claims can
         contradict each other. Who is equal: all pairs together, or one by one, at β. Then settle whom to ask about."""
-        either = np.where(self._open[rows], evidence.pooled.max(axis=1)[rows], 0.0)
-        among = rows[either.max(axis=1) >= self._true[rows] / self.alpha]
+        among = self._with(rows, self._open & (evidence.clearest >= (self._true / self.alpha)[:, None]))
         if among.size:
             self._order(among, np.where(self._enough(among, evidence)[:, None], evidence.pooled[among], 0.0))
-        highest = np.where(self._open[rows], evidence.equal.min(axis=1)[rows], 0.0)
-        near = rows[self.beta * highest.max(axis=1) >= 1]
+        near = self._with(rows, self._open & (self.beta * evidence.least_equal >= 1))
         while near.size:
             may = self._open[near] & self._enough(near, evidence) & ~self._spoken_against(near, evidence)
             if self.together:
                 now, best = evidence.equal_now[near], evidence.equal[near]
                 reached = alike(now, best, self.equal[near], may, self._rivals, self.beta)
             else:
-                reached = may & (self.beta * evidence.equal[near].min(axis=1) >= self._left(near)[:, None])
+                reached = may & (self.beta * evidence.least_equal[near] >= self._left(near)[:, None])
             self.equal[near] |= reached
-            self._open[near] &= ~reached
-            near = near[reached.any(axis=1)]
+            self._close(near, reached)
+            near = near[any_of_each(reached)]
         self._settle(rows, evidence)
+
+    def _with(self, rows: Ints, flags: Flags) -> Ints:
+        """Those of ``rows`` with any of the ``flags`` (studies × pairs)."""
+        return rows[any_of_each(flags.take(rows, axis=0))] if flags.any() else rows[:0]
+
+    def _close(self, rows: Ints, decided: Flags) -> None:
+        self._open[rows] &= ~decided
+        self.going[rows] = any_of_each(self._open[rows])
 
     def _spoken_against(self, rows: Ints, evidence: Evidence) -> Flags:
         """Studies × pairs; where dialogues of the two alone say that they are a margin apart, whatever those with others
         say: there may be no line on which models stand."""
-        return np.asarray((evidence.alone[rows].min(axis=1) < AGAINST) & (self.together and self.pooled), dtype=bool)
+        if not (self.together and self.pooled):
+            return np.zeros((len(rows), self.pairs.count), dtype=bool)
+        return np.asarray(evidence.least_alone.take(rows, axis=0) < AGAINST)
 
     def _settle(self, rows: Ints, evidence: Evidence) -> None:
         """Ask about pairs that are open. Where decided pairs tell of others, those need not be asked about whose evidence
         would do if that of others did, too; and such may be that tell more than the open ones."""
-        wanted = self._open[rows]
+        wanted = self._open.take(rows, axis=0)
         if self.together and self.pooled:
-            needy = self.beta * evidence.equal_now[rows].min(axis=1) < 1 + self._apart[rows]
+            needy = self.beta * evidence.least_now.take(rows, axis=0) < 1 + self._apart.take(rows, axis=0)
             needy = wanted & (needy | self._spoken_against(rows, evidence))
-            wanted = np.where(needy.any(axis=1)[:, None], needy, wanted)
-        changed = (wanted != self._wanted[rows]).any(axis=1)
+            wanted = np.where(any_of_each(needy)[:, None], needy, wanted)
+        changed = any_of_each(wanted != self._wanted.take(rows, axis=0))
         rows, wanted = rows[changed], wanted[changed]
         self._wanted[rows] = self.asked[rows] = wanted
         if rows.size and self.together and self.pooled:
@@ -114,7 +124,8 @@ class Decisions:
             clearest = left.argmax(axis=1)
             reached = left.max(axis=1) >= self._true[rows] / self.alpha
             rows, highest = rows[reached], highest[reached]
-            self._claim(rows, clearest[reached])
+            if rows.size:
+                self._claim(rows, clearest[reached])
 
     def _left(self, rows: Ints) -> Ints:
         """How many pairs may be wrongly called equal, if every claim so far is true (Holm 1979). If models stand on one
@@ -157,7 +168,7 @@ class Decisions:
         self.better[rows] = better
         self.through[rows] |= follows
         apart = self._is_better(rows)
-        self._open[rows] &= ~apart
+        self._close(rows, apart)
         self._apart[rows] = rivals_apart(apart & ~self.equal[rows], self._rivals)
         self._true[rows] = 2 * self.pairs.count - self._refuted(rows)
 
@@ -334,7 +345,7 @@ class Studies:
 
     def ready(self, rows: Ints, now: Floats) -> Flags:
         """In which of the studies ``rows`` somebody is next to be folded in."""
-        ready = (self.folded[rows] < self.arrived[rows]) & self.decisions.open(rows).any(axis=1)
+        ready = (self.folded[rows] < self.arrived[rows]) & self.decisions.going[rows]
         waiting = rows[ready]
         held = self.folded[waiting] - self.dropped[waiting]
         ready[ready] = np.minimum(self.ended[waiting, held], self._due[waiting, held]) <= now[ready]

@@ -16,6 +16,7 @@ import numpy as np
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.sequential import (
+    Terms,
     direct_terms,
     equality_bets,
     order_bets,
@@ -32,16 +33,22 @@ class Pairs:
     """Two models each. models: how many there are. first, second: the two models of each pair, the one with the smaller
     number first. number: models × models; the pair of two models, and one more than the last pair of a model with
     itself. sign: models × models; 1 where the row's model is the first of the pair, −1 where it is the second, 0 of one
-    with itself. others: models × models × all but two; the models that are neither of the two. thirds: of the
-    same shape; the pairs of these with the column's model."""
+    with itself. thirds: models × models × all but two; the pairs of the column's model with all that are neither of the
+    two. The rest has a row for each pair, and then for each with its two models changed over, i and k, and a column for
+    each third model x: with_k: the pair (x, k); of_i: the pair (i, x); leads: 1 where i is its first model, else −1;
+    theirs, own: places in a table of models × models; x against k, i against k."""
 
     models: int
     first: Ints
     second: Ints
     number: Ints
     sign: Ints
-    others: Ints
     thirds: Ints
+    with_k: Ints
+    of_i: Ints
+    leads: Ints
+    theirs: Ints
+    own: Ints
 
     @property
     def count(self) -> int:
@@ -58,13 +65,56 @@ def pairs_of(models: int) -> Pairs:
     neither = [[[x for x in places if x not in (i, k)][: models - 2] for k in places] for i in places]
     others = np.array(neither, dtype=np.int64)
     sign = np.sign(places[None, :] - places[:, None])
-    return Pairs(models, first, second, number, sign, others, number[others, places[None, :, None]])
+    thirds = number[others, places[None, :, None]]
+    i, k = np.concatenate([first, second]), np.concatenate([second, first])
+    x = others[i, k]
+    of_i, leads = number[i[:, None], x], sign[i[:, None], x]
+    return Pairs(
+        models, first, second, number, sign, thirds, thirds[i, k], of_i, leads, x * models + k[:, None], i * models + k
+    )
 
 
 FILLINGS = 2  # Ways in which what a worker left unanswered is filled: even, and by their own mean so far
-_SIDES = np.array([[1.0], [-1.0]])  # What the first model leads by, and the second
 PRIOR_DIALOGUES = 2.0
 """So many drawn dialogues a mean of two models against a third begins with, so that the first ones do not sway it."""
+
+
+ORDER_KINDS = ("direct", "pooled", "indirect", "wide")
+
+
+def _equal_kinds(pooled: bool, together: bool) -> tuple[str, ...]:
+    return ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
+
+
+class _BetsOf:
+    """Bets on some ``kinds`` of evidence, of which the first ``order`` are on who is better, the others on equality. A row
+    for each kind: ``direct``, ``third``: 1 where dialogues of the two count, and those of one of them with a third model;
+    ``wider``: how much further from 0 a dialogue of the two can be; ``tilt``: what each dialogue is worth besides what it
+    says; ``sides``: 1 or −1, by what it says for the first model, and for the second; ``weights``: kinds × bets, parts of
+    the capital. ``of``: bets; the kind of each."""
+
+    def __init__(self, margin: float, order: tuple[str, ...], equal: tuple[str, ...]) -> None:
+        self.kinds, self.order = order + equal, len(order)
+        is_wide, is_equal = self._where("wide"), self._where(*equal)
+        self.direct = 1 - self._where("indirect")
+        self.third = self._where("pooled", "indirect", "equal pooled")
+        self.wider = margin / 2 * is_wide
+        self.tilt = (margin / 2 * (is_equal - is_wide))[..., None]
+        self.sides = (1 - 2 * is_equal)[..., None] * np.array([[1.0], [-1.0]])
+        held = [*[order_bets(margin)] * len(order), *[equality_bets(margin)] * len(equal)]
+        self.of = np.repeat(np.arange(len(held)), [len(bets.gains) for bets in held])
+        each = np.concatenate([bets.weights for bets in held])
+        self.weights = np.where(self.of == np.arange(len(held))[:, None], each, 0.0)
+        self._gains = np.concatenate([bets.gains for bets in held])[:, None, None]
+        self._most = np.array([bets.most for bets in held])[:, None, None]
+
+    def _where(self, *kinds: str) -> Floats:
+        return np.array([kind in kinds for kind in self.kinds], dtype=float)[:, None, None]
+
+    def stakes(self, said: Terms, variances: Floats) -> Floats:
+        """Bets × fillings × places; ``said``: kinds × 1 × places, ``variances``: fillings × places."""
+        scale, most = said.scale(variances), said.most(self._most)
+        return np.minimum(self._gains * scale.take(self.of, axis=0), most.take(self.of, axis=0))
 
 
 class Evidence:
@@ -100,17 +150,13 @@ class Evidence:
         self.pairs: Pairs = pairs_of(models)
         self.margin, self.is_pooled, self.panels, self.filled, self.judged = margin, pooled, panels, filled, judged
         self.together = together
-        self.order_bets, self.equality_bets = order_bets(margin), equality_bets(margin)
-        self._kinds = ("direct", "pooled", "indirect", "wide") if pooled else ("direct",)
-        kinds, count = len(self._kinds), self.pairs.count
-        # Tables have the studies last, so that one step is one run through memory, and … × bets × fillings first. What is
-        # left unanswered is filled in one way, as long as there is nothing to fill.
-        self._order = np.ones((kinds, 2, studies, count))
-        ways = 2 if pooled and together else 1  # with a third model, and of the two alone
-        shape = ways, 2, studies, count
-        self._equal, self._equal_now = np.ones(shape), np.ones(shape)
-        self._order_capital = np.ones((len(self.order_bets.gains), 1, kinds, 2, studies, count))
-        self._equal_capital = np.ones((len(self.equality_bets.gains), 1, ways, 2, studies, count))
+        # Tables have the studies last, so that one step is one run through memory, and … × fillings first. What is left
+        # unanswered is filled in one way, as long as there is nothing to fill.
+        self._bets = _BetsOf(margin, ORDER_KINDS if pooled else ("direct",), _equal_kinds(pooled, together))
+        shape = 2, studies, self.pairs.count
+        self._capital = np.ones((len(self._bets.of), 1, *shape))
+        self._best = np.ones((len(self._bets.kinds), *shape))
+        self._now = self._best.copy()
         self._squares, self._counted = np.zeros((2, 1, studies))
         self._together, self._predicted = np.zeros((2, studies))
         self.won, self.met = np.zeros((2, studies, models, models))
@@ -119,49 +165,73 @@ class Evidence:
     @property
     def order(self) -> Floats:
         """See above."""
-        return self._order.transpose(2, 0, 1, 3)
+        return self._best[: self._bets.order].transpose(2, 0, 1, 3)
 
     @property
     def equal(self) -> Floats:
         """See above."""
-        return np.moveaxis(self._equal[0], 1, 0)
+        return np.moveaxis(self._best[self._bets.order], 1, 0)
 
     @property
     def equal_now(self) -> Floats:
         """See above."""
-        return np.moveaxis(self._equal_now[0], 1, 0)
+        return np.moveaxis(self._now[self._bets.order], 1, 0)
 
     @property
     def alone(self) -> Floats:
         """See above."""
-        return np.moveaxis(self._equal_now[-1], 1, 0)
+        return np.moveaxis(self._now[-1], 1, 0)
 
     @property
     def direct(self) -> Floats:
         """Studies × 2 × pairs: evidence on who is better from dialogues of the two alone."""
-        return self.order[:, self._kinds.index("direct")]
+        return self._of_kind("direct")
 
     @property
     def pooled(self) -> Floats:
         """The same that decides: with dialogues of one of the two with a third, where these count."""
-        return self.order[:, self._kinds.index("pooled" if self.is_pooled else "direct")]
+        return self._of_kind("pooled" if self.is_pooled else "direct")
 
     @property
     def indirect(self) -> Floats | None:
         """The same from dialogues with a third alone."""
-        return self.order[:, self._kinds.index("indirect")] if self.is_pooled else None
+        return self._of_kind("indirect") if self.is_pooled else None
 
     @property
     def wide(self) -> Floats | None:
         """Evidence of dialogues of the two alone that the first model is better by more than the margin, or the second."""
-        return self.order[:, self._kinds.index("wide")] if self.is_pooled else None
+        return self._of_kind("wide") if self.is_pooled else None
+
+    @property
+    def clearest(self) -> Floats:
+        """Studies × pairs; the higher side of :attr:`pooled`."""
+        return np.asarray(np.maximum(*self._best[self._bets.kinds.index("pooled" if self.is_pooled else "direct")]))
+
+    @property
+    def least_equal(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`equal`."""
+        return np.asarray(np.minimum(*self._best[self._bets.order]))
+
+    @property
+    def least_now(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`equal_now`."""
+        return np.asarray(np.minimum(*self._now[self._bets.order]))
+
+    @property
+    def least_alone(self) -> Floats:
+        """Studies × pairs; the lower side of :attr:`alone`."""
+        return np.asarray(np.minimum(*self._now[-1]))
+
+    def _of_kind(self, kind: str) -> Floats:
+        return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
 
     def only_decide(self) -> None:
         """Hold no bets but those that decide: the others only serve to notice that evidence contradicts itself."""
         kept = "pooled" if self.is_pooled else "direct"
-        at = [self._kinds.index(kept)]
-        self._kinds = (kept,)
-        self._order, self._order_capital = self._order.take(at, axis=0), self._order_capital.take(at, axis=2)
+        held, self._bets = self._bets, _BetsOf(self.margin, (kept,), self._bets.kinds[self._bets.order :])
+        at = [held.kinds.index(kind) for kind in self._bets.kinds]
+        self._best, self._now = self._best[at], self._now[at]
+        self._capital = self._capital[np.concatenate([np.flatnonzero(held.of == kind) for kind in at])]
 
     def variance(self, rows: Ints) -> Floats:
         """Mean square of what the share of a dialogue's turns that is won is away from one half, as far as is known."""
@@ -187,7 +257,7 @@ class Evidence:
             setattr(self, name, getattr(self, name)[rows])
         for name in ("_squares", "_counted"):
             setattr(self, name, getattr(self, name)[:, rows])
-        for name in ("_order", "_equal", "_equal_now", "_order_capital", "_equal_capital"):
+        for name in ("_best", "_now", "_capital"):
             setattr(self, name, getattr(self, name).take(rows, axis=-2))
 
     def fold(
@@ -205,114 +275,104 @@ class Evidence:
         the worker's dialogues could be about, all as probable. ``done``: of the same shape as ``shares``; the part of
         each dialogue's turns that was answered, above 0 and up to 1. Without it every one that has a share was
         finished. ``predicted``: of the same shape; by how much a judge had put the first model above its mean."""
-        at, number = np.nonzero(shown >= 0)
-        pair, share = shown[at, number], shares[at, number]
-        place, count = at * self.pairs.count + pair, len(rows) * self.pairs.count
+        pairs, n = self.pairs, len(rows)
+        there = (shown >= 0).ravel().nonzero()[0]
+        at, pair, share = there // shown.shape[1], shown.ravel().take(there), shares.ravel().take(there)
+        place, count = at * pairs.count + pair, n * pairs.count
         answered = ~np.isnan(share)
+        part = np.where(answered, 1.0 if done is None else done.ravel().take(there), 0.0)
         share = np.where(answered, share, 0.5)
-        part = np.where(answered, 1.0 if done is None else done[at, number], 0.0)
         # Stakes go by what a worker was shown: how much they answer is theirs to choose, and may follow from their likes.
-        asked, met, won = (_sums(place, count, each) for each in (None, part, part * share))
-        is_cut = (met > 0) & (met < asked)
-        if self.filled and len(self._squares) < FILLINGS and is_cut.any():
-            for name, axis in (("_order_capital", 1), ("_equal_capital", 1), ("_squares", 0), ("_counted", 0)):
-                setattr(self, name, np.repeat(getattr(self, name), FILLINGS, axis=axis))
-        parts = part[None]
-        if len(self._squares) == FILLINGS:
-            grown = np.divide(asked, met, out=np.ones_like(asked), where=is_cut)
-            parts = np.stack([part, part * grown[place]])
-        lead, terms = (_filled_sums(place, count, values) for values in (parts * (share - 0.5), parts))
+        asked, won = _sums(place, count), _sums(place, count, part * share)
+        met, parts = asked, part[None]
+        if not (part == 1).all():
+            met = _sums(place, count, part)
+            is_cut = (met > 0) & (met < asked)
+            if self.filled and len(self._squares) < FILLINGS and is_cut.any():
+                self._capital = np.repeat(self._capital, FILLINGS, axis=1)
+                self._squares, self._counted = (
+                    np.repeat(each, FILLINGS, axis=0) for each in (self._squares, self._counted)
+                )
+            if len(self._squares) == FILLINGS:
+                grown = np.divide(asked, met, out=np.ones_like(asked), where=is_cut)
+                parts = np.stack([part, part * grown[place]])
+        if len(parts) < len(self._squares):
+            parts = np.repeat(parts, FILLINGS, axis=0)
+        lead = _filled_sums(place, count, parts * (share - 0.5))
+        terms = met[None] if len(parts) == 1 else _filled_sums(place, count, parts)
         variances = self._variances(rows)
         # What a judge predicted, of each dialogue that was shown, and how much further from 0 outcomes can be by it.
-        taken, reach = np.zeros(len(at)), np.zeros(len(rows))
+        taken, reach, further = None, None, None
         if self.judged and predicted is not None:
-            reach, of_each = self.weight(rows), predicted[at, number]
+            reach, of_each = self.weight(rows), predicted.ravel().take(there)
             taken, foretold = reach[at] * of_each, _sums(place, count, of_each)
-            through = np.where(met == asked, 1 / np.maximum(asked, 1), 0.0).reshape(len(rows), -1)
+            through = np.where(met == asked, 1 / np.maximum(asked, 1), 0.0).reshape(n, -1)
             self._together[rows] += (through * (lead[0] * foretold).reshape(through.shape)).sum(axis=1)
             self._predicted[rows] += (through * foretold.reshape(through.shape) ** 2).sum(axis=1)
             lead = lead - _sums(place, count, taken)
-        further = np.repeat(reach, self.pairs.count) * asked
-        indirect = self._indirect(rows, at, pair, share, likely, parts, taken, reach)
-        self._bet_on_order(rows, lead, terms, asked, further, indirect, variances)
-        self._bet_on_equality(rows, lead, terms, asked, further, indirect if self.together else None, variances)
+            further = np.repeat(reach, pairs.count) * asked
+        indirect = self._indirect(rows, at, pair, share, likely, parts, taken, reach) if self.is_pooled else None
+        self._bet(rows, lead, terms, asked, further, indirect, variances)
         # What follows is of the pairs that were shown.
-        shown_at = np.flatnonzero(asked)
-        at, pair = np.divmod(shown_at, self.pairs.count)
-        lead, terms = lead[:, shown_at], terms[:, shown_at]
-        self._count(rows[at], pair, won[shown_at], met[shown_at])
+        shown_at = asked.nonzero()[0]
+        at = shown_at // pairs.count
+        pair = shown_at - at * pairs.count
+        lead, terms = lead.take(shown_at, axis=1), terms.take(shown_at, axis=1)
+        self._count(rows, at, pair, won.take(shown_at), met.take(shown_at))
         for known, values in ((self._squares, squares(lead, terms)), (self._counted, (terms > 0).astype(float))):
-            known[:, rows] += _filled_sums(at, len(rows), values)
+            known[:, rows] += _filled_sums(at, n, values)
 
-    def _count(self, of: Ints, pair: Ints, won: Floats, met: Floats) -> None:
-        """Note what the first model of these pairs of the studies ``of`` won, and of how many dialogues."""
-        first, second = self.pairs.first[pair], self.pairs.second[pair]
-        for model, other, wins in ((first, second, won), (second, first, met - won)):
-            self.won[of, model, other] += wins
-            self.met[of, model, other] += met
-        for model in (first, second):
-            # In a panel a model meets several at once, of whom the last one left was there from the beginning.
-            with_others = self.met[of, model]
-            self.dialogues[of, model] = with_others.max(axis=1) if self.panels else with_others.sum(axis=1)
+    def _count(self, rows: Ints, at: Ints, pair: Ints, won: Floats, met: Floats) -> None:
+        """Note what the first model of these pairs, at these places of ``rows``, won, and of how many dialogues."""
+        table = rows.take(at) * self.pairs.models**2
+        for of, wins in ((pair, won), (pair + self.pairs.count, met - won)):
+            place = table + self.pairs.own.take(of)
+            self.won.reshape(-1)[place] += wins
+            self.met.reshape(-1)[place] += met
+        # In a panel a model meets several at once, of whom the last one left was there from the beginning.
+        with_others = self.met.take(rows, axis=0)
+        self.dialogues[rows] = with_others.max(axis=2) if self.panels else with_others.sum(axis=2)
 
-    def _bet_on_order(
+    def _bet(
         self,
         rows: Ints,
         lead: Floats,
         terms: Floats,
         asked: Floats,
-        further: Floats,
+        further: Floats | None,
         indirect: _Indirect | None,
         variances: Floats,
     ) -> None:
-        """``lead``, ``terms``: fillings × places, each a study and a pair; ``asked``: places, dialogues that were shown;
-        ``further``: places, how much further from 0 the lead can be by a judge; ``variances``: fillings × studies."""
+        """Bet on what a worker says, and note what that is worth by the filling by which it is least. ``lead``, ``terms``:
+        fillings × places, each a study and a pair; ``asked``: places, dialogues that were shown; ``further``: places, how
+        much further from 0 the lead can be by a judge; ``variances``: fillings × studies. If strengths add up, two models
+        that are a margin apart have shares against a third one that are half a margin apart: a quarter of that is what a
+        dialogue with it, halved, tells on average."""
+        bets, count = self._bets, self.pairs.count
+        places = (asked if indirect is None else asked + indirect.informed).nonzero()[0]
+        at = places // count
+        given, direct, third = asked.take(places), bets.direct, bets.third
+        leads, heard = (direct * each.take(places, axis=1) for each in (lead, terms))
         if indirect is None:
-            places = np.flatnonzero(asked)
-            outcome, said = lead[:, None, None, places] * _SIDES, direct_terms(asked[None, places])
-            said = said.reaching(further[places])
+            said = direct_terms(direct * given)
         else:
-            places = np.flatnonzero(asked + indirect.informed)
-            direct, third = (
-                np.array([[kind not in without] for kind in self._kinds], dtype=float)
-                for without in (("indirect",), ("direct", "wide"))
-            )
-            gap = self.margin / 2 * np.array([[kind == "wide"] for kind in self._kinds], dtype=float)
-            leads = lead[:, None, places] * direct + indirect.around[:, None, places] * third
-            outcome = leads[:, :, None] * _SIDES - (gap * terms[:, None, places])[:, :, None]
-            furthest = indirect.furthest[places] * third + gap * asked[places]
-            said = pooled_terms(asked[places] * direct, indirect.informed[places] * third, furthest)
-            said = said.reaching(further[places] * direct)
-        at, pair = np.divmod(places, self.pairs.count)
-        stakes = self.order_bets.of(said, variances[:, None, at])
-        self._bet(self._order_capital, self._order, rows[at], pair, outcome, stakes, self.order_bets.weights)
-
-    def _bet_on_equality(
-        self,
-        rows: Ints,
-        lead: Floats,
-        terms: Floats,
-        asked: Floats,
-        further: Floats,
-        indirect: _Indirect | None,
-        variances: Floats,
-    ) -> None:
-        """Arguments as of :meth:`_bet_on_order`. If strengths add up, two models that are a margin apart have shares
-        against a third one that are half a margin apart: a quarter of that is what a dialogue with it, halved, tells on
-        average."""
-        if indirect is None:
-            places = np.flatnonzero(asked)
-            leads, heard, said = lead[:, None, places], terms[:, None, places], direct_terms(asked[None, places])
-        else:
-            places, third = np.flatnonzero(asked + indirect.informed), np.array([[1.0], [0.0]])
-            leads = lead[:, None, places] + indirect.around[:, None, places] * third
-            heard = terms[:, None, places] + indirect.heard[:, None, places] / 4 * third
-            said = pooled_terms(asked[places], indirect.informed[places] * third, indirect.furthest[places] * third)
-        at, pair = np.divmod(places, self.pairs.count)
-        outcome = (self.margin / 2 * heard)[:, :, None] - leads[:, :, None] * _SIDES
-        stakes = self.equality_bets.of(said.reaching(further[places]), variances[:, None, at])
-        weights = self.equality_bets.weights
-        self._bet(self._equal_capital, self._equal, rows[at], pair, outcome, stakes, weights, self._equal_now)
+            leads += third * indirect.around.take(places, axis=1)
+            heard += third / 4 * indirect.heard.take(places, axis=1)
+            furthest = third * indirect.furthest.take(places) + bets.wider * given
+            said = pooled_terms(direct * given, third * indirect.informed.take(places), furthest)
+        if further is not None:
+            said = said.reaching(direct * further.take(places))
+        # Kinds × fillings × sides × places.
+        outcome = bets.sides * leads[:, :, None] + bets.tilt * heard[:, :, None]
+        stakes = bets.stakes(said, variances.take(at, axis=1))
+        place = places + ((rows - np.arange(len(rows))) * count).take(at)
+        table, best, now = (each.reshape(*each.shape[:-2], -1) for each in (self._capital, self._best, self._now))
+        grown = staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
+        table[..., place] = grown
+        worth = (bets.weights @ grown.reshape(len(grown), -1)).reshape(outcome.shape)
+        worth = worth.min(axis=1) if worth.shape[1] > 1 else worth[:, 0]
+        best[..., place] = np.maximum(best.take(place, axis=-1), worth)
+        now[bets.order :, :, place] = worth[bets.order :]
 
     def _indirect(
         self,
@@ -322,57 +382,38 @@ class Evidence:
         share: Floats,
         likely: Flags,
         parts: Floats,
-        taken: Floats,
-        reach: Floats,
-    ) -> _Indirect | None:
-        """What dialogues with a third model say; None where they do not count. ``parts``: fillings × dialogues; how much
-        of each one counts. ``taken``: of each, what is taken off for a judge, no more than its study's ``reach``. A
-        dialogue of i with k tells of i against x where one of x with k was as probable: i's
-        share, less what i and x together have won of k so far, and half of that, as k is met by one of the two at a
-        time."""
-        if not self.is_pooled:
-            return None
-        pairs, models = self.pairs, self.pairs.models
-        first, second = pairs.first[pair], pairs.second[pair]
-        i, k = np.concatenate([first, second]), np.concatenate([second, first])
-        at, won = np.concatenate([at, at]), np.concatenate([share, 1 - share])
-        place, as_probable = at * pairs.count, likely.ravel()
-        of_third = as_probable.take(place[:, None] + pairs.thirds[i, k])
-        dialogue, which = np.nonzero(of_third & as_probable.take(place + np.concatenate([pair, pair]))[:, None])
-        i, k, at = i[dialogue], k[dialogue], at[dialogue]
-        x, of = pairs.others.ravel().take((i * models + k) * (models - 2) + which), rows.take(at) * models
-        theirs, own = (of + x) * models + k, (of + i) * models + k
-        wins, met = (table.ravel().take(theirs) + table.ravel().take(own) for table in (self.won, self.met))
+        taken: Floats | None,
+        reach: Floats | None,
+    ) -> _Indirect:
+        """What dialogues with a third model say. ``parts``: fillings × dialogues; how much of each one counts. ``taken``:
+        of each, what is taken off for a judge, no more than its study's ``reach``. A dialogue of i with k tells of i
+        against x where one of x with k was as probable: i's share, less what i and x together have won of k so far, and
+        half of that, as k is met by one of the two at a time."""
+        pairs, count = self.pairs, len(rows) * self.pairs.count
+        # Dialogues, and then the same with the two models changed over, × third models.
+        way, at = np.concatenate([pair, pair + pairs.count]), np.concatenate([at, at])
+        place, as_probable = (at * pairs.count)[:, None], likely.ravel()
+        counts = as_probable.take(place + pairs.with_k.take(way, axis=0))
+        counts &= as_probable.take(place[:, 0] + np.concatenate([pair, pair]))[:, None]
+        of = rows.take(at) * pairs.models**2
+        theirs, own = of[:, None] + pairs.theirs.take(way, axis=0), of + pairs.own.take(way)
+        wins, met = (
+            table.reshape(-1).take(theirs) + table.reshape(-1).take(own)[:, None] for table in (self.won, self.met)
+        )
         mean = (wins + PRIOR_DIALOGUES / 2) / (met + PRIOR_DIALOGUES)
-        outcome = pairs.sign[i, x] * (won.take(dialogue) - mean) / 2
-        off = pairs.sign[i, x] * np.concatenate([taken, -taken]).take(dialogue) / 2
-        informed, count = at * pairs.count + pairs.number[i, x], len(rows) * pairs.count
-        counted = np.concatenate([parts, parts], axis=1).take(dialogue, axis=1)
-        around, heard = (_filled_sums(informed, count, each) for each in (outcome * counted - off, counted))
-        furthest = (np.maximum(mean, 1 - mean) + reach.take(at)) / 2
-        return _Indirect(around, heard, _sums(informed, count), _sums(informed, count, furthest))
-
-    def _bet(
-        self,
-        capital: Floats,
-        highest: Floats,
-        of: Ints,
-        pair: Ints,
-        outcome: Floats,
-        stakes: Floats,
-        weights: Floats,
-        now: Floats | None = None,
-    ) -> None:
-        """Put ``stakes`` (bets × fillings × … × places) on ``outcome`` (fillings × … × 2 × places), at each place of one
-        pair of one of the studies ``of``, and note what they are worth by the filling by which that is least."""
-        places = of * self.pairs.count + pair
-        table, best = capital.reshape(*capital.shape[:-2], -1), highest.reshape(*highest.shape[:-2], -1)
-        grown = staked(table.take(places, axis=-1), stakes[..., None, :], outcome)
-        table[..., places] = grown
-        worth = (weights @ grown.reshape(len(weights), -1)).reshape(outcome.shape).min(axis=0)
-        best[..., places] = np.maximum(best.take(places, axis=-1), worth)
-        if now is not None:
-            now.reshape(*now.shape[:-2], -1)[..., places] = worth
+        leads = pairs.leads.take(way, axis=0)
+        outcome = leads * (np.concatenate([share, 1 - share])[:, None] - mean) / 2
+        furthest = np.maximum(mean, 1 - mean)
+        off: Floats | float = 0.0
+        if taken is not None and reach is not None:
+            off = leads * np.concatenate([taken, -taken])[:, None] / 2
+            furthest += reach.take(at)[:, None]
+        told = (place + pairs.of_i.take(way, axis=0)).ravel()
+        counted = counts * np.concatenate([parts, parts], axis=1)[:, :, None]
+        around = _filled_sums(told, count, (outcome * counted - off * counts).reshape(len(parts), -1))
+        heard = _filled_sums(told, count, counted.reshape(len(parts), -1))
+        informed = _sums(told, count, counts.ravel().astype(float))
+        return _Indirect(around, heard, informed, _sums(told, count, (counts * (furthest / 2)).ravel()))
 
 
 class _Indirect(NamedTuple):

@@ -4,21 +4,26 @@ Where each model is rated by itself, the difference of two ratings decides. Rati
 which their difference leaves out. Where workers rate one model each, two are compared who came one after the other: it is
 drawn for both at once who rates which. In the order in which they finish, those who are quick because they like a model
 would be compared first.
+
+And made-up raters of such units, for plans.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
-from parlai_humaneval._util.arrays import Flags, Floats
-from parlai_humaneval.stopping.batch import drawn_pairs
+from parlai_humaneval._util.arrays import Flags, Floats, Ints
+from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.events import Outcome
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
+from parlai_humaneval.stopping.simulation import Crowd, Crowded
 
 Models = tuple[str, ...]
 FULL = 0.5
@@ -147,3 +152,96 @@ def begun(rule: StoppingRule, number: int, groups: tuple[Models, ...]) -> Unit:
         columns = [pair for group in groups for pair in combinations(group, 2)]
     shares, done = np.full((2, len(columns)), np.nan)
     return Unit(number, groups, columns, shares, done, np.zeros(len(columns)))
+
+
+_GRID = np.asarray(ndtri((np.arange(2000) + 0.5) / 2000))  # A normal distribution in equally probable steps
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How made-up raters score the models that they compare. ``at_once``: so many models a rater; 1: two raters, of a
+    model each. ``within``: standard deviation of a rater's ratings of one model, as a part of the scale; 0: models are
+    chosen, not rated. ``between``: of how high raters rate all models. ``turns``: choices of a rater, in each of which one
+    model is chosen, or with ``any_number`` each model or not. ``icc``: how alike a rater's choices are."""
+
+    at_once: int
+    within: float = 0.0
+    between: float = 0.0
+    turns: int = 1
+    icc: float = 0.0
+    any_number: bool = False
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of a rating, beside another one with which it is compared."""
+        return math.hypot(self.within, self.between) if self.at_once == 1 else self.within
+
+    def drawn(self, levels: Floats, rng: np.random.Generator) -> Floats:
+        """Raters × models; their scores, of models whose mean scores are ``levels`` (of the same shape)."""
+        if self.within:
+            return np.asarray(levels + self.spread * rng.standard_normal(levels.shape))
+        size = 1 / self.icc - 1 if self.icc else 1e6
+        if self.any_number:
+            return np.asarray(rng.binomial(self.turns, rng.beta(levels * size, (1 - levels) * size)) / self.turns)
+        chances = rng.gamma(levels * size)
+        return np.asarray(rng.multinomial(self.turns, chances / chances.sum(axis=1, keepdims=True)) / self.turns)
+
+    def share(self, difference: Floats) -> Floats:
+        """What the first of two models wins whose scores differ so much."""
+        return share_of_ratings(difference) if self.within else np.asarray((1 + difference) / 2)
+
+    def share_variance(self) -> float:
+        """Variance of what one of two equal models wins."""
+        if self.within:
+            return float(self.share(math.sqrt(2) * self.spread * _GRID).var())
+        alike = self.icc + (1 - self.icc) / self.turns
+        return alike * (0.125 if self.any_number else 0.5 / self.at_once)
+
+    def mean_share(self, levels: Floats) -> Floats:
+        """… × models × models; what the row's model wins of the column's on average, by their ``levels`` (… × models)."""
+        gaps = levels[..., :, None] - levels[..., None, :]
+        return self.share(gaps[..., None] + math.sqrt(2) * self.spread * _GRID).mean(axis=-1)
+
+
+class Scored(Crowded):
+    """Studies with raters before each who score models. ``levels``: studies × models; mean scores."""
+
+    def __init__(self, studies: Studies, levels: Floats, scores: Scores, *, seed: int = 0) -> None:
+        models = levels.shape[1]
+        super().__init__(studies, np.full((models, models), 0.5), Crowd(), seed=seed)
+        self.levels, self.scores = levels, scores
+
+    def take(self, rows: Flags) -> None:
+        super().take(rows)
+        self.levels = self.levels[rows]
+
+    def _arrive(self, come: Ints, slot: Ints, now: Floats) -> None:
+        asked, pairs, rng, each = self.studies.decisions.asked[come], self.pairs, self.rng, np.arange(len(come))
+        if self.rule.shown == "panel":
+            open_models = np.zeros((len(come), pairs.models), dtype=bool)
+            for pair, ends in enumerate(zip(pairs.first, pairs.second, strict=True)):
+                open_models[:, ends] |= asked[:, [pair]]
+            order = np.where(open_models, rng.random(open_models.shape), 2.0).argsort(axis=1)[:, : self.scores.at_once]
+            there = np.take_along_axis(open_models, order, axis=1)
+        else:
+            drawn = drawn_pairs(asked, 1, rng)[:, 0]
+            order = np.stack([pairs.first[drawn], pairs.second[drawn]], axis=1)
+            there = np.ones(order.shape, dtype=bool)
+        scores = self.scores.drawn(np.where(there, self.levels[come[:, None], order], _ABSENT), rng)
+        columns = list(combinations(range(order.shape[1]), 2))
+        shown, shares = np.full((len(come), len(columns)), -1), np.full((len(come), len(columns)), np.nan)
+        open_pairs = self.studies.decisions.open(come)
+        for column, (i, j) in enumerate(columns):
+            both, number = there[:, i] & there[:, j], pairs.number[order[:, i], order[:, j]]
+            share = self.scores.share(pairs.sign[order[:, i], order[:, j]] * (scores[:, i] - scores[:, j]))
+            shown[both, column], shares[both, column] = number[both], share[both]
+            self.given[come, number] += both & open_pairs[each, number]
+        dialogues = there.sum(axis=1) if self.scores.within else np.ones(len(come), dtype=np.int64)
+        seconds = self._seconds((len(come), int(dialogues.max())), np.zeros((len(come), pairs.models)))
+        ended = now + np.where(np.arange(seconds.shape[1]) < dialogues[:, None], seconds, 0.0).sum(axis=1)
+        self.studies.enter(come, shown, shares, np.ones_like(shares), due=np.full(len(come), np.inf), ended=ended)
+        self.free_at[come, slot] = ended
+        self.begun[come] += dialogues
+
+
+_ABSENT = 1e-9  # The level of a model that is not shown, which is never chosen

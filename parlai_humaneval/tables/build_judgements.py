@@ -7,6 +7,7 @@ turns (chosen, ticked or ranked) stand in ``turns``, ratings in ``ratings``, ran
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -95,7 +96,16 @@ def pair_rows(record: JudgementRecord) -> Iterator[Row]:
             position_a=first.position,
             side=first.position,
             question=question.text,
+            start=_start(first) if _start(first) == _start(second) else None,
         )
+
+
+def _start(shown: ShownDialogue) -> str:
+    """How a dialogue begins: the id of its start, else a number of its first line, which may be somebody's text."""
+    if shown.settings.get("start_id"):
+        return str(shown.settings["start_id"])
+    first = shown.lines[0].text.strip().casefold() if shown.lines else ""
+    return f"s{hashlib.sha256(first.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def segment_rows(record: JudgementRecord) -> Iterator[Row]:

@@ -6,12 +6,12 @@ one spelling.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, Literal
 
@@ -21,11 +21,12 @@ from pandas.api.types import is_numeric_dtype
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Parts
-from parlai_humaneval._util.text import clean_label
+from parlai_humaneval._util.text import clean_label, visible
 from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
 
 WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "lists"))
 """Columns that stay letter for letter, and columns that may hold several names, joined by ;."""
+LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -59,8 +60,6 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
         if is_numeric_dtype(values):
             continue
         every: Iterable[Any] = values.tolist()
-        with suppress(TypeError):  # lists of a JSON file, which no set can hold
-            every = set(every)
         texts = {value for value in every if isinstance(value, str)}
         found = {text: _clean(text, lists=name in LISTS) for text in texts}
         clean = {before: after or None for before, after in found.items() if after != before}
@@ -72,6 +71,22 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
         return frame, ()
     whole: pd.DataFrame = frame.assign(**changed)
     return whole, (CleanedLabels(table, {name: counts[name] for name in names if name in counts}),)
+
+
+def with_our_names(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` in which ``Item_ID``, ``itemId`` and ``item id`` are called ``item_id``, unless it has that column too."""
+    ours = {plain_name(column.name): column.name for column in (*TABLES[table], *JUDGE_COLUMNS[table])}
+    found: dict[str, str] = {}
+    for name in map(str, frame.columns):
+        our = ours.get(plain_name(name), name)
+        if our not in frame.columns and our not in found.values():
+            found[name] = our
+    return frame.rename(columns=found) if found else frame
+
+
+def plain_name(name: str) -> str:
+    """A column's name in small letters, without what separates its words."""
+    return re.sub(r"[\W_]+", "", name.lower())
 
 
 def _clean(value: str, *, lists: bool) -> str:
@@ -104,22 +119,39 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     """``frame`` with all columns of ``table``, and those ``besides``, in order, typed and checked; others follow as
     they are. Raises TableError."""
     columns = (*TABLES[table], *besides)
-    missing = [c for c in columns if c.exchange and c.name not in frame.columns]
-    if missing:
-        present = [str(name) for name in frame.columns]
-        near = {column.name: get_close_matches(column.name, present, n=1) for column in missing}
-        hints = [f"{found[0]!r} may be {name}" for name, found in near.items() if found]
-        hint = f" {'; '.join(hints)}: rename it." if hints else ""
-        meant = [f"  {c.name}{' (cells may be empty)' if c.empty_ok else ''}: {c.description}" for c in missing]
-        said = f"{table}: missing column {', '.join(near)}. It has: {', '.join(present)}.{hint} What they are:"
-        raise TableError("\n".join([said, *meant]))
     twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     if twice:
-        raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_="keep one of each")
+        again = f"give the second {twice[0]} another name in the file, or keep one of the two"
+        raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_=again)
+    missing = [c for c in columns if c.exchange and not c.empty_ok and c.name not in frame.columns]
+    if missing:
+        present = list(map(str, frame.columns))
+        hints = [f"{near!r} may be {name}" for name, near in _nearest(missing, columns, present).items()]
+        hint = f" {'; '.join(hints)}: rename it." if hints else ""
+        meant = [f"  {c.name}: {c.description}" for c in missing]
+        names = ", ".join(column.name for column in missing)
+        said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What they are:"
+        raise TableError("\n".join([said, *meant]))
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
     whole: pd.DataFrame = pd.DataFrame({**known, **others}, index=frame.index)
     return whole
+
+
+def _nearest(missing: Sequence[Column], columns: Sequence[Column], present: Sequence[str]) -> dict[str, str]:
+    """Missing column → the column of the file that is most like it; columns of ours are none, and each is taken once."""
+    ours = {column.name for column in columns}
+    free = {name: plain_name(name) for name in present if name not in ours}
+    pairs = [
+        (-SequenceMatcher(None, plain_name(column.name), plain).ratio(), column.name, name)
+        for column in missing
+        for name, plain in free.items()
+    ]
+    found: dict[str, str] = {}
+    for ratio, column_name, name in sorted(pairs):
+        if -ratio >= LIKE and column_name not in found and name not in found.values():
+            found[column_name] = name
+    return found
 
 
 def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]], besides: Sequence[Column] = ()) -> pd.DataFrame:

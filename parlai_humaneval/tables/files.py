@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -16,8 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval._util.text import clean_label, unguarded, write_columns
+from parlai_humaneval._util.text import write_columns
 from parlai_humaneval.tables.columns import (
     Repeats,
     Row,
@@ -28,8 +25,10 @@ from parlai_humaneval.tables.columns import (
     from_rows,
     typed,
     with_clean_labels,
+    with_our_names,
 )
 from parlai_humaneval.tables.filters import rater_kinds
+from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, stem
 from parlai_humaneval.tables.repeats import Checked, checked, tables_of
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, TABLE_DESCRIPTIONS, TABLES, Column, TableName
 from parlai_humaneval.tables.validate import with_dialogues
@@ -48,8 +47,6 @@ ABOUT_STOPPING = (
     "study. Workers have names of their own here, which stand in no table."
 )
 NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
-
-_SEPARATORS = {";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -85,7 +82,7 @@ def _read_stopping(path: Path) -> tuple[StoppingLog, ...]:
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
         if line.strip():
             try:
-                event = _object(line, 0)
+                event = json_object(line, 0)
             except ValueError:
                 event = {"line": line}
             study = str(event.pop("study", study))
@@ -177,7 +174,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
     if read is None:
-        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as .csv or .jsonl")
+        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}")
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
     whole = tables_of(read)
@@ -194,11 +191,11 @@ def _read_all(
     """The tables of a folder, or the one in a file; None: there are none."""
     found: dict[TableName, list[Path]] = {}
     for name in get_args(TableName):
-        endings = get_args(Format) if format is None else (format,)
-        inside = [path for ending in endings if (path := directory / f"{name}.{ending}").is_file()]
-        found[name] = inside if directory.is_dir() else [directory] * (directory.stem == name)
+        inside = in_folder(directory, name, ENDINGS if format is None else (f".{format}",))
+        found[name] = inside if directory.is_dir() else [directory] * (stem(directory) == name)
         if len(found[name]) > 1:
-            raise TableError(f"{directory} holds {name} as .csv and as .jsonl", try_="say which to read, or remove one")
+            names = " and as ".join(path.name.removeprefix(name) for path in found[name])
+            raise TableError(f"{directory} holds {name} as {names}", try_="say which to read, or remove one")
     if not any(found.values()):
         return None
     empty = {name: Checked(from_rows(name, [], besides.get(name, ()))) for name in found}
@@ -208,7 +205,7 @@ def _read_all(
 
 
 def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> Checked:
-    frame, cleaned = with_clean_labels(name, read_frame(path))
+    frame, cleaned = with_clean_labels(name, with_our_names(name, read_frame(path)))
     if frame.empty:
         return Checked(from_rows(name, [], besides))
     try:
@@ -221,74 +218,10 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 
-def read_frame(path: Path) -> pd.DataFrame:
-    """The rows of a file as they stand there, unchecked: JSONL where its name ends so, else CSV; empty cells are None.
-    Raises TableError."""
-    try:
-        if path.suffix != ".jsonl":
-            return _read_csv(path)
-        with path.open(encoding="utf-8-sig") as file:
-            rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
-        return pd.DataFrame(rows, dtype=object)
-    except UnicodeDecodeError as error:
-        raise TableError(
-            f"{path} is not UTF-8 ({error.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
-        ) from error
-    except (ValueError, csv.Error) as error:  # JSON, CSV and Unicode errors
-        raise TableError(f"{path} cannot be read: {error}") from error
-
-
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """One table as CSV; see :func:`write_columns`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         write_columns(file, frame.columns, _columns(frame))
-
-
-class _Cells(dict[str, str | None]):
-    """Cell as it stands in a file → what it means; each text is kept once, however often it stands there."""
-
-    def __missing__(self, cell: str) -> str | None:
-        self[cell] = value = unguarded(cell) or None
-        return value
-
-
-def _read_csv(path: Path) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
-        csv.field_size_limit(2**31 - 1)
-        rows = filter(None, csv.reader(file))
-        header = list(map(clean_label, next(rows, [])))
-        if not header:
-            raise ValueError("it is empty; the first line of a CSV file names the columns")
-        found = next((name for mark, name in _SEPARATORS.items() if mark in header[0]), None)
-        if len(header) == 1 and found:
-            raise InvalidValue(
-                f"the separator of its cells is the {found}, and has to be the comma",
-                try_="save it again with commas (numbers with a point, as in 3.5)",
-            )
-        meaning = _Cells().__getitem__
-        # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
-        cells = np.fromiter(map(meaning, chain.from_iterable(_checked(rows, len(header)))), dtype=object)
-    by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
-    return pd.DataFrame(by_column.T, columns=header, dtype=object)
-
-
-def _checked(rows: Iterable[list[str]], length: int) -> Iterator[list[str]]:
-    """The rows of a file, refused where one is shorter or longer than the header."""
-    for number, row in enumerate(rows, start=1):
-        if len(row) != length:
-            raise ValueError(f"row {number} has {len(row)} cells, the header {length}")
-        yield row
-
-
-def _object(line: str, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"line {number} is no JSON ({error})") from error
-    if not isinstance(row, dict):
-        raise ValueError(f"line {number} is no JSON object")
-    return row
 
 
 def _columns(frame: pd.DataFrame) -> list[list[Any]]:

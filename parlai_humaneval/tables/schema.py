@@ -1,8 +1,8 @@
 """The columns of the tidy tables: names, types and meanings, from ``data/columns.yaml``, and listed as text.
 
-``exchange`` columns are those that a table from anywhere must have; the others are what our own records hold besides, and
-are empty where a table from elsewhere lacks them. Columns that are not listed here pass through. An empty text is a
-missing value: CSV cannot tell them apart.
+``exchange`` columns are those that a table from anywhere must have, unless they may be empty; the others are what our own
+records hold besides, and are empty where a table from elsewhere lacks them. Columns that are not listed here pass
+through. An empty text is a missing value: CSV cannot tell them apart.
 
 Ticks that say what is wrong with a reply, so that fewer is better: told by their names, where nothing else tells.
 """
@@ -110,7 +110,7 @@ _KINDS = {"text": "text", "integer": "whole number", "number": "number", "flag":
 def listed_columns(table: TableName) -> str:
     """The columns that a table from elsewhere must have, each with kind and meaning, then the names of the others."""
     required = [
-        f"  {c.name} ({_KINDS[c.kind]}{', may be empty' if c.empty_ok else ''}): {c.description}"
+        f"  {c.name} ({_KINDS[c.kind]}{', may be empty or missing' if c.empty_ok else ''}): {c.description}"
         for c in TABLES[table]
         if c.exchange
     ]
@@ -120,8 +120,8 @@ def listed_columns(table: TableName) -> str:
 
 
 def required_columns() -> str:
-    """A Markdown table: the columns that each table from elsewhere must have; * where cells may be empty."""
-    lines = ["| table | required columns (*: the cells may be empty) |", "|---|---|"]
+    """A Markdown table: the columns that each table from elsewhere must have; * where it may be empty or missing."""
+    lines = ["| table | required columns (*: may be empty or missing) |", "|---|---|"]
     for table, columns in TABLES.items():
         names = ", ".join(f"`{c.name}`{'*' if c.empty_ok else ''}" for c in columns if c.exchange)
         lines.append(f"| `{table}` | {names} |")

@@ -46,10 +46,8 @@ class Bets:
 
     def of(self, terms: Terms, variance: Floats) -> Floats:
         """Stakes (bets × …) on what one worker says, if one dialogue has this ``variance`` (…)."""
-        spread = terms.square * variance
-        scale = terms.mean / np.where(terms.mean > 0, spread, 1.0)
-        cap = self.most / 2 / np.maximum(terms.bound, 0.25)
-        return np.asarray(np.minimum(np.multiply.outer(self.gains, scale), cap), dtype=float)
+        wanted = np.multiply.outer(self.gains, terms.scale(variance))
+        return np.asarray(np.minimum(wanted, terms.most(self.most)), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -64,6 +62,14 @@ class Terms:
     def reaching(self, further: Floats) -> Terms:
         """The same where what a worker says can be so much further from 0."""
         return Terms(self.mean, self.square, self.bound + further)
+
+    def scale(self, variance: Floats) -> Floats:
+        """The stake that a bet for a gain of 1 wants, if one dialogue has this ``variance`` (…)."""
+        return np.asarray(self.mean / np.where(self.mean > 0, self.square * variance, 1.0), dtype=float)
+
+    def most(self, of_one: Floats | float) -> Floats:
+        """The largest stake, if that on a single dialogue is ``of_one``."""
+        return np.asarray(of_one / 2 / np.maximum(self.bound, 0.25), dtype=float)
 
 
 def direct_terms(n: Floats) -> Terms:

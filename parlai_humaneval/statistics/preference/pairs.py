@@ -353,7 +353,7 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     if balanced is None:
         return None
     known = (~np.isnan(balanced)).astype(float)
-    workers, *shown = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
+    workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     parts = (np.nan_to_num(balanced), known, workers, shown)
     result = with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
@@ -366,7 +366,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
         f"win rate of {model_a} over {model_b}",
     )
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
-    workers, *shown = (rows[name].to_numpy(dtype=object) for name in ("worker_id", "dialogue_a", "dialogue_b"))
+    workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())
     ties = len(rows) - wins - losses
     return PairOutcome(
@@ -393,6 +393,15 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
     )
 
 
+def _shown(rows: pd.DataFrame) -> list[Objects]:
+    """What answers have in common besides their worker: the dialogues on both sides, or the question that they answer, where
+    that is known of all rows and is not the same in all."""
+    asked = rows.get("start", pd.Series(None, rows.index, dtype=object))
+    if asked.notna().all() and asked.nunique() > 1:
+        return [asked.to_numpy(dtype=object)] * 2
+    return [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
+
+
 class ModelOutcome(Row):
     """One model against all its opponents: its ``win_rate`` of decided comparisons, clustered as that of a pair."""
 
@@ -408,7 +417,7 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]
     wins."""
     a, b = (rows[name].to_numpy(dtype=object) for name in ("model_a", "model_b"))
     workers, outcome = rows["worker_id"].to_numpy(dtype=object), rows["outcome"].to_numpy(dtype=float)
-    shown = [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
+    shown = _shown(rows)
     standings = []
     for model in sorted({*a, *b}):
         took_part = (a == model) | (b == model)

@@ -24,10 +24,14 @@ from judging_hands import (
     study_beside,
     told_of,
 )
-from live import REASON, eventually
+from live import REASON, composed, eventually
 
+from mephisto_tasks.adapter.blueprint import build_study
 from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.annotation import build
+from mephisto_tasks.annotation.study import AnnotationStudy
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval.schema.steps import FormStep, Progress
 
 QUESTION = "Who would you prefer to talk to for a long conversation?"
@@ -203,3 +207,18 @@ async def test_one_item_of_a_pair_of_models_where_the_paper_says_so(tmp_path: Pa
         async with Judge(run, "once", "again") as rater:
             assert rater.client.refused == DONE_ALL
         assert len(judgements(run)) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "pairings"), [(None, 6), ({"pairing": "auto"}, 6), ({}, 36)], ids=["new", "of today", "of before"]
+)
+def test_dialogues_of_the_same_start_meet_but_in_studies_of_before(
+    recorded: dict[str, str] | None, pairings: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards the pool of a study that began when all dialogues were compared with all: a relaunch goes on with it."""
+    monkeypatch.setattr(build, "recorded_settings", lambda data_dir, task_name: recorded)
+    asked = composed("pw_dialog", {"dialogues": two_files(tmp_path, 6), "judgements_per_group": 4})
+    config = checked_settings("pw_dialog", asked)
+    study = build_study(config, "pw_dialog", tmp_path / "data", "test", 0.0)
+    assert isinstance(study, AnnotationStudy)
+    assert len(study.items) == pairings

@@ -105,7 +105,7 @@ def test_the_columns_are_told():
     assert shown.exit_code == 0
     for column in TABLES["comparisons"]:
         assert re.search(rf"\b{column.name}\b", shown.output)
-    assert "  seconds (number, may be empty): from shown to answered" in shown.output
+    assert "  seconds (number, may be empty or missing): from shown to answered" in shown.output
     assert "  winner (text): " in shown.output
     everything = CliRunner().invoke(main, ["import", "--list-columns", "all"]).output
     assert all(f"\n{name}: " in f"\n{everything}" for name in TABLES)
@@ -223,15 +223,29 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--table", "comparisons"], "missing column item_id.*--rename OLD=NEW.*--set NAME=VALUE"),
-        (["--table", "comparisons"], r"metric: what the question is about.* --set NAME= leaves a column empty"),
-        (["--table", "turns"], r"setting \(cells may be empty\): variant of"),
+        (["--table", "comparisons"], "missing column model_a, model_b.*--rename OLD=NEW.*--set NAME=VALUE"),
+        (
+            ["--table", "comparisons", "--drop", "rater"],
+            r"worker_id: pseudonym.* --set worker_id= where it is not known: .*too narrow",
+        ),
         (
             ["--table", "comparisons", "--rename", "a=model_a", "--rename", "a=model_a"],
             "--rename names a=model_a twice",
         ),
         ([], "does not say which table it is.*--table"),
         (["--table", "comparisons", *RENAMES, "--rename", "mood=reason"], "No file has a column mood"),
+        (
+            ["--table", "comparisons", "--rename", "itm=item_id"],
+            "No file has a column itm to rename. Did you mean item",
+        ),
+        (["--table", "comparisons", *RENAMES, "--set", "techniqe=x"], "techniqe: .*Did you mean technique"),
+        (["--table", "comparisons", *RENAMES, "--set", "dialogue_a=x"], "column dialogue_a with other values: d1, d2"),
+        (["--table", "comparisons", *RENAMES, "--map", "winner"], "--map winner: expected COLUMN:FROM=TO"),
+        (
+            ["--table", "comparisons", *RENAMES, "--map", "chioce:1=tie"],
+            "No file has a column chioce to map. Did you mean choice",
+        ),
+        (["--table", "comparisons", *RENAMES, "--drop", "mood"], "No file has a column mood to drop"),
         (["--table", "comparisons", "--rename", "rater=werker"], "werker: no column of comparisons"),
         (["--table", "comparisons", "--rename", "rater"], "--rename rater: expected OLD=NEW"),
         (["--table", "comparisons", "--set", "metric=a", "--set", "metric=b"], "--set names metric twice"),

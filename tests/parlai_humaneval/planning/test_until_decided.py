@@ -12,12 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
-from parlai_humaneval.planning.inputs import PlanError, ask
+from parlai_humaneval.planning.inputs import PlanError, ask, plannable
 from parlai_humaneval.planning.plan import plan_study
-from parlai_humaneval.planning.stopping import UntilDecided, decidable, plan_until_decided
+from parlai_humaneval.planning.stopping import UntilDecided, is_usual, most_likely, plan_until_decided
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, simulate, win_rates
+from parlai_humaneval.stopping.units import Scores
 
 STUDIES = 50
 
@@ -59,6 +60,11 @@ def test_numbers_are_of_the_simulation() -> None:
         {"technique": "free_for_all"},
         {"technique": "pw_dialog", "models": 3},
         {"technique": "self_chat", "worker_inequality": 1.0, "margin": 0.4},
+        {"technique": "single_model"},
+        {"technique": "single_model", "dialogues_per_worker": 2},
+        {"technique": "direct_assessment", "models": 3, "gap": 0.2},
+        {"technique": "sata", "models": 3, "gap": 0.2},
+        {"technique": "free_for_all", "models": 3, "gap": 0.1},
     ],
     ids=lambda question: " ".join(map(str, question.values())),
 )
@@ -72,10 +78,11 @@ def test_more_than_expected_is_to_be_had_in_hand(question: dict[str, Any]) -> No
     assert found.truths[-1].expected.n < found.truths[0].expected.n
     assert found.truths[0].at_cap <= 0.08, "95 % of studies of equal models end before the chosen cap"
     assert found.truths[0].false_claims <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
-    assert (found.fixed_pooled is None) == (found.models == 2)
+    compares_all = found.at_once > 2 or found.rating_sd is not None
+    assert (found.fixed_pooled is None) == (found.models == 2 or compares_all)
 
 
-@pytest.mark.parametrize("technique", decidable())
+@pytest.mark.parametrize("technique", [name for name in plannable() if is_usual(name, 2)])
 def test_priced_as_a_fixed_plan(technique: str) -> None:
     """Guards that dialogues of both kinds of studies take the same hours and dollars."""
     inputs = ask(technique=technique, gap=0.2, pay=2.0, icc=0.0)
@@ -111,6 +118,52 @@ def test_ties_are_simulated() -> None:
     assert shares.var() == pytest.approx(crowd.share_variance(0.6), rel=0.03)
     with pytest.raises(ValueError, match="cannot be so much alike"):
         Crowd(icc=0.7, ties=0.3)
+
+
+def test_how_much_ratings_differ_is_what_such_a_plan_rests_on() -> None:
+    """Guards the spread of ratings: of one rater's where models are compared, of raters, too, where each rates one."""
+    two, one, wide = (
+        until_decided(technique="single_model", gap=0.2, max_dialogues=400, **more)
+        for more in ({"dialogues_per_worker": 2}, {}, {"dialogues_per_worker": 2, "rating_sd": 0.3})
+    )
+    for found, spread in ((two, 0.15), (one, math.hypot(0.15, 0.14)), (wide, 0.3)):
+        rule = StoppingRule(models=("a", "b"), margin=0.2, max_dialogues=1000)
+        differences = np.clip(np.random.default_rng(0).normal(0, math.sqrt(2) * spread, 200_000) / 0.5, -1, 1)
+        size = 2 * fixed_plan(rule, variance=float(differences.var() / 4))
+        assert found.fixed.n * (1 - ask(technique="single_model", gap=0.2).filled().exclusion) == pytest.approx(
+            size, rel=0.03
+        )
+    assert two.truths[0].expected.n < min(one.truths[0].expected.n, wide.truths[0].expected.n)
+    assert (two.rating_sd, one.rater_sd, two.margin) == (0.15, 0.14, 0.2)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        Scores(2, within=0.15),
+        Scores(1, within=0.15, between=0.14),
+        Scores(3, turns=9, icc=0.1),
+        Scores(3, turns=9, any_number=True, icc=0.05),
+    ],
+    ids=["two of a rater", "a rater each", "one of three", "any of three"],
+)
+def test_made_up_scores_are_as_asked(scores: Scores) -> None:
+    """Guards means and variances of what raters of scores say, from which truths and fixed plans are made."""
+    rng, equal = (
+        np.random.default_rng(1),
+        np.full((60_000, 3), 1 / 3 if scores.turns > 1 and not scores.any_number else 0.5),
+    )
+    x = scores.drawn(equal, rng)
+    assert scores.share(x[:, 0] - x[:, 1]).var() == pytest.approx(scores.share_variance(), rel=0.05)
+    levels = equal[0] + [0.1, 0.0, -0.1]
+    x = scores.drawn(np.tile(levels, (60_000, 1)), rng)
+    assert scores.share(x[:, 0] - x[:, 2]).mean() == pytest.approx(scores.mean_share(levels)[0, 2], abs=0.004)
+
+
+def test_a_share_of_few_studies_has_an_upper_end() -> None:
+    """Guards against “0 % of 50 studies” read as never."""
+    assert 0.05 < most_likely(0.0, 50) < 0.08
+    assert most_likely(0.05, 10_000) == pytest.approx(0.0545, abs=5e-4)
 
 
 def test_arena_counts_the_gap_without_ties_and_the_margin_with_them() -> None:
@@ -194,10 +247,11 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "give --alpha 0.05"),
         ("--technique pw_turn --gap 0.1 --stop decided --judge-agreement 0.7", "leave --judge-agreement out"),
         ("--gap 0.1 --stop decided", "give --technique"),
-        ("--technique single_model --gap 0.1 --stop decided", "how wide raters rate, which no plan knows"),
-        ("--technique direct_assessment --gap 0.1 --stop decided", "give --technique (pw_turn"),
+        ("--technique single_model --models 1 --gap 0.1 --stop decided", "give --models 2 or more"),
+        ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
+        ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),
         ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "give --reuse 1"),
-        ("--technique sata --models 4 --gap 0.1 --stop decided", "give --models 2, or --technique pw_turn"),
+        ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "give a --gap below 0.17"),
         ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "give --models 10"),
         ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "give --reuse 1"),
         ("--technique sata --gap 0.85 --stop decided", "give a smaller --gap"),

@@ -47,6 +47,21 @@ def test_counts_are_those_of_the_rows():
         assert pair.score.estimate == pytest.approx((pair.wins_a + pair.ties / 2) / 60)
 
 
+def test_answers_to_the_same_question_are_clustered_by_it():
+    """Where all rows of a pair share a start, and it is not the same in all; dialogues are counted as before."""
+    rows = orient_pairs(_rows(n=60))
+    asked = pd.Series([f"q{n % 12}" for n in range(len(rows))], rows.index)
+    by_question = wins_of_pairs(rows.assign(start=asked))
+    as_dialogues = wins_of_pairs(rows.assign(dialogue_a=asked, dialogue_b=asked))
+    plain = wins_of_pairs(rows)
+    for pair, same, other in zip(by_question, as_dialogues, plain, strict=True):
+        assert (pair.win_rate, pair.by_dialogue) == (same.win_rate, same.by_dialogue)
+        assert pair.by_dialogue.p_value != other.by_dialogue.p_value
+        assert pair.n_dialogues == other.n_dialogues
+    assert wins_of_pairs(rows.assign(start="Hi!")) == plain
+    assert wins_of_pairs(rows.assign(start=asked.where(asked != "q3"))) == plain
+
+
 @given(st.integers(0, 1_000))
 @settings(max_examples=8, deadline=None)
 def test_the_way_round_and_the_order_of_rows_do_not_matter(seed):

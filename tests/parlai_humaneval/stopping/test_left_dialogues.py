@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from parlai_humaneval._util.arrays import Floats, Ints
+from parlai_humaneval.statistics.core.sequential import order_bets
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Began, Chose, Claimed, Event, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import StoppingRule
@@ -92,7 +93,7 @@ def test_the_lower_of_two_bets_counts() -> None:
     study.arrive("w", at=0)
     study.choose("w", 0, Outcome(picks=(1, 0), turns=1), whole=2, at=1)
     study.leave("w", at=2)
-    bets = study.studies.evidence.order_bets
+    bets = order_bets(study.rule.margin)
     stakes = np.minimum(bets.gains / 0.05, bets.most)
     assert study.studies.evidence.direct[0, 0, 0] == pytest.approx(float((1 + stakes * 0.25) @ bets.weights))
     assert study.studies.evidence.order[0, 0, 1, 0] == 1.0, "the highest so far, from the beginning"

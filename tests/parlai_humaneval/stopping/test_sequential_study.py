@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
-from parlai_humaneval.stopping.simulation import first_crossing
+from parlai_humaneval.stopping.simulation import Crowd, _strengths, first_crossing
 from parlai_humaneval.stopping.status import Forecast
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 
@@ -248,6 +249,15 @@ def test_the_forecast_gets_shorter_as_the_study_goes_on() -> None:
     taken = driven(SequentialStudy(rule(), seed=3)).answered - begun
     assert forecast.low / 2 <= taken <= forecast.high * 2
     assert "more dialogues (80 %: " in str(forecast)
+
+
+def test_two_models_that_are_apart_are_not_foreseen_as_nearly_equal() -> None:
+    """Guards the ranges of two models: by a prior of nearly equal ones a third of studies ended before their range."""
+    studies = Studies(rule(models=("A", "B")))
+    studies.evidence.won[0], studies.evidence.met[0] = [[0, 18], [12, 0]], [[0, 30], [30, 0]]
+    drawn = _strengths(studies, 0, Crowd(), 4000, np.random.default_rng(0))
+    seen = np.log(18 / 12)
+    assert 0.8 * seen < (drawn[:, 0] - drawn[:, 1]).mean() < seen
 
 
 def test_a_forecast_of_the_cap_says_so() -> None:

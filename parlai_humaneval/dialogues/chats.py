@@ -1,0 +1,209 @@
+"""Chats as others keep them → dialogues of this project's own JSON: lists of messages, ShareGPT, ACUTE-Eval's pairs, logs of
+ParlAI's ``model_chat``, and texts such as “User: … Assistant: …”.
+
+Who speaks is known by the role: a user is a person, an assistant the model that the file names. System messages are no part
+of the dialogue; they are context where that is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, get_args
+
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.dialogues.dialogue import HUMAN
+
+Form = Literal["auto", "messages", "acute_pairs", "model_chat", "text"]
+FORMS: tuple[Form, ...] = get_args(Form)
+SHAPES: Mapping[Form, str] = {
+    "messages": '{"messages": [{"role": "user", "content": "…"}, …]}',
+    "acute_pairs": '{"speakers_to_eval": ["…", "…"], "dialogue_dicts": [{"dialogue": [{"id": "…", "text": "…"}]}, …]}',
+    "model_chat": '{"dialog": [{"agent_idx": 0, "text": "…"}, …], "task_description": {"model_nickname": "…"}}',
+    "text": "User: …<line break>Assistant: …",
+}
+_LISTS = ("messages", "conversation", "conversations", "dialogue", "dialog", "chat")
+_IDS = ("dialogue_id", "id", "conversation_id", "conv_id", "question_id", "uuid")
+_MODELS = ("model", "model_name", "model_id", "generator")
+_PEOPLE = ("user", "human", "prompter", "person", "customer", "human_evaluator")
+_BOTS = ("assistant", "gpt", "bot", "model", "chatbot", "ai", "chatgpt", "bing", "bard", "agent")
+_SYSTEM = ("system", "developer")
+_TOOLS = ("tool", "function", "observation", "function_call")
+_ROLE = re.compile(rf"^\s*({'|'.join((*_PEOPLE, *_BOTS, *_SYSTEM))})\s*[:：]\s*", re.IGNORECASE | re.MULTILINE)
+_RULE = re.compile(r"^\s*[-=*]{3,}\s*$", re.MULTILINE)
+EMPTY = "…"  # Stands for a message without text between two others
+
+
+def form_of(data: Any) -> Form | None:
+    """Which of these forms the data of a line are in; None: none of them."""
+    if isinstance(data, list):
+        return "messages" if data and _is_message(data[0]) else None
+    if not isinstance(data, Mapping):
+        return None
+    if isinstance(data.get("dialogue_dicts"), list):
+        return "acute_pairs"
+    if isinstance(data.get("dialog"), list) and isinstance(data.get("task_description"), Mapping):
+        return "model_chat"
+    found = _messages(data)
+    if (isinstance(found, list) and found and _is_message(found[0])) or _sides(data):
+        return "messages"
+    text = found if isinstance(found, str) else data.get("text")
+    return "text" if isinstance(text, str) and len(_ROLE.findall(text)) > 1 and "turns" not in data else None
+
+
+def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
+    """The dialogues in the data of a line, as this project's own JSON has them; ``chat_settings`` says the form, which two
+    belong together, and how many turns were empty. Pairs of ACUTE-Eval's onboarding are left out. Raises DataError."""
+    match form:
+        case "acute_pairs":
+            yield from _acute(data, where)
+        case "model_chat":
+            yield _model_chat(data, where)
+        case "text":
+            text = data if isinstance(data, str) else _messages(data) or data.get("text")
+            yield _chat(data, _said(str(text)), where, "text", system)
+        case _:
+            sides = _sides(data) if isinstance(data, Mapping) else []
+            pair = str(_first(data, _IDS) or where) if sides else ""
+            for side in sides:
+                one = {"id": f"{pair}-{side}", "model": data.get(f"model_{side}")}
+                chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
+                yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
+            if not sides:
+                yield _chat(data, data if isinstance(data, list) else _messages(data), where, "messages", system)
+
+
+def texts_of(text: str) -> list[str]:
+    """The dialogues of a text file: between lines of dashes, else between blank lines, unless these separate all turns."""
+    parts = [part for part in _RULE.split(text) if part.strip()]
+    if len(parts) > 1:
+        return parts
+    blocks = [block for block in re.split(r"\n\s*\n", text) if block.strip()]
+    several = [block for block in blocks if len(_ROLE.findall(block)) > 1]
+    return blocks if len(several) == len(blocks) else [text]
+
+
+def is_text(line: str) -> bool:
+    """Whether a line begins with who speaks."""
+    return _ROLE.match(line) is not None
+
+
+def _said(text: str) -> list[dict[str, str]]:
+    places = list(_ROLE.finditer(text))
+    ends = [match.start() for match in places[1:]] + [len(text)]
+    return [
+        {"role": match[1].lower(), "content": text[match.end() : end].strip()}
+        for match, end in zip(places, ends, strict=True)
+    ]
+
+
+def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dict[str, Any]:
+    if not isinstance(messages, list):
+        raise DataError("there are no messages", where=where, try_=f"expected {SHAPES['messages']}")
+    said: list[tuple[str, str]] = []
+    context: list[str] = []
+    for number, message in enumerate(messages, start=1):
+        if not _is_message(message):
+            raise DataError(f"message {number} is {message!r}", where=where, try_=f"expected {SHAPES['messages']}")
+        role, text = _role(message), _text(message)
+        if role.lower() in _SYSTEM:
+            context += [text] if system and text else []
+        elif role.lower() not in _TOOLS:
+            said.append((role, text))
+    model = str(_first(data, _MODELS) or "") if isinstance(data, Mapping) else ""
+    roles = {role for role, _ in said}
+    entities = {role: HUMAN for role in roles if role.lower() in _PEOPLE}
+    if model:
+        entities |= {role: model for role in roles if role.lower() in _BOTS}
+    made = _ours(said, form)
+    made["entities"] |= entities
+    if isinstance(data, Mapping):
+        made["dialogue_id"] = str(_first(data, _IDS) or "")
+        made["entities"] |= {str(who): str(name) for who, name in (data.get("entities") or {}).items()}
+        made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}
+    return {**made, "context": context}
+
+
+def _ours(said: list[tuple[str, str]], form: Form) -> dict[str, Any]:
+    """Lines without empty ones at the ends; :data:`EMPTY` stands for those between."""
+    places = [place for place, (_, text) in enumerate(said) if text]
+    inside = said[places[0] : places[-1] + 1] if places else []
+    empty = len(said) - len(places)
+    return {
+        "dialogue_id": "",
+        "turns": [text or EMPTY for _, text in inside],
+        "speakers": [speaker for speaker, _ in inside],
+        "entities": {},
+        "context": [],
+        "chat_settings": {"form": form, **({"empty_turns": empty} if empty else {})},
+    }
+
+
+def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    judged, dialogues = data.get("speakers_to_eval"), data["dialogue_dicts"]
+    if data.get("is_onboarding"):
+        return
+    whole = all(isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) for one in dialogues)
+    if not isinstance(judged, list) or not len(judged) == len(dialogues) == 2 or not whole:
+        raise DataError("it is no pair of dialogues", where=where, try_=f"expected {SHAPES['acute_pairs']}")
+    ids = [
+        str(one.get("id") or f"{data.get('pair_id', '')}{where.rpartition(' ')[2]}{side}")
+        for one, side in zip(dialogues, "ab", strict=True)
+    ]
+    for one, dialogue_id, model in zip(dialogues, ids, judged, strict=True):
+        said = [(_role(line), _text(line)) for line in one["dialogue"]]
+        chat = _ours(said, "acute_pairs")
+        others = {speaker for speaker, _ in said} - {model}
+        # In a self-chat the other speaker is the same model.
+        chat["entities"] = {model: model, **{who: HUMAN if who.lower() in _PEOPLE else model for who in others}}
+        chat["chat_settings"]["pairs"] = [" | ".join(sorted(ids))]
+        yield {**chat, "dialogue_id": dialogue_id}
+
+
+def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
+    said = []
+    for number, act in enumerate(data["dialog"], start=1):
+        if not isinstance(act, Mapping):
+            raise DataError(f"act {number} is {act!r}", where=where, try_=f"expected {SHAPES['model_chat']}")
+        turn = act.get("agent_idx")
+        said.append((("human", "bot")[(turn if isinstance(turn, int) else number - 1) % 2], _text(act)))
+    chat = _ours(said, "model_chat")
+    model = data["task_description"].get("model_nickname")
+    chat["entities"] = {
+        who: HUMAN if who == "human" else str(model) for who in {who for who, _ in said} if who == "human" or model
+    }
+    return {**chat, "dialogue_id": str(_first(data, _IDS) or "")}
+
+
+def _messages(data: Any) -> Any:
+    return next((data[name] for name in _LISTS if data.get(name)), None) if isinstance(data, Mapping) else None
+
+
+def _sides(data: Mapping[str, Any]) -> list[str]:
+    return [side for side in ("a", "b") if isinstance(data.get(f"conversation_{side}"), list)]
+
+
+def _is_message(message: Any) -> bool:
+    return (
+        isinstance(message, Mapping)
+        and bool(_role(message))
+        and any(name in message for name in ("content", "value", "text", "message"))
+    )
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    return str(_first(message, ("role", "from", "speaker", "author", "id")) or "").strip()
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = _first(message, ("content", "value", "text", "message"))
+    if isinstance(content, list):  # parts of a message, of which pictures have no text
+        parts = [
+            part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, Mapping))
+        ]
+        content = "\n".join(filter(None, parts))
+    return str(content or "").strip()
+
+
+def _first(data: Any, names: tuple[str, ...]) -> Any:
+    return next((data[name] for name in names if data.get(name) not in (None, "")), None)

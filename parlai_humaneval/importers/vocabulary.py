@@ -1,0 +1,263 @@
+"""What the words in tables from elsewhere mean: names of columns, winners by their side, scales in words, blanks.
+
+The words are in ``data/import_words.yaml``. A reading that is not certain is a guess, which the caller shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval._util.text import clean_label
+from parlai_humaneval.tables.columns import plain_name
+from parlai_humaneval.tables.schema import TABLES, TIE, TableName
+
+WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
+BOTH_BAD = "both_bad"
+SIDES = ("model_a", "model_b")
+_AROUND = re.compile(r"[\s\[\]()_.\-]+")
+_WHOLE = re.compile(r"(-?\d+)\.0")
+_LEADING_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:[-–—:：.,)(（=]\s*[^\d\s].*|/\s*\d+)", re.DOTALL)
+
+
+def _plain(word: str) -> str:
+    return _AROUND.sub("", word.lower())
+
+
+def _word(cell: Any) -> str:
+    """A cell as somebody would type it: 1 of 1.0, as spreadsheets and pandas have whole numbers."""
+    word = clean_label(str(cell))
+    whole = _WHOLE.fullmatch(word)
+    return whole[1] if whole else word
+
+
+_BLANK = frozenset(WORDS["blank"])
+_FLAGS = {word: number for number, words in WORDS["flags"].items() for word in words}
+_WINNERS = {_plain(word): meaning for meaning, words in WORDS["winner"].items() for word in words}
+_SCALES = [
+    {_plain(word): place for place, step in enumerate(scale, start=1) for word in step.split("|")}
+    for scale in WORDS["scales"]
+]
+
+
+@dataclass
+class Understood:
+    """What was made of a file. ``columns``: our column → the column or value that it comes from; ``values``: column →
+    what its values are taken for, with counts; ``guesses``: readings that may be wrong."""
+
+    source: str
+    table: TableName
+    rows: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    passed: list[str] = field(default_factory=list)
+    guesses: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.columns or self.values or self.guesses)
+
+
+def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str, str]:
+    """Column of a file → required column that it may be; each is taken once."""
+    free = {plain_name(name): name for name in reversed(present)}
+    found: dict[str, str] = {}
+    for name in missing:
+        words = (plain_name(word) for word in WORDS["columns"].get(name, ()))
+        if (plain := next((word for word in words if word in free), None)) is not None:
+            found[free.pop(plain)] = name
+    return found
+
+
+def guessed_table(names: Sequence[str]) -> TableName | None:
+    """The table that a file with these columns is: of comparisons or ratings."""
+    plain = {plain_name(name) for name in names}
+
+    def has(column: str) -> bool:
+        return not plain.isdisjoint(plain_name(word) for word in (column, *WORDS["columns"].get(column, ())))
+
+    if all(map(has, (*SIDES, "winner"))):
+        return "comparisons"
+    return "ratings" if has("model") and has("criterion") and has("value") else None
+
+
+def blanks_removed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with empty cells for words such as N/A, in columns of numbers and of winners."""
+    numbers = {column.name for column in TABLES[table] if column.kind != "text"} | {"winner"}
+    changed = {
+        name: [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in frame[name]]
+        for name in numbers & set(frame.columns)
+    }
+    models = set(frame["model_a"]) | set(frame["model_b"]) if {*SIDES, "winner"} <= set(frame.columns) else set()
+    if any(isinstance(model, str) and model.lower() in _BLANK for model in models):
+        changed.pop("winner", None)  # a model may be called so
+    return frame.assign(**{name: pd.Series(cells, frame.index, dtype=object) for name, cells in changed.items()})
+
+
+def mapped(
+    table: TableName, frame: pd.DataFrame, maps: Mapping[str, Mapping[str, str]], understood: Understood
+) -> pd.DataFrame:
+    """``frame`` with its values as ``maps`` (column → from → to) and the common vocabularies have them."""
+    frame = frame.copy(deep=False)
+    for name, words in maps.items():
+        if name == "winner" and table == "comparisons":
+            continue
+        columns = [name] if name in frame.columns else [*SIDES] if name == "model" and table == "comparisons" else []
+        for column in columns:
+            frame[column] = pd.Series(
+                [cell if pd.isna(cell) else words.get(_word(cell), cell) or None for cell in frame[column]],
+                frame.index,
+                dtype=object,
+            )
+            understood.values[column] = ", ".join(f"{old} → {new or 'empty'}" for old, new in words.items())
+    flags = {column.name for column in TABLES[table] if column.kind == "flag"}
+    for column in flags & set(frame.columns):
+        cells = [_FLAGS.get(cell.strip().lower(), cell) if isinstance(cell, str) else cell for cell in frame[column]]
+        frame[column] = pd.Series(cells, frame.index, dtype=object)
+    if table == "comparisons" and {*SIDES, "winner"} <= set(frame.columns):
+        given = {**maps.get("model", {}), **maps.get("winner", {})}
+        frame = _winners(frame, given, understood)
+    if table == "ratings" and "value" in frame.columns and "value" not in maps:
+        frame = _numbers(frame, understood)
+    return frame
+
+
+def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understood) -> pd.DataFrame:
+    """``frame`` with models' names as winners. Where sides were named, ``side`` says that model_a was the first of two, if
+    nothing else does; where some are both bad, ``both_bad`` says which."""
+    rows = list(zip(frame["model_a"], frame["model_b"], frame["winner"], strict=True))
+    foreign = {
+        _word(winner)
+        for a, b, winner in rows
+        if not pd.isna(winner) and winner not in (a, b, TIE) and _word(winner) not in given
+    }
+    if not foreign and not given:
+        return frame
+    names = {str(model).casefold() for a, b, _ in rows for model in (a, b)}
+    meanings = dict(given)
+    by_word = {
+        word: _WINNERS[_plain(word)] for word in foreign if _plain(word) in _WINNERS and word.casefold() not in names
+    }
+    numbers = _by_number(foreign - by_word.keys(), understood)
+    meanings |= by_word | numbers
+    counts: Counter[tuple[str, str]] = Counter()
+    winners: list[Any] = []
+    bad: list[int] = []
+    for a, b, winner in rows:
+        word = "" if pd.isna(winner) else _word(winner)
+        meaning = winner if not word or (winner in (a, b) and word not in given) else meanings.get(word)
+        if meaning is None:  # a model's name in other letters
+            meaning = next((model for model in (a, b) if str(model).casefold() == word.casefold()), winner)
+            if meaning != winner:
+                understood.guesses.append(f"winner {word} is the model {meaning}")
+        if word:
+            counts[word, str(meaning)] += 1
+        bad.append(int(meaning == BOTH_BAD))
+        winners.append(TIE if meaning == BOTH_BAD else {"model_a": a, "model_b": b}.get(meaning, meaning) or None)
+    named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
+    shown = [f"{old} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named]
+    understood.values["winner"] = ", ".join(shown)
+    understood.guesses[:] = list(dict.fromkeys(understood.guesses))
+    columns: dict[str, Any] = {"winner": pd.Series(winners, frame.index, dtype=object)}
+    if numbers and any(word.startswith(("-", "−")) for word in numbers):
+        columns["winner_as_given"] = frame["winner"]
+    if any(bad) and BOTH_BAD not in frame.columns:
+        columns[BOTH_BAD] = bad
+    if not {"side", "position_a"} & set(frame.columns) and {*SIDES} & set(meanings.values()):
+        columns["side"] = 1
+        understood.columns["side"] = "1: model_a was the first of the two, as winners are named by their side"
+    return frame.assign(**columns)
+
+
+def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
+    """1 and 2 (0: a tie), or numbers on both sides of 0; 0 and 1 alone may mean either side."""
+    found = {
+        word: float(word.replace("−", "-").replace("+", "")) for word in words if re.fullmatch(r"[-−+]?\d+(\.0)?", word)
+    }
+    if len(found) < len(words) or not found:
+        return {}
+    values = set(found.values())
+    if min(values) < 0:
+        understood.guesses.append("winner: numbers below 0 are for model_a, numbers above 0 for model_b")
+        return {word: TIE if not n else SIDES[n > 0] for word, n in found.items()}
+    if 2 in values and values <= {0, 1, 2}:
+        understood.guesses.append(f"winner: 1 is model_a, 2 is model_b{', 0 is a tie' if 0 in values else ''}")
+        return {word: (TIE, *SIDES)[int(n)] for word, n in found.items()}
+    return {}
+
+
+def winner_advice(frame: pd.DataFrame, row: int) -> str:
+    """What to type where the winner of a row, and of others, is no model's name."""
+    winner = frame["winner"].iloc[row]
+    near = misspelt(str(winner), [str(frame[side].iloc[row]) for side in SIDES])
+    if near is not None:
+        return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
+    models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
+    foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
+    pairs = ",".join(f"{word}=…" for word in foreign[:4])
+    return f"say what it means, --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
+
+
+def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
+    """Word → number, of ratings in words such as “agree” or “4 – good”, and how many points a scale of words has, else 0;
+    nothing where they are numbers already, or some are not understood."""
+    every = {clean_label(value) for value in values if isinstance(value, str)} - {""}
+    words = {word for word in every if not _is_number(word)}
+    numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
+    if len(numbered) == len(words):
+        return numbered, 0
+    scale = next((one for one in _SCALES if all(_plain(word) in one for word in words)), None)
+    if scale is None or len(words) < len(every):
+        return {}, 0
+    return {word: scale[_plain(word)] for word in words}, max(scale.values())
+
+
+def are_ratings(column: pd.Series[Any]) -> bool:
+    """Whether a column holds nothing but numbers, or words of a scale."""
+    cells = [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column]
+    words, _ = in_numbers(cells)
+    known = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in cells]
+    numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce")
+    return bool(numbers.notna().any() and (numbers.notna() | pd.isna(pd.Series(known, dtype=object))).all())
+
+
+def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
+    """``frame`` with ratings in words as numbers, of each criterion by itself."""
+    criteria = frame["criterion"] if "criterion" in frame.columns else pd.Series("", frame.index)
+    value = frame["value"].astype(object)
+    ends = {name: pd.Series(None, frame.index, dtype=object) for name in ("minimum", "maximum", "scale")}
+    shown: dict[str, Any] = {}
+    for criterion in criteria.dropna().unique():
+        rows = criteria == criterion
+        words, points = in_numbers(value[rows])
+        if not words:
+            continue
+        shown |= words
+        value[rows] = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in value[rows]]
+        if points:
+            for name, end in (("minimum", 1), ("maximum", points), ("scale", "likert")):
+                ends[name][rows] = end
+            understood.guesses.append(f"{criterion}: words of a scale from 1 to {points}")
+    if not shown:
+        return frame
+    understood.values["value"] = ", ".join(f"{word} → {number}" for word, number in shown.items())
+    new = {name: column for name, column in ends.items() if name not in frame.columns and column.notna().any()}
+    return frame.assign(value=value, **new)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

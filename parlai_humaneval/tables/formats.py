@@ -1,0 +1,236 @@
+"""Rows of a file as they are there, in whichever form: CSV, TSV, JSON, JSON lines, Excel or Parquet, and gzip of each.
+
+Excel and Parquet need ``openpyxl`` and ``pyarrow``, which the extra ``formats`` installs.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import infer_dtype
+
+from parlai_humaneval._util.text import clean_label, unguarded
+from parlai_humaneval.tables.columns import TableError
+
+ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
+GZIP = ".gz"
+NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
+_PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
+_SEPARATORS = ",;\t|"
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_WHOLE = re.compile(r"-?\d+")
+_ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "annotations")
+"""Names under which an object keeps the list of its rows."""
+_PLAIN = ("string", "integer", "floating", "boolean", "mixed-integer-float", "empty")
+
+
+def ending(path: Path) -> str:
+    """``.csv`` of ``votes.csv`` and of ``VOTES.CSV.gz``."""
+    name = path.name.lower().removesuffix(GZIP)
+    return Path(name).suffix
+
+
+def stem(path: Path) -> str:
+    """``votes`` of ``votes.csv`` and of ``votes.csv.gz``, in small letters."""
+    return Path(path.name.lower().removesuffix(GZIP)).stem
+
+
+def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """The files of a folder that hold the table ``name``."""
+    names = (f"{name}{end}{packed}" for end in endings for packed in ("", GZIP))
+    return [path for one in names if (path := folder / one).is_file()]
+
+
+def read_frame(path: Path) -> pd.DataFrame:
+    """The rows of a file as they are there, unchecked; empty cells are None, and nested ones are JSON texts. The ending
+    says which form it is; JSON is also recognised by its first character. Raises TableError."""
+    try:
+        with _opened(path) as file:
+            if (kind := ending(path)) in _PACKAGES:
+                return _of_package(kind, file)
+            start = file.read(4096)
+            file.seek(0)
+            wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))  # what Excel calls “Unicode text”
+            text = io.TextIOWrapper(file, encoding="utf-16" if wide else "utf-8-sig", newline="")
+            is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+            if kind in (".json", ".jsonl", ".ndjson") or (is_json and kind not in (".csv", ".tsv")):
+                return _plain(pd.DataFrame(_json_rows(text), dtype=object))
+            return _csv(text)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{path} is not UTF-8 ({error.reason})", try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”"
+        ) from error
+    except TableError as error:
+        raise TableError(error, where=path) from error
+    except (ValueError, csv.Error, EOFError, gzip.BadGzipFile) as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]  # it reads the same
+
+
+def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
+    packed = io.BytesIO(file.read())
+    try:
+        if kind == ".xlsx":
+            frame = pd.read_excel(packed, dtype=object, engine="openpyxl")
+        else:
+            frame = pd.read_parquet(packed, dtype_backend="numpy_nullable")
+    except ImportError as error:
+        package = _PACKAGES[kind]
+        raise TableError(
+            f"{kind[1:]} files need the package {package}, which is not installed",
+            try_=(f"pip install {package}", "or save the table as CSV"),
+        ) from error
+    except Exception as error:  # each package has errors of its own
+        raise ValueError(f"it is no {kind[1:]} file ({error})") from error
+    unnamed = [name for name in frame.columns if str(name).startswith("Unnamed: ") and frame[name].isna().all()]
+    frame = frame.drop(columns=unnamed).dropna(how="all").reset_index(drop=True)
+    return _plain(frame.set_axis([clean_label(str(name)) for name in frame.columns], axis=1).astype(object))
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Lists and objects as JSON texts, times as ISO 8601."""
+    for name in frame.columns:
+        if infer_dtype(frame[name], skipna=True) not in _PLAIN:
+            frame[name] = pd.Series([_cell(cell) for cell in frame[name]], index=frame.index, dtype=object)
+    return frame
+
+
+def _cell(cell: Any) -> Any:
+    if isinstance(cell, np.ndarray):
+        cell = cell.tolist()
+    if isinstance(cell, (list, dict, tuple)):
+        return json.dumps(cell, ensure_ascii=False, default=str)
+    if cell is None or cell is pd.NaT or cell is pd.NA:
+        return None
+    if isinstance(cell, date):
+        return cell.isoformat()
+    return cell
+
+
+def _json_rows(file: TextIO) -> list[dict[str, Any]]:
+    first = next((line for line in file if line.strip()), "")
+    file.seek(0)
+    try:
+        a_line = isinstance(json.loads(first.lstrip("\ufeff")), dict)
+    except ValueError:
+        a_line = False
+    if a_line:
+        rows = [json_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+        return _rows_within(rows[0]) if len(rows) == 1 else rows
+    text = file.read()
+    try:
+        whole = json.loads(text)
+    except ValueError as error:
+        if text.lstrip().startswith("["):
+            raise ValueError(f"it is no JSON ({error})") from error
+        return [json_object(line, number) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    if isinstance(whole, dict):
+        return _rows_within(whole)
+    wrong = next((n for n, row in enumerate(whole, start=1) if not isinstance(row, dict)), None)
+    if wrong is not None:
+        raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is no JSON object")
+    return list(whole)
+
+
+def _rows_within(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of an object that lists them under a name, or holds them column by column; else it is a row itself."""
+    lists = [value for name, value in whole.items() if name in _ROWS or len(whole) == 1]
+    for rows in lists:
+        if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+            return rows
+    columns = list(whole.values())
+    if len(columns) > 1 and all(isinstance(column, dict) and column.keys() == columns[0].keys() for column in columns):
+        return [{name: column[key] for name, column in whole.items()} for key in columns[0]]
+    return [whole]
+
+
+def json_object(line: str, number: int) -> dict[str, Any]:
+    """The object in a line of JSON. Raises ValueError."""
+    try:
+        row = json.loads(line.lstrip("\ufeff"))
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise ValueError(f"line {number} is no JSON object")
+    return row
+
+
+class _Cells(dict[str, str | None]):
+    """Cell as it is in a file → what it means; each text is kept once, however often it is there."""
+
+    def __missing__(self, cell: str) -> str | None:
+        self[cell] = value = unguarded(cell) or None
+        return value
+
+
+def _csv(file: TextIO) -> pd.DataFrame:
+    # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
+    csv.field_size_limit(2**31 - 1)
+    first = file.readline()
+    told = re.fullmatch(r"\ufeff?sep=(.)\s*", first, re.IGNORECASE)  # a line that Excel reads and writes
+    separator = (
+        told[1] if told else max(_SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
+    )
+    if not told:
+        file.seek(0)
+    rows = csv.reader(file, delimiter=separator)
+    header = list(map(clean_label, next(filter(None, rows), [])))
+    if not any(header):
+        raise ValueError("it is empty; the first line of a CSV file names the columns")
+    while header and not header[-1]:
+        header.pop()
+    meaning = _Cells().__getitem__
+    # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
+    cells = np.fromiter(map(meaning, chain.from_iterable(_checked(file, rows, len(header)))), dtype=object)
+    by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
+    if separator != ",":
+        for column in by_column:
+            _decimal_points(column)
+    return pd.DataFrame(by_column.T, columns=header, dtype=object)
+
+
+def _decimal_points(column: Any) -> None:
+    """3,5 → 3.5, in place, in a column of nothing but numbers: spreadsheets that separate cells otherwise write so."""
+    values = {cell for cell in column.tolist() if cell is not None}
+    commas = {cell for cell in values if _DECIMAL_COMMA.fullmatch(cell)}
+    if commas and all(cell in commas or _WHOLE.fullmatch(cell) for cell in values):
+        column[:] = [cell.replace(",", ".") if cell in commas else cell for cell in column]
+
+
+def _checked(file: TextIO, rows: Any, length: int) -> Iterator[list[str]]:
+    """The rows of a file without blank ones, refused where one is shorter or longer than the header."""
+    number, line, end = 0, rows.line_num, rows.line_num
+    for row in rows:
+        line, end = end + 1, rows.line_num
+        if not any(row):
+            continue
+        number += 1
+        if len(row) > length and not any(row[length:]):
+            del row[length:]
+        if len(row) != length:
+            what = f"row {number} has {len(row)} cells, the header {length}"
+            raise ValueError(f"{what}: is a quotation mark in line {line} not closed?" if end > line else what)
+        yield row
+    if end > line:  # the last cell may have run to the end of the file
+        file.seek(0)
+        try:
+            list(csv.reader(list(islice(file, line - 1, None)), delimiter=rows.dialect.delimiter, strict=True))
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise ValueError(f"a quotation mark in line {line} is not closed") from error

@@ -1,0 +1,239 @@
+"""Tables as people have them: any form of file, other words for columns, winners and ratings, columns of criteria."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.formats import read_frame
+
+CASES = Path(__file__).parents[4] / "shared" / "cases"
+published = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not beside this checkout")
+VOTES = [
+    {
+        "item_id": f"i{n}",
+        "worker_id": f"w{n % 2}",
+        "metric": "preference",
+        "model_a": "x",
+        "model_b": "y",
+        "winner": winner,
+    }
+    for n, winner in enumerate(["x", "y", "tie", "x"])
+]
+NESTED = [{**vote, "chat": [{"role": "user", "content": "Hi"}]} for vote in VOTES]
+
+
+def lines(rows: list[dict]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def csv_of(rows: list[dict], separator: str = ",") -> str:
+    return pd.DataFrame(rows).to_csv(index=False, sep=separator)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("comparisons.csv", csv_of(VOTES).encode()),
+        ("comparisons.csv", b"\xef\xbb\xbf" + csv_of(VOTES).encode()),
+        ("comparisons.csv", csv_of(VOTES, ";").encode()),
+        ("comparisons.csv", ("sep=;\n" + csv_of(VOTES, ";")).encode()),
+        ("comparisons.csv", (csv_of(VOTES) + ",,,,,\n\n").encode()),
+        ("comparisons.csv", csv_of([{key.title(): cell for key, cell in vote.items()} for vote in VOTES]).encode()),
+        ("comparisons.tsv", csv_of(VOTES, "\t").encode()),
+        ("comparisons.txt", csv_of(VOTES, "\t").encode("utf-16")),
+        ("comparisons.csv.gz", gzip.compress(csv_of(VOTES).encode())),
+        ("comparisons.jsonl", lines(VOTES).encode()),
+        ("comparisons.ndjson", lines(NESTED).encode()),
+        ("comparisons.ndjson.gz", gzip.compress(lines(NESTED).encode())),
+        ("comparisons.json", json.dumps(NESTED, indent=1).encode()),
+        ("comparisons.json", json.dumps({"version": 2, "data": VOTES}).encode()),
+        ("comparisons.json", pd.DataFrame(VOTES).to_json().encode()),
+    ],
+)
+def test_the_same_votes_in_every_form(command, tmp_path: Path, name: str, content: bytes):
+    """Read by the report and by the import, with the same result."""
+    (tmp_path / name).write_bytes(content)
+    assert read_tables(tmp_path).comparisons["winner"].tolist() == ["x", "y", "tie", "x"]
+    done = command("--from", "tables", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == ["x", "y", "tie", "x"]
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "write"), [("openpyxl", "t.xlsx", "to_excel"), ("pyarrow", "t.parquet", "to_parquet")]
+)
+def test_forms_of_other_packages(tmp_path: Path, package: str, name: str, write: str):
+    pytest.importorskip(package)
+    getattr(pd.DataFrame(VOTES), write)(tmp_path / name, index=False)
+    assert read_frame(tmp_path / name).to_dict("records") == VOTES
+
+
+@pytest.mark.parametrize(("package", "name"), [("openpyxl", "t.xlsx"), ("pyarrow", "t.parquet")])
+def test_a_missing_package_is_named(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    (tmp_path / name).write_bytes(b"PK\x03\x04" if name.endswith("x") else b"PAR1PAR1")
+    done = command("--from", "tables", tmp_path / name, "--table", "comparisons")
+    assert (done.exit_code, f"pip install {package}" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "sided"),
+    [
+        (["model_a", "model_b", "tie", "tie (bothbad)"], [], True),
+        (["left", "right", "no preference", "neither"], [], True),
+        (["A", "B", "Tie", "both bad"], [], True),
+        (["A>>B", "b>a", "A=B", "Both_Bad"], [], True),
+        (["左", "右", "平局", "都不好"], [], True),
+        (["1", "2", "0", "0"], [], True),
+        (["-3", "+1", "0", "0"], [], True),
+        (["X", "Y", "TIE", "tie"], [], False),
+        (["0", "1", "2", "3"], ["--map", "winner:0=model_a,1=model_b,2=tie,3=both_bad"], True),
+        (["0.0", "1.0", "0.5", "0.5"], ["--map", "winner:0=x,1=y,0.5=tie"], False),
+    ],
+)
+def test_winners_in_other_words(command, tmp_path: Path, words: list[str], arguments: list[str], sided: bool):
+    """The side is known where winners are named by it; the models stay where they are, or change places with it."""
+    rows = [{**vote, "winner": word} for vote, word in zip(VOTES, words, strict=True)]
+    rows[1] |= {"model_a": "y", "model_b": "x"}
+    (tmp_path / "v.csv").write_text(csv_of(rows), encoding="utf-8")
+    done = command("--from", "tables", tmp_path / "v.csv", *arguments)
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    second = "x" if sided else "y"
+    assert got["winner"].tolist() == ["x", second, "tie", "tie"]
+    assert got["side"].dropna().tolist() == ([1, 2, 1, 1] if sided else [])
+    if "bad" in words[3].lower() or words[3] in ("neither", "都不好") or "both_bad" in str(arguments):
+        assert got["both_bad"].tolist() == [0, 0, 0, 1]
+
+
+def test_models_whose_names_are_words_for_sides_stay_models(command, tmp_path: Path):
+    """With models called b and a, the winner a is the second."""
+    rows = [{**vote, "model_a": "b", "model_b": "a", "winner": "a"} for vote in VOTES]
+    (tmp_path / "v.csv").write_text(csv_of(rows))
+    assert command("--from", "tables", tmp_path / "v.csv").exit_code == 0
+    got = read_tables(command.out).comparisons
+    assert (set(got["winner"]), got["side"].isna().all()) == ({"a"}, True)
+
+
+def test_0_and_1_alone_are_not_guessed(command, tmp_path: Path):
+    """Either may be the first model: a wrong guess would turn the result round."""
+    (tmp_path / "v.csv").write_text(csv_of([{**vote, "winner": n % 2} for n, vote in enumerate(VOTES)]))
+    done = command("--from", "tables", tmp_path / "v.csv")
+    assert done.exit_code == 1
+    assert "--map 'winner:0=…,1=…'" in done.stderr
+
+
+def test_a_form_with_a_column_for_each_criterion(command, tmp_path: Path):
+    """Names of columns, words of scales and numbers before words are known; blanks are left out and counted."""
+    form = {"Rater": "r", "System": "s", "Dialogue": "d"}
+    rows = [
+        {**form, "Fluent": "Strongly agree", "Fun": "4 - good", "Age": "30s", "评": "同意"},
+        {**form, "Dialogue": "e", "Fluent": "disagree", "Fun": "n/a", "Age": "40s", "评": "非常不同意"},
+    ]
+    (tmp_path / "form.csv").write_text(csv_of(rows), encoding="utf-8")
+    for wide in ([], ["--wide", "Fluent,Fun,评"], ["--wide", "auto", "--force"]):
+        done = command("--from", "tables", tmp_path / "form.csv", "--table", "ratings", *wide, "--force")
+        assert done.exit_code == 0, done.stderr
+        got = read_tables(command.out).ratings
+        values = list(zip(got["dialogue_id"], got["criterion"], got["value"], strict=True))
+        assert values == [("d", "Fluent", 5), ("d", "Fun", 4), ("d", "评", 4), ("e", "Fluent", 2), ("e", "评", 1)]
+        assert got["maximum"].dropna().tolist() == [5, 5, 5, 5]
+        assert "Left out: 1" in done.stdout
+
+
+def test_what_was_understood_is_printed_and_asked_only_on_a_terminal(command, tmp_path: Path, monkeypatch):
+    """A script goes on, and has the guesses on standard error; a person may say no, and nothing is written."""
+    rows = [{("id" if key == "item_id" else key): cell for key, cell in vote.items()} for vote in VOTES]
+    (tmp_path / "v.csv").write_text(csv_of(rows))
+    done = command("--from", "tables", tmp_path / "v.csv", "--table", "comparisons")
+    assert done.exit_code == 0
+    assert "item_id ← id" in done.stderr
+    assert "guessed: id is item_id" in done.stderr
+    found = json.loads(
+        command("--from", "tables", tmp_path / "v.csv", "--table", "comparisons", "--force", "--json").stdout
+    )
+    assert found["understood"][0]["columns"] == {"item_id": "id"}
+
+
+def test_votes_without_raters_are_taken_when_said_and_say_what_that_costs(command, tmp_path: Path):
+    (tmp_path / "v.csv").write_text(csv_of([{key: vote[key] for key in vote if key != "worker_id"} for vote in VOTES]))
+    assert "missing column worker_id" in command("--from", "tables", tmp_path / "v.csv").stderr
+    done = command("--from", "tables", tmp_path / "v.csv", "--set", "worker_id=")
+    assert "intervals are too narrow" in done.stdout
+    assert read_tables(command.out).comparisons["worker_id"].nunique() == 4
+
+
+def test_a_name_in_the_way_and_a_header_twice(command, tmp_path: Path):
+    """A column that only looks like ours is renamed or dropped, and the advice on a second one leads somewhere."""
+    (tmp_path / "v.csv").write_text(csv_of([{**vote, "turn": "opening"} for vote in VOTES]))
+    assert "--rename turn=NAME or --drop turn" in command("--from", "tables", tmp_path / "v.csv").stderr
+    assert command("--from", "tables", tmp_path / "v.csv", "--rename", "turn=phase").exit_code == 0
+    assert read_tables(command.out).comparisons["phase"].tolist() == ["opening"] * 4
+    (tmp_path / "w.csv").write_text(csv_of(VOTES).replace("model_b", "model_a"))
+    table = ("--from", "tables", tmp_path / "w.csv", "--table", "comparisons", "--force")
+    assert "--rename 'model_a (2)=model_b'" in command(*table).stderr
+    assert command(*table, "--rename", "model_a (2)=model_b").exit_code == 0
+
+
+def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tmp_path: Path):
+    rows = [
+        {**vote, "item_id": f"{vote['item_id']}.{n}", "model_b": "llama", "winner": "x"}
+        for n in range(5)
+        for vote in VOTES
+    ]
+    rows[0]["model_b"] = "Llama"
+    (tmp_path / "v.csv").write_text(csv_of(rows))
+    assert "'model:Llama=llama'" in command("--from", "tables", tmp_path / "v.csv").stdout
+    assert command("--from", "tables", tmp_path / "v.csv", "--map", "model:Llama=llama", "--force").exit_code == 0
+    assert set(read_tables(command.out).comparisons["model_a"]) == {"llama"}
+    (tmp_path / "v.csv").write_text(csv_of([{**rows[1], "winner": "lama\u200b"}]), encoding="utf-8")
+    refused = command("--from", "tables", tmp_path / "v.csv", "--force")
+    assert "--map 'winner:lama=llama'" in refused.stderr
+
+
+@published
+@pytest.mark.parametrize(
+    ("case", "arguments", "table", "rows"),
+    [
+        (
+            "A1_winner_by_side/votes.jsonl",
+            "--table comparisons --rename id=item_id --rename judge=worker_id --set metric=preference --set dialogue_a= "
+            "--set dialogue_b= --set seconds=",
+            "comparisons",
+            40,
+        ),
+        ("A2_json_array/votes.json", "--table comparisons --rename item=item_id", "comparisons", 12),
+        ("A4_nested_columns/comparisons.jsonl", "", "comparisons", 12),
+        (
+            "F1_wide_ratings/ratings_wide.csv",
+            "--table ratings --rename dialogue=dialogue_id --rename rater=worker_id --rename system=model --set degraded=",
+            "ratings",
+            60,
+        ),
+        ("F3_wrong_hints/case.csv", "--table comparisons", "comparisons", 9),
+        ("F7_blanks_at_the_end/models", "", "ratings", 28),
+    ],
+)
+def test_published_tables(command, case: str, arguments: str, table: str, rows: int):
+    done = command("--from", "tables", CASES / case, *arguments.split())
+    assert done.exit_code == 0, done.stderr
+    got = getattr(read_tables(command.out), table)
+    assert len(got) == rows
+    if case.startswith("A1"):
+        wins = got["winner"].value_counts().to_dict()
+        assert (wins, int(got["both_bad"].sum())) == ({"m1": 9, "m2": 11, "tie": 20}, 10)
+        first = (got["side"] == 1) == (got["winner"] == got["model_a"])
+        assert int(first[got["winner"] != "tie"].sum()) == 10
+    if case.startswith("F1"):
+        means = got.groupby(["criterion", "model"])["value"].mean().round(2).to_dict()
+        assert {key[0]: (means[key[0], "a"], means[key[0], "b"]) for key in means} == {
+            "fluency": (3.9, 4.0),
+            "coherence": (3.0, 4.0),
+            "engaging": (3.0, 3.0),
+        }

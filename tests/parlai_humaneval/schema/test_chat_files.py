@@ -1,0 +1,164 @@
+"""Chats as other projects keep them become dialogues: who speaks, what is not shown, what belongs together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items
+from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.dialogues.sources import load_sources, taken_as
+
+CASES = Path(__file__).parents[4] / "shared" / "cases"
+published = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not beside this checkout")
+MESSAGES = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Hi!"},
+    {"role": "assistant", "content": [{"type": "text", "text": "Hello."}, {"type": "image"}]},
+]
+CHAT = {"id": 7, "model": "alpha", "messages": MESSAGES}
+PAIR = {
+    "speakers_to_eval": ["alpha", "beta"],
+    "dialogue_dicts": [
+        {"id": f"{name}0", "dialogue": [{"id": "person", "text": "Hi!"}, {"id": name, "text": f"I am {name}."}]}
+        for name in ("alpha", "beta")
+    ],
+}
+SELF = {
+    **PAIR,
+    "dialogue_dicts": [
+        {"id": f"{name}0s", "dialogue": [{"id": "other_speaker", "text": "Hi!"}, {"id": name, "text": f"I am {name}."}]}
+        for name in ("alpha", "beta")
+    ],
+}
+LOG = {
+    "task_description": {"model_nickname": "alpha"},
+    "dialog": [
+        {"agent_idx": 0, "id": "Speaker 1", "text": "Hi!"},
+        {"agent_idx": 1, "id": "Speaker 2", "text": "Hello."},
+    ],
+}
+SHARE = {"id": "s", "conversations": [{"from": "human", "value": "Hi!"}, {"from": "gpt", "value": "Hello."}]}
+SIDES = {
+    "question_id": 3,
+    "model_a": "alpha",
+    "model_b": "beta",
+    "conversation_a": MESSAGES,
+    "conversation_b": MESSAGES,
+}
+
+
+def read(path: Path, text: str, **how: Any) -> list[Dialogue]:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return load_sources([{"file": str(path), **how}], lambda task: [], list)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "entities"),
+    [
+        ("c.jsonl", json.dumps(CHAT), {"user": HUMAN, "assistant": "alpha"}),
+        ("c.json", json.dumps([CHAT], indent=1), {"user": HUMAN, "assistant": "alpha"}),
+        ("c.json", json.dumps(CHAT, indent=1), {"user": HUMAN, "assistant": "alpha"}),
+        ("c.jsonl", json.dumps(MESSAGES), {"user": HUMAN}),
+        ("c.jsonl", json.dumps(SHARE), {"human": HUMAN}),
+        ("c.jsonl", json.dumps(LOG), {"human": HUMAN, "bot": "alpha"}),
+        ("c.txt", "User: Hi!\nAssistant: Hello.\n", {"user": HUMAN}),
+        ("c.txt", "\n\nHuman: Hi!\n\nAssistant: Hello.", {"human": HUMAN}),
+        ("c.jsonl", json.dumps({"id": 1, "text": "User: Hi!\nBot: Hello."}), {"user": HUMAN}),
+    ],
+)
+def test_a_chat_in_each_form(tmp_path: Path, name: str, text: str, entities: Mapping[str, str]) -> None:
+    """The same two lines, without the system message; a model is known where the file names it."""
+    (dialogue,) = read(tmp_path / name, text)
+    assert (dialogue.texts, dialogue.entities, dialogue.context) == (["Hi!", "Hello."], entities, ())
+
+
+def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
+    """With who speaks and with turns that are empty; a system message is context where that is asked for."""
+    empty = [*MESSAGES, {"role": "user", "content": ""}, {"role": "assistant", "content": "Are you there?"}]
+    given = {"entities": {"assistant": "mine"}, "system": True}
+    dialogues = read(tmp_path / "c.jsonl", json.dumps({**CHAT, "messages": empty}), **given)
+    assert (dialogues[0].dialogue_id, dialogues[0].texts[2], dialogues[0].context) == ("7", "…", ("Be kind.",))
+    (remark,) = taken_as(dialogues)
+    assert "form=messages (user = human, assistant = mine); turns without text" in remark
+    with pytest.raises(DataError, match="Did you mean messages"):
+        read(tmp_path / "c.jsonl", json.dumps(CHAT), form="mesages")
+
+
+def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -> None:
+    two = read(tmp_path / "c.txt", "User: a\n\nb\nBot: c\n---\nUser: d\nBot: e\n")
+    assert [dialogue.texts for dialogue in two] == [["a\n\nb", "c"], ["d", "e"]]
+    assert len(read(tmp_path / "d.txt", "User: a\nBot: c\n\nUser: d\nBot: e\n")) == 2
+
+
+def test_files_of_one_name_keep_their_dialogues_apart(tmp_path: Path) -> None:
+    files = [tmp_path / folder / "c.jsonl" for folder in ("x", "y")]
+    for file in files:
+        read(file, json.dumps(MESSAGES))
+    assert [one.dialogue_id for one in load_sources(list(map(str, files)), lambda task: [], list)] == [
+        "c-1",
+        "y-c-1",
+    ]
+
+
+def items(dialogues: list[Dialogue], pairing: Pairing = "auto", wanted: int = 1) -> list[tuple[str, ...]]:
+    groups = [("alpha", "beta")]
+    how: dict[str, Any] = {"judged": "second", "wanted": wanted, "seed": 1, "pairing": pairing}
+    return [item.dialogues for item in pair_items(dialogues, groups, "preference", "", **how)]
+
+
+def test_pairs_of_a_file_stay_together(tmp_path: Path) -> None:
+    """A dialogue may be in several pairs; onboarding is left out; in a self-chat both speakers are the model."""
+    onboarding = {**PAIR, "is_onboarding": True}
+    crossed = {**PAIR, "dialogue_dicts": [PAIR["dialogue_dicts"][0], {**PAIR["dialogue_dicts"][1], "id": "beta1"}]}
+    dialogues = read(tmp_path / "p.jsonl", "\n".join(map(json.dumps, [PAIR, onboarding, crossed, SELF])))
+    assert {dialogue.kind for dialogue in dialogues} == {"human_bot", "self_chat"}
+    assert items(dialogues) == [("alpha0", "beta0"), ("alpha0", "beta1"), ("alpha0s", "beta0s")]
+    assert len(items(dialogues, "any")) == 6
+    arena = read(tmp_path / "a.jsonl", "\n".join(json.dumps({**SIDES, "question_id": n}) for n in (3, 4)))
+    assert items(arena) == [("3-a", "3-b"), ("4-a", "4-b")]
+
+
+def answers(model: str, starts: list[str]) -> list[Dialogue]:
+    text = "\n".join(
+        json.dumps(
+            {
+                "id": f"{model}{n}",
+                "model": model,
+                "messages": [{"role": "user", "content": start}, {"role": "bot", "content": "x"}],
+            }
+        )
+        for n, start in enumerate(starts)
+    )
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
+    """By default where all have a partner and there are enough of them; else, as before, all with all."""
+    rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["rome?", "Rain?"])]
+    same = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert items(same) == [("alpha0", "beta1"), ("alpha1", "beta0")]
+    assert len(items(same, "any")) == len(items(same, wanted=3)) == 4
+    with pytest.raises(NotEnough, match=r"only 2 pairings begin alike.*pairing=any"):
+        items(same, "same_start", wanted=3)
+    rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
+    other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))
+    assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
+
+
+@published
+def test_published_chats() -> None:
+    pairs = load_sources([str(CASES / "B1_acute_pairs" / "pairs.jsonl")], lambda task: [], list)
+    assert (len(pairs), items(pairs)) == (6, [(f"alpha{n}", f"beta{n}") for n in range(3)])
+    entry = {"file": str(CASES / "B2_messages" / "messages.jsonl"), "entities": {"assistant": "alpha", "user": "human"}}
+    chats = load_sources([entry], lambda task: [], list)
+    assert [(len(chat.lines), chat.speakers, chat.context) for chat in chats] == [(4, ["user", "assistant"], ())] * 2
+    case = CASES / "I1_same_question"
+    same = load_sources([str(case / f"{name}.jsonl") for name in ("alpha", "beta")], lambda task: [], list)
+    assert items(same, wanted=6) == [(f"alpha-{n}", f"beta-{n}") for n in range(6)]

@@ -29,8 +29,8 @@ LEAST, MOST = 0.70, 0.90
 ERRORS = 2.0
 """Standard errors of the simulation by which they may be off."""
 STUDIES, SIMULATIONS = 200, 50
-FEW, FEW_DIALOGUES = 4, 120
-"""Studies of each kind with ``quick``, and the dialogues after which they end."""
+FEW, FEW_DIALOGUES, FEW_SIMULATIONS = 1, 60, 5
+"""Studies of each kind with ``quick``, the dialogues after which they end, and how often each is foreseen."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -71,8 +71,12 @@ def run(quick: bool) -> list[Figure]:
     Raises:
         BenchmarkError: it is not between .70 and .90; not with ``quick``, where studies are too few to tell.
     """
-    studies, cap = (FEW, FEW_DIALOGUES) if quick else (STUDIES, CAP)
-    figures = [figure for name, rates in truths(studies).items() for figure in measured(name, rates, cap)]
+    studies, cap, simulations = (FEW, FEW_DIALOGUES, FEW_SIMULATIONS) if quick else (STUDIES, CAP, SIMULATIONS)
+    figures = [
+        figure
+        for name, rates in truths(studies).items()
+        for figure in measured(name, rates, cap, simulations=simulations)
+    ]
     wrong = [f"{each.name} {each.ours:.2f}" for each in figures if not is_held(each)]
     if wrong and not quick:
         raise BenchmarkError(f"ranges of 80 % that do not hold in {LEAST:g} to {MOST:g}: {'; '.join(wrong)}")
@@ -98,7 +102,14 @@ def truths(studies: int) -> dict[str, npt.NDArray[np.float64]]:
     return {name: np.stack([win_rates(each) for each in rows]) for name, rows in strengths.items()}
 
 
-def measured(name: str, rates: npt.NDArray[np.float64], cap: int = CAP, *, margin: float = MARGIN) -> Iterator[Figure]:
+def measured(
+    name: str,
+    rates: npt.NDArray[np.float64],
+    cap: int = CAP,
+    *,
+    margin: float = MARGIN,
+    simulations: int = SIMULATIONS,
+) -> Iterator[Figure]:
     """A figure of all dialogues, and one of those of pairs, at each moment. ``rates``: studies × models × models."""
     models = tuple(f"m{number}" for number in range(rates.shape[1]))
     rule = StoppingRule(models=models, margin=margin, max_dialogues=cap)
@@ -112,8 +123,8 @@ def measured(name: str, rates: npt.NDArray[np.float64], cap: int = CAP, *, margi
         paused.take(still)
         if not still.any():
             continue
-        note = f"{len(models)} models, margin {margin:g}, {SIMULATIONS} simulations each; wanted: {LEAST:g} to {MOST:g}"
-        foreseen = forecasts(paused.as_seen(), begun=paused.begun, crowd=crowd, simulations=SIMULATIONS)
+        note = f"{len(models)} models, margin {margin:g}, {simulations} simulations each; wanted: {LEAST:g} to {MOST:g}"
+        foreseen = forecasts(paused.as_seen(), begun=paused.begun, crowd=crowd, simulations=simulations)
         ahead = Crowded(copy.deepcopy(paused.studies), rates[still], crowd, begun=paused.begun, seed=3)
         ahead.free_at = paused.free_at.copy()
         done, open_pairs = ahead.run(), paused.studies.decisions.open()

@@ -33,7 +33,7 @@ Flags = npt.NDArray[np.bool_]
 MARGIN = 0.1
 ALPHA = 0.05
 PROCESSES = 2
-FEW, FEW_DIALOGUES = 6, 200
+FEW, FEW_DIALOGUES = 2, 60
 """Studies of each kind with ``quick``, and the dialogues after which they end."""
 AT_ONCE = 1000
 """Studies side by side in one process: with a quarter of them, everything takes twice as long."""
@@ -115,7 +115,7 @@ def gap(points: float) -> float:
 def needed(quick: bool) -> list[Task]:
     """What is compared with fixed plans."""
     one = Crowd()
-    scale = 0.004 if quick else 1.0
+    scale = 0.001 if quick else 1.0
     tasks = [
         Task(f"one pair, true gap {points}", (gap(points), 0.0), one, round(2000 * scale), goal, at_margin=points == 10)
         for points, goal in ((0, 0.70), (5, None), (10, 0.60), (20, 0.18))

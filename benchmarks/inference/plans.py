@@ -11,7 +11,7 @@ from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.simulation import simulated_power
 
-GAP, SEED, STUDIES, FEW = 0.2, 1, 400, 10
+GAP, SEED, STUDIES, FEW = 0.2, 1, 400, 5
 Question = Mapping[str, Any]
 
 QUESTIONS: tuple[tuple[str, Question], ...] = (

@@ -135,8 +135,9 @@ def vocabulary_with(path: Path) -> Vocabulary:
     own = validated(Words, {} if data is None else data, path, error=VocabularyError)
     try:
         vocabulary = Vocabulary(packaged().words.with_more(own))
+        changed = Words(languages={code: vocabulary.words.languages[code] for code in own.languages})
         for part in PHRASES:
-            list(vocabulary.words.phrases(part, {NAME: Part("name"), MAKER: Part("maker")}))
+            list(changed.phrases(part, {NAME: Part("name"), MAKER: Part("maker")}))
     except VocabularyError as error:
         raise VocabularyError(error, where=path) from error
     if own == Words():

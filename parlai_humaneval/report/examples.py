@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ EXAMPLES = 3
 TURNS = 8
 """As many turns, or exchanges, of each."""
 PERSON = "Human Speaker"
+_SHOWN = ["turn", "position", "model", "text", "human_text", "written_text", "reason", "ticks"]
+_SHOWN += ["failed", "selected", "continued", "continued_each"]
 
 
 def examples_of(tables: Tables, *, seed: int, count: int = EXAMPLES) -> list[Example]:
@@ -55,7 +57,7 @@ def _live(tables: Tables, dialogue_id: str) -> Example:
         return rows[rows["own_worker"].isna()] if "own_worker" in rows else rows
 
     rows = own(tables.turns)
-    turns = [_live_turn(turn) for _, turn in rows.groupby("turn", sort=True)]
+    turns = [turn.to_dict("records") for _, turn in rows[_SHOWN].groupby("turn", sort=True)]
     about, answer = [], ""
     for _, dialogue in own(tables.dialogues).head(1).iterrows():
         known = {"Topic": _cell(dialogue, "topic"), "Verdict": _cell(dialogue, "verdict")}
@@ -69,17 +71,17 @@ def _live(tables: Tables, dialogue_id: str) -> Example:
         dialogue_id=dialogue_id,
         worker_id=str(rows.iloc[0]["worker_id"]),
         about=about,
-        turns=turns[:TURNS],
+        turns=list(map(_live_turn, turns[:TURNS])),
         answer=f"Ratings at the end: {', '.join(given)}" if given else answer,
         left_out=max(0, len(turns) - TURNS),
     )
 
 
-def _live_turn(rows: pd.DataFrame) -> ExampleTurn:
-    first = rows.iloc[0]
+def _live_turn(rows: Sequence[Mapping[Any, Any]]) -> ExampleTurn:
+    first = rows[0]
     said, written, reason = (_cell(first, name) for name in ("human_text", "written_text", "reason"))
     bubbles = [Bubble(who=PERSON, side="person", text=said)] if said else []
-    for _, row in rows.sort_values("position").iterrows():
+    for row in sorted(rows, key=lambda row: np.inf if pd.isna(row["position"]) else row["position"]):
         text = _cell(row, "text")
         if text or _flag(row, "failed"):
             ticks = _cell(row, "ticks").replace(";", ", ")
@@ -91,7 +93,7 @@ def _live_turn(rows: pd.DataFrame) -> ExampleTurn:
     return ExampleTurn(bubbles=bubbles, remark=f"Reason: “{reason}”" if reason else "")
 
 
-def _mark(row: pd.Series[Any]) -> Mark:
+def _mark(row: Mapping[Any, Any]) -> Mark:
     if _flag(row, "failed"):
         return "failed"
     if _flag(row, "selected"):
@@ -148,12 +150,12 @@ def _title(row: pd.Series[Any]) -> str:
     return ", ".join(filter(None, (_cell(row, name) for name in ("technique", "setting", "metric"))))
 
 
-def _cell(row: pd.Series[Any], name: str) -> str:
+def _cell(row: Mapping[Any, Any] | pd.Series[Any], name: str) -> str:
     value = row[name]
     return "" if pd.isna(value) else str(value)
 
 
-def _flag(row: pd.Series[Any], name: str) -> bool:
+def _flag(row: Mapping[Any, Any], name: str) -> bool:
     value = row[name]
     return not pd.isna(value) and int(value) == 1
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -57,19 +58,22 @@ def models_in(tables: Tables) -> set[str]:
     return {name for table, columns in _MODEL_COLUMNS.items() for name in _model_names(getattr(tables, table), table)}
 
 
-def designs_of(tables: Tables) -> list[Design]:
-    """Sorted by technique, setting and metric."""
+@lru_cache(maxsize=2)
+def designs_of(tables: Tables) -> tuple[Design, ...]:
+    """Sorted by technique, setting and metric; kept, as both the title and the facts name them."""
     rows: dict[Cell, dict[str, int]] = {}
     models: dict[Cell, set[str]] = {}
     workers: dict[Cell, set[str]] = {}
     for table, columns in _MODEL_COLUMNS.items():
         frame = getattr(tables, table)[[*CELL, "worker_id", *columns]]
+        if frame.empty:
+            continue
         keys = frame[list(CELL)].fillna("").astype(str)
         for cell, own in frame.groupby([keys[name] for name in CELL], sort=True):
             rows.setdefault(cell, {})[table] = len(own)
             models.setdefault(cell, set()).update(_model_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
-    return [
+    return tuple(
         Design(
             **dict(zip(CELL, cell, strict=True)),
             models=sorted(models[cell]),
@@ -77,7 +81,7 @@ def designs_of(tables: Tables) -> list[Design]:
             tables=rows[cell],
         )
         for cell in sorted(rows)
-    ]
+    )
 
 
 def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
@@ -87,7 +91,7 @@ def _model_names(frame: pd.DataFrame, table: str) -> Iterator[str]:
 
 
 _TURN = ["dialogue_id", "worker_id", "turn"]
-LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")
+VERSIONS = {name: metadata.version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib")}
 
 
 def facts_of(
@@ -103,7 +107,6 @@ def facts_of(
     frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
     rated = {name for frame in frames for name in unique(frame["technique"])}
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
-    libraries = {name: metadata.version(name) for name in LIBRARIES}
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
     return Facts(
@@ -116,7 +119,7 @@ def facts_of(
         models=_models(tables),
         questions=questions_in(tables),
         statements=_statements(tables),
-        designs=designs_of(tables),
+        designs=list(designs_of(tables)),
         settings=settings,
         registered=registered_in(tables, settings, task),
         raters=_raters(tables, options, task),
@@ -127,7 +130,7 @@ def facts_of(
         seed=options.seed,
         draws=options.draws,
         level=options.level,
-        versions={"parlai-humaneval": __version__, "Python": python, **libraries},
+        versions={"parlai-humaneval": __version__, "Python": python, **VERSIONS},
     )
 
 

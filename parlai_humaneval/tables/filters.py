@@ -28,7 +28,7 @@ def finished(rows: pd.DataFrame) -> Flags:
 
 def is_set(rows: pd.DataFrame, column: str, missing: int = 0) -> Flags:
     """Where a 0/1 column is 1; ``missing`` is what an empty cell means."""
-    return np.asarray(rows[column].fillna(missing).astype(int) == 1, dtype=bool)
+    return np.asarray(rows[column].to_numpy(dtype=float, na_value=missing) == 1, dtype=bool)
 
 
 def nobody_won(comparisons: pd.DataFrame, whose: Literal["", "own_"] = "") -> Flags:
@@ -81,6 +81,8 @@ def on_sliders(ratings: pd.DataFrame) -> Flags:
     table does not name its scales, all its ratings of a technique are taken for sliders as soon as one of them is above
     ten or of a degraded model, and those of direct assessment always. Ratings whose scale is said to end at ten or
     below are looked at apart from the others."""
+    if ratings.empty:  # as of most techniques
+        return np.zeros(0, dtype=bool)
     technique = ratings["technique"].fillna("")
     short = (ratings["maximum"] <= MOST_POINTS).fillna(False).astype(bool)
     high = (ratings["value"] > MOST_POINTS) | (ratings["maximum"].fillna(0) > MOST_POINTS) | is_set(ratings, "degraded")

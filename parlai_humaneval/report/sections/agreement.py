@@ -72,9 +72,13 @@ class Judged:
 
 def questions(tables: Tables) -> Iterator[Judged]:
     """All questions that were answered, with all answers."""
-    yield from _turns(tables.turns)
-    # Who won: B, a tie or A, which is the first in the alphabet.
-    rows = tables.comparisons
+    held = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
+    for rows, of_table in zip(held, (_turns, _comparisons, _ratings, _segments), strict=True):
+        yield from of_table(rows) if len(rows) else ()
+
+
+def _comparisons(rows: pd.DataFrame) -> Iterator[Judged]:
+    """Who won: B, a tie or A, which is the first in the alphabet."""
     rows = orient_pairs(rows[finished(rows) & ~is_set(rows, "automatic")])
     own = rows["own_winner"]
     lead = ((own == rows["model_a"]).astype(float) - (own == rows["model_b"]).astype(float)) * ~nobody_won(rows, "own_")
@@ -82,13 +86,19 @@ def questions(tables: Tables) -> Iterator[Judged]:
     things = [rows[name] for name in ("kind", "item_id", "model_a", "model_b", "dialogue_a", "dialogue_b", "turn")]
     said = _said(rows, things, rows["dialogue_a"], rows["outcome"].to_numpy(dtype=float), known)
     yield from _by_group("comparisons", said, "winner", "ordinal")
-    rows = tables.ratings[finished(tables.ratings)]
+
+
+def _ratings(rows: pd.DataFrame) -> Iterator[Judged]:
+    rows = rows[finished(rows)]
     value, before = (rows[name].to_numpy(dtype=float, na_value=np.nan) for name in ("value", "own_value"))
     things = [rows["dialogue_id"], rows["model"], rows["criterion"]]
     said = _said(_named(rows), things, rows["dialogue_id"], value, before)
     for name, part in said.groupby(rows["criterion"].to_numpy(dtype=object), sort=True):
         yield from _by_group("ratings", part, str(name), "interval")
-    rows = tables.segments[finished(tables.segments)]
+
+
+def _segments(rows: pd.DataFrame) -> Iterator[Judged]:
+    rows = rows[finished(rows)]
     things = [rows["dialogue_id"], rows["k"], rows["entity"]]
     taken_for = rows["label"].map(LABELS).to_numpy(dtype=float)
     said = _said(rows, things, rows["dialogue_id"], taken_for, np.full(len(rows), np.nan))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -156,9 +157,9 @@ class ClusteredRate:
     @classmethod
     def of(cls, successes: npt.ArrayLike, trials: npt.ArrayLike) -> ClusteredRate:
         """From one entry a cluster; successes may be halves, of ties."""
-        pairs = np.column_stack([np.asarray(successes, dtype=float), np.asarray(trials, dtype=float)])
-        kinds, times = np.unique(pairs, axis=0, return_counts=True)
-        return cls(kinds[:, 0], kinds[:, 1], times.astype(float))
+        pairs = np.asarray(successes, dtype=float) + 1j * np.asarray(trials, dtype=float)
+        kinds, times = np.unique(pairs, return_counts=True)
+        return cls(kinds.real.copy(), kinds.imag.copy(), times.astype(float))
 
     @property
     def clusters(self) -> float:
@@ -216,7 +217,15 @@ class RateTest(NamedTuple):
 def extreme_rate_test(observed: ClusteredRate, nulls: npt.ArrayLike, level: float = 0.95) -> RateTest:
     """Two-sided p-values that the true rate is each of ``nulls``, and the ends of the rates that are kept; beyond
     ``EXACT_CLUSTERS`` clusters by mid-p."""
-    share, at_nulls = observed.share, logit(np.clip(np.asarray(nulls, dtype=float), _LEAST, 1 - _LEAST))
+    kinds = (part.tobytes() for part in (observed.successes, observed.trials, observed.times))
+    return _extreme_rate_test(*kinds, np.asarray(nulls, dtype=float).tobytes(), level)
+
+
+@lru_cache(maxsize=1_024)
+def _extreme_rate_test(successes: bytes, trials: bytes, times: bytes, nulls: bytes, level: float) -> RateTest:
+    """Kept, as a report asks for every second one again."""
+    observed = ClusteredRate(*map(np.frombuffer, (successes, trials, times)))
+    share, at_nulls = observed.share, logit(np.clip(np.frombuffer(nulls), _LEAST, 1 - _LEAST))
     centre = float(logit(min(max(share, 0.5 / observed.total), 1 - 0.5 / observed.total)))
     tried = np.concatenate([at_nulls, centre - _STEPS, centre + _STEPS])
     p_values, below, above = np.split(_p_values(observed, expit(tried)), len(at_nulls) + np.array([0, len(_STEPS)]))

@@ -47,9 +47,11 @@ def idle_answers(seconds: npt.ArrayLike, kinds: npt.ArrayLike | None = None) -> 
     """Which times are those of a page that was left open: more than an hour, and than ten times the median of their
     kind."""
     times = np.asarray(seconds, dtype=float)
-    groups: Any = np.zeros(len(times)) if kinds is None else np.asarray(kinds, dtype=object)
-    middle = pd.Series(times).groupby(groups, dropna=False)
-    medians = middle.transform(lambda own: own.quantile(0.5, interpolation="lower")).to_numpy(dtype=float)
+    names = np.zeros(len(times)) if kinds is None else np.asarray(kinds, dtype=object)
+    codes = pd.factorize(names, use_na_sentinel=False)[0]
+    in_order = times[np.lexsort([times, codes])]  # of each kind the shortest first, and what is not known last
+    known, ends = np.bincount(codes, weights=~np.isnan(times)).astype(int), np.cumsum(np.bincount(codes))
+    medians = in_order[(ends - np.bincount(codes) + np.maximum(known - 1, 0) // 2)[codes]]
     return np.asarray(times > np.maximum(LEFT_OPEN_SECONDS, LEFT_OPEN_MEDIANS * medians), dtype=bool)
 
 

@@ -200,6 +200,8 @@ def _turns(tables: Tables) -> Iterator[Measure]:
 
 def _comparisons(tables: Tables) -> Iterator[Measure]:
     """Decided ones: a win of A counts 1, of B −1, so that the mean is the gap of their win rates."""
+    if tables.comparisons.empty:
+        return
     rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]

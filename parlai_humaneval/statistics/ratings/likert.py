@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -90,8 +91,9 @@ def likert_rows(tables: Tables) -> pd.DataFrame:
     return rows[~on_sliders(rows) & whole & own]
 
 
-def likert_groups(tables: Tables) -> list[RatedCriterion]:
-    """The groups of :func:`likert_rows`, sorted; their models by name.
+@lru_cache(maxsize=2)
+def likert_groups(tables: Tables) -> tuple[RatedCriterion, ...]:
+    """The groups of :func:`likert_rows`, sorted; their models by name. Kept, as several parts of a report ask for them.
 
     Assumes nothing of the ratings: they are only sorted into groups.
 
@@ -102,9 +104,11 @@ def likert_groups(tables: Tables) -> list[RatedCriterion]:
     >>> group.criterion, [(model.model, float(model.values.mean())) for model in group.models]
     ('engaging', [('ada', 3.875), ('bob', 3.375), ('cyd', 1.875)])
     """
+    if tables.ratings.empty:
+        return ()
     rows = likert_rows(tables)
     check_criteria(rows)
-    return [_group(own, *(str(part) for part in key)) for key, own in rows.groupby(list(RATED_GROUP), sort=True)]
+    return tuple(_group(own, *(str(part) for part in key)) for key, own in rows.groupby(list(RATED_GROUP), sort=True))
 
 
 def _group(rows: pd.DataFrame, technique: str, setting: str, metric: str, criterion: str) -> RatedCriterion:

@@ -37,10 +37,8 @@ def agent_for(kind: str) -> Agent:
     return load_agent(spec_of(home_of(kind), kind_of_agent, do_sample=False, max_new_tokens=TOKENS))
 
 
-def by_generate(agent: Agent, kind: str, prompt: list[int]) -> list[int]:
-    """The new tokens of a plain call of the library, of a model that it loaded itself."""
-    auto = transformers.AutoModelForSeq2SeqLM if kind in SEQ2SEQ_OF_TODAY else transformers.AutoModelForCausalLM
-    model = auto.from_pretrained(home_of(kind)).eval()
+def by_generate(model: Any, agent: Agent, kind: str, prompt: list[int]) -> list[int]:
+    """The new tokens of a plain call of the library."""
     ends = agent._config.eos_token_id
     is_causal = kind not in SEQ2SEQ_OF_TODAY
     begins = {"begin_suppress_tokens": sorted(wordless(agent.pretrained.tokenizer))} if is_causal else {}
@@ -54,7 +52,9 @@ def test_replies_are_those_of_generate_alone_in_a_batch_and_word_by_word(kind: s
     """Guards caches, positions, windows and padding of each architecture, whatever the library does with them next."""
     agent = agent_for(kind)
     observations = [heard(agent, *lines) for lines in DIALOGUES]
-    expected = [agent._spoken(by_generate(agent, kind, agent._prompt(one))) for one in observations]
+    auto = transformers.AutoModelForSeq2SeqLM if kind in SEQ2SEQ_OF_TODAY else transformers.AutoModelForCausalLM
+    model = auto.from_pretrained(home_of(kind)).eval()  # loaded by the library itself
+    expected = [agent._spoken(by_generate(model, agent, kind, agent._prompt(one))) for one in observations]
     assert len(set(expected)) > 1, "replies that do not depend on the dialogue would prove nothing"
     assert [texts(agent, [one])[0] for one in observations] == expected
     assert texts(agent, observations) == expected

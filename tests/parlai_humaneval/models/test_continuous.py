@@ -58,7 +58,7 @@ def test_a_reply_is_the_same_whenever_it_joins(kind: str, search: str) -> None:
     observations = [heard(agent, *lines, seed=seed) for seed, lines in enumerate(DIALOGUES)]
     alone = [texts(agent, [one])[0] for one in observations]
     assert len(set(alone)) == len(alone), "replies that do not depend on the dialogue would prove nothing"
-    for pause in (0, 1, 3):
+    for pause in (0, 2):
         assert one_after_another(agent, observations, pause) == alone
 
 

@@ -97,6 +97,7 @@ EVERY: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize("question", EVERY, ids=lambda question: " ".join(map(str, question.values())))
 def test_the_report_tells_what_is_counted(question: dict[str, Any]) -> None:
     """Guards that simulated studies are counted by the report's own verdicts: for each technique a report of the same

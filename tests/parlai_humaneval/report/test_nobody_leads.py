@@ -199,6 +199,7 @@ def case(name):
     return tables_of(folder)
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize("source", ["made here", "the case"])
 def test_a_model_that_lost_to_two_does_not_lead(source):
     """Bradley–Terry has no finite maximum, but champ and strong rank above weak and bottom, whatever share weak won."""
@@ -226,6 +227,7 @@ def test_a_model_that_lost_to_two_does_not_lead(source):
     assert "the values need not fall from rank to rank" in board.told
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_the_order_is_that_of_the_slightest_penalty():
     """Guards the order of groups against another way to make strengths finite (a weak prior on each)."""
     (answer,) = build_report(compared(VOTES), OPTIONS).summaries()
@@ -236,6 +238,7 @@ def test_the_order_is_that_of_the_slightest_penalty():
     assert strengths.round(1).tolist() == [7.1, 6.9, -5.9, -8.1]
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_groups_that_never_met_are_not_ordered():
     """Nobody leads, with the reason; each group has strengths of its own; the leaderboard says the same."""
     document = build_report(compared({("weak", "bottom"): (90, 10), ("champ", "strong"): (55, 45)}), OPTIONS)
@@ -251,6 +254,7 @@ def test_groups_that_never_met_are_not_ordered():
     assert board.told.startswith("No model leads: no answer ranks CHAMP and STRONG above or below WEAK and BOTTOM")
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_nobody_leads_in_a_circle():
     """Each lost to another one, and the report and the leaderboard say so."""
     document = build_report(compared({("a", "b"): (24, 0), ("b", "c"): (24, 0), ("c", "a"): (24, 0)}, 12), OPTIONS)
@@ -276,6 +280,7 @@ def chosen(votes, technique, setting, workers=25):
     ]
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize(
     ("technique", "setting"), [("pw_turn", ""), ("sata", "soba"), ("sata", "sata_user"), ("free_for_all", "")]
 )
@@ -306,6 +311,7 @@ def spotted(votes, workers=25):
     ]
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_no_bot_leads_that_lost_to_all():
     """Spot The Bot ranks by the mean win rate over opponents, and by whom a bot won over where wins do not link all."""
     (answer,) = build_report(tables(spotted(VOTES)), OPTIONS).summaries()
@@ -318,6 +324,7 @@ def test_no_bot_leads_that_lost_to_all():
     assert answer.verdict.count("no answer ranks") == 1
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize("source", ["made here", "the case"])
 def test_bots_that_nobody_ever_spotted(source):
     """All passed, so that nobody passes longest."""
@@ -335,6 +342,7 @@ def test_bots_that_nobody_ever_spotted(source):
     ]
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_no_ranking_makes_a_leader_of_who_lost_to_all():
     """Mean places of models that were not all ranked together are ordered by whom they were ranked above."""
     lives = [(record, pair) for pair in VOTES for record in chosen({pair: VOTES[pair]}, "sata", "sata_user")]
@@ -349,6 +357,7 @@ def test_no_ranking_makes_a_leader_of_who_lost_to_all():
     assert answer.best.leader == "champ"
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_models_that_beat_each_other_in_a_circle_share_their_ranks():
     """Each is significantly behind another one, so that nobody leads, and no rank is left without a model."""
     circle = {("a", "b"): (10, 0), ("b", "c"): (10, 0), ("c", "a"): (10, 0)}
@@ -368,6 +377,7 @@ def test_models_that_beat_each_other_in_a_circle_share_their_ranks():
     }
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_sets_of_models_that_all_agree_on():
     """Two sets of two models, each with one that is always chosen: an exact p, no interval, and no nameless strength."""
     choices = [
@@ -380,6 +390,7 @@ def test_sets_of_models_that_all_agree_on():
     assert not [remark for remark in answer.remarks if "trengths: cannot be estimated" in remark]
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_free_for_all_that_all_agree_on_has_its_p():
     """No strength is finite, but who is ahead is tested all the same, and the verdict says so."""
     choices = [
@@ -390,6 +401,7 @@ def test_a_free_for_all_that_all_agree_on_has_its_p():
     assert "ada is ahead of both others; ada is ahead of bob (p = .006 after Holm's correction" in answer.verdict
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize(("won", "told"), [((10, 0), "they differ (p = .002)"), ((5, 5), "statistically tied (p = 1)")])
 def test_two_bots_are_tested_in_words(won, told):
     """Spot The Bot of two bots: its sentence has the p that decides."""

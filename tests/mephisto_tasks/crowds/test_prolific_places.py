@@ -300,15 +300,15 @@ class Crowd:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reserved_is_taken", [True, False])
-def test_two_hundred_places_in_a_storm(
+def test_many_places_in_a_storm(
     site: StandIn, tmp_path: Path, reserved_is_taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every unit is done once, hardly anybody comes in vain, and no place is open that nobody could use."""
     monkeypatch.setattr(market, "POLL_S", 0.02)
     site.market.unknowns.reserved_is_taken = reserved_is_taken
     client, store = Prolific(site.token, site.base), ProlificStore(tmp_path)
-    study = draft(client, store, site, places=200)
-    units, visits = Units(200), LinkDatastore(tmp_path)
+    study = draft(client, store, site, places=80)
+    units, visits = Units(80), LinkDatastore(tmp_path)
     ends = Endings(client, store, TASK)
     follower = StudyFollower(client, study, units, visits, ends, None, most_inside=40)
     follower.start()
@@ -330,7 +330,7 @@ def test_two_hundred_places_in_a_storm(
     follower.close()
     there = site.market.studies[study.study_id]
     done = [submission for submission in there.submissions if submission.code == codes(study)["COMPLETED"]]
-    assert len(done) == 200
+    assert len(done) == 80
     assert crowd.most_over <= 0
     assert crowd.vain <= 3
     assert there.status in ("COMPLETED", "AWAITING REVIEW")

@@ -13,6 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import IO
 
+import yaml
 from hydra import compose
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.defaults_list import create_defaults_list
@@ -34,7 +35,7 @@ def load_once(file: IO[str]) -> Container:
     text = file.read()
     try:
         return deepcopy(_of_text(text))
-    except Exception:  # whatever it is, it shall name the file
+    except (yaml.YAMLError, OSError):  # which shall name the file
         file.seek(0)
         return _load(file)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docs.facts.markdown import table
 from parlai_humaneval.planning.inputs import ask
-from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_words, plan_study
+from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study
 
 GAP = 0.1
 """Ten points between two models: the gap that all figures of the site are for."""
@@ -17,13 +17,11 @@ def facts() -> dict[str, str]:
     by_technique = {"self_chat": [plan_study(ask(technique="self_chat", gap=GAP))]}
     for plan in plans:
         by_technique.setdefault(str(plan.inputs["technique"]), []).append(plan)
-    return {"plan.md": f"{_table(plans)}\n\n{comparison_words(plans)}"} | {
-        f"cost/{name}.md": _table(theirs) for name, theirs in by_technique.items()
-    }
+    return {"plan.md": _table(plans)} | {f"cost/{name}.md": _table(theirs) for name, theirs in by_technique.items()}
 
 
 def _table(plans: list[Plan]) -> str:
-    head = ["", "judgements", "dialogues", "workers", "hours", "cost"]
+    head = ["", "judgements", "dialogues", "raters", "hours", "cost"]
     return table(head, [_row(plan) for plan in plans])
 
 

@@ -8,7 +8,7 @@ from parlai_humaneval.techniques.registry import Engine, techniques
 
 MANY = 3
 """Where techniques have more different defaults than this, they are not listed."""
-ONLY: dict[Engine, str] = {"live": "where people chat", "judging": "of finished dialogues"}
+ONLY: dict[Engine, str] = {"live": "for live chats", "judging": "for finished dialogues"}
 """What is said of a setting that one engine has."""
 NOT_SET = "Set by the task"
 """How the description of a setting begins that is not for people."""
@@ -42,7 +42,7 @@ def _default(settings: dict[str, Setting]) -> str:
     for task, setting in settings.items():
         by_default.setdefault(setting.default, []).append(task)
     if len(by_default) > MANY:
-        return "each technique has a default of its own"
+        return "the default depends on the technique"
     most = max(by_default, key=lambda default: len(by_default[default]))
     others = [
         f"{code(default) or 'none'} in {', '.join(tasks)}" for default, tasks in by_default.items() if default != most

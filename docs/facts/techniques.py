@@ -44,4 +44,4 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
 
 def _checks() -> str:
     rows = [[code(check.name), check.description, check.source] for check in CHECKS.values()]
-    return table(["check", "who fails it", "source"], rows)
+    return table(["check", "what fails it", "source"], rows)

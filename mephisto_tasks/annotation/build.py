@@ -40,7 +40,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
-    from mephisto_tasks.session.stopping import Course
+    from mephisto_tasks.session.stopping import StoppingMonitor
     from parlai_humaneval.judges.config import JudgeSpec
 
 
@@ -71,11 +71,11 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
     judge = judge_of(config)
-    course = setup.course(lambda: _asked(config, gathered), judge=f"{judge.name}@{judge.version}" if judge else "")
+    monitor = setup.monitor(lambda: _asked(config, gathered), judge=f"{judge.name}@{judge.version}" if judge else "")
     said: list[str] = []
-    if course is not None and judge is not None and not course.is_over:
-        course.predictions, said = _predicted(config, gathered, judge, data_dir, task_name)
-    allocator = _allocator(config, gathered, course, seed)
+    if monitor is not None and judge is not None and not monitor.is_over:
+        monitor.predictions, said = _predicted(config, gathered, judge, data_dir, task_name)
+    allocator = _allocator(config, gathered, monitor, seed)
     past, seen_golds = past_judgements(data_dir, task_name)
     cells = {item.item_id: item.cell for item in gathered.items}
     allocator.restore(replace(judgement, cell=cells.get(judgement.item_id, judgement.cell)) for judgement in past)
@@ -101,7 +101,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
         dialogues={dialogue.dialogue_id: dialogue for dialogue in gathered.dialogues},
         items={item.item_id: item for item in gathered.items},
         allocator=allocator,
-        course=course,
+        monitor=monitor,
         closing=setup.closing,
         golds=golds,
         presenter=presenter,
@@ -133,16 +133,11 @@ def judge_of(config: StaticConfig) -> JudgeSpec | None:
         return None
     from parlai_humaneval.judges.config import JudgeError, load_judge
 
+    limit = None if config.judge_max_cost is None else "judge_max_cost"
     try:
-        judge = load_judge(resolve_file(config.judge, Path()))
+        return load_judge(resolve_file(config.judge, Path()), limit)
     except JudgeError as error:
         raise ConfigError(error) from error
-    if config.judge_max_cost is not None and judge.price is None:
-        raise ConfigError(
-            f"{config.judge} says no price, so that judge_max_cost cannot be kept",
-            try_="add price_per_1k: {prompt: …, completion: …}",
-        )
-    return judge
 
 
 def _predicted(
@@ -150,8 +145,7 @@ def _predicted(
 ) -> tuple[dict[str, tuple[str, float]], list[str]]:
     """What the judge says of every pairing, which is asked what it has not said yet; and what there is to be told of that.
     Raises ConfigError, ZooError."""
-    from mephisto_tasks.annotation.judging import Study as Judged
-    from mephisto_tasks.annotation.judging import ask, predictions
+    from mephisto_tasks.annotation.judging import JudgedStudy, ask, predictions
     from mephisto_tasks.storage.locks import JudgingElsewhere, only_judging
     from parlai_humaneval.judges.config import JudgeError
     from parlai_humaneval.judges.questions import CannotJudge
@@ -159,7 +153,7 @@ def _predicted(
     records = _as_records(config, gathered, gathered.items, task_name)
     try:
         with only_judging(data_dir, task_name):
-            judged = Judged.of_items(data_dir, task_name, judge, records)
+            judged = JudgedStudy.of_items(data_dir, task_name, judge, records)
             ran = ask(judged, config.judge_max_cost)
     except (JudgeError, CannotJudge, JudgingElsewhere) as error:
         raise ConfigError(error) from error
@@ -174,20 +168,20 @@ def _predicted(
     return foretold, [nothing] if lacking else []
 
 
-def _allocator(config: StaticConfig, gathered: Gathered, course: Course | None, seed: int) -> ItemAllocator:
-    if course is not None:
+def _allocator(config: StaticConfig, gathered: Gathered, monitor: StoppingMonitor | None, seed: int) -> ItemAllocator:
+    if monitor is not None:
         people = [item for item in gathered.items if is_of_people(item)]
         return DrawnItemAllocator(
-            course,
+            monitor,
             [item for item in gathered.items if not is_of_people(item)],
             people,
-            cap=course.rule.max_dialogues,
+            cap=monitor.rule.max_dialogues,
             per_unit=config.items_per_unit,
             people_per_unit=min(len(people), round(config.human_share * config.items_per_unit)),
             per_worker_and_cell=config.items_per_worker_and_group,
             group_once=config.workers.pair_once,
             seed=seed,
-            by_lot=bool(course.rule.judge),
+            by_lot=bool(monitor.rule.judge),
         )
     return ItemAllocator(
         gathered.items,

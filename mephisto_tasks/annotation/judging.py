@@ -24,7 +24,7 @@ _asked_of = attrgetter("unit", "setting", "metric", "order")  # What tells quest
 
 
 @dataclass
-class Study:
+class JudgedStudy:
     """What a judge is to be asked about a task, and what it has answered before."""
 
     data_dir: Path
@@ -45,7 +45,7 @@ class Study:
         self.missing = [one for one in self.questions if _asked_of(one) not in done]
 
     @classmethod
-    def read(cls, data_dir: Path, task_name: str, spec: JudgeSpec, unjudged: int, draw: Draw) -> Study:
+    def read(cls, data_dir: Path, task_name: str, spec: JudgeSpec, unjudged: int, draw: Draw) -> JudgedStudy:
         """Raters' records and judges' lines, with ``unjudged`` items that no rater has judged, drawn by ``draw``. Raises
         ConfigError, DataError, ResultsError, CannotJudge; JudgeError: another judge of this name has answered."""
         from mephisto_tasks.storage.logs import JUDGE_ANSWERS
@@ -68,7 +68,9 @@ class Study:
         return study
 
     @classmethod
-    def of_items(cls, data_dir: Path, task_name: str, spec: JudgeSpec, records: Sequence[JudgementRecord]) -> Study:
+    def of_items(
+        cls, data_dir: Path, task_name: str, spec: JudgeSpec, records: Sequence[JudgementRecord]
+    ) -> JudgedStudy:
         """All that raters may be asked in a study that has not begun, as ``records`` without answers."""
         from mephisto_tasks.storage.logs import JUDGE_ANSWERS
         from parlai_humaneval.judges.questions import questions_of
@@ -138,7 +140,7 @@ class Study:
         return [one for one in self.answers if _asked_of(one) in wanted]
 
 
-def ask(study: Study, max_cost: float | None) -> Ran:
+def ask(study: JudgedStudy, max_cost: float | None) -> Ran:
     """Ask what is missing, while nobody else asks about the task; each answer is kept at once. Raises ZooError."""
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS
     from parlai_humaneval._util.terminal import counting
@@ -172,7 +174,7 @@ def ask(study: Study, max_cost: float | None) -> Ran:
         return ask_judge(pool, spec, study.missing, keep=keep, budget=budget, on_done=lambda done: told(done, total))
 
 
-def keep_card(study: Study) -> None:
+def keep_card(study: JudgedStudy) -> None:
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS
 
     if study.has_new_card:
@@ -181,7 +183,7 @@ def keep_card(study: Study) -> None:
         study.cards.append(card)
 
 
-def predictions(study: Study) -> dict[str, tuple[str, float]]:
+def predictions(study: JudgedStudy) -> dict[str, tuple[str, float]]:
     """Item → a model of it, and the share that the judge gave it: ties count half, and both orders are averaged."""
     from parlai_humaneval.statistics.preference.pairs import counted_comparisons, orient_pairs
     from parlai_humaneval.tables.build import judge_tables

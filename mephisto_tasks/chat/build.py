@@ -37,8 +37,8 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     each names the setting or file; NothingToDo: all is collected."""
     config, seed = setup.config, setup.seed
     past = past_dialogues(setup.data_dir, setup.task_name)
-    course = setup.course(lambda: (config.model_names(), config.model_groups(), config.settings()[0]))
-    allocator = restore_allocation(config, past, course, seed=seed)
+    monitor = setup.monitor(lambda: (config.model_names(), config.model_groups(), config.settings()[0]))
+    allocator = restore_allocation(config, past, monitor, seed=seed)
     zoo = load_zoo(more=config.zoo_files)
     specs = resolve(config.model_names(), zoo)
     specs = placed(specs, config.engine or None, config.replicas, config.ray_address or None)
@@ -74,7 +74,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
             seed=seed,
         ),
         allocator=allocator,
-        course=course,
+        monitor=monitor,
         closing=setup.closing,
         asked=asked,
         planner=planner,

@@ -35,7 +35,7 @@ from parlai_humaneval.schema.steps import Card, ChooseAnswer, Notice, Progress, 
 from parlai_humaneval.techniques.questions import RANGES
 
 if TYPE_CHECKING:
-    from mephisto_tasks.session.stopping import Course
+    from mephisto_tasks.session.stopping import StoppingMonitor
 
 
 class PracticeWorld(PracticeLoop):
@@ -326,16 +326,16 @@ def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Colle
 
 
 def restore_allocation(
-    config: InteractiveConfig, past: Iterable[PastDialogue], course: Course | None = None, *, seed: int
+    config: InteractiveConfig, past: Iterable[PastDialogue], monitor: StoppingMonitor | None = None, *, seed: int
 ) -> Allocator:
-    if course is not None:
+    if monitor is not None:
         (setting,) = config.settings()
         allocator: Allocator = DrawnAllocator(
-            course,
+            monitor,
             config.model_groups(),
             config.metric,
             setting,
-            cap=course.rule.max_dialogues,
+            cap=monitor.rule.max_dialogues,
             per_unit=config.conversations_per_unit,
             seed=seed,
         )

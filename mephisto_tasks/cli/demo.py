@@ -171,7 +171,7 @@ def simulate(
         model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
-    what, is_decided = counted(raters, "simulated rater"), run.study.course is not None
+    what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
     with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:
 
         def note(_: Outcome) -> None:

@@ -14,7 +14,7 @@ from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval.statistics.core.formatting import money_words, percent
 
 if TYPE_CHECKING:
-    from mephisto_tasks.annotation.judging import Study
+    from mephisto_tasks.annotation.judging import JudgedStudy
     from parlai_humaneval.judges.config import Estimate
     from parlai_humaneval.judges.run import Ran
     from parlai_humaneval.schema.records import JudgementRecord
@@ -36,21 +36,16 @@ def judge(
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    from mephisto_tasks.annotation.judging import Study, ask
+    from mephisto_tasks.annotation.judging import JudgedStudy, ask
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS
     from parlai_humaneval.judges.config import JudgeError, estimate, load_judge
     from parlai_humaneval.judges.run import Ran
 
     if max_cost is not None and isnan(max_cost):
         raise JudgeError("--max-cost takes a number from 0 up, not nan")
-    spec = load_judge(Path(judge_file).expanduser())
-    if max_cost is not None and spec.price is None:
-        raise JudgeError(
-            f"{judge_file} says no price, so that --max-cost cannot be kept",
-            try_="add price_per_1k: {prompt: …, completion: …}",
-        )
+    spec = load_judge(Path(judge_file).expanduser(), None if max_cost is None else "--max-cost")
     with waiting_for(READING, on_screens_only=True):
-        study = Study.read(data_dir, task_name, spec, unjudged or 0, _draw)
+        study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
     if dry_run:
         tell_estimate(study, estimate(study.missing, spec, study.reply_tokens), as_json)
         return
@@ -58,7 +53,7 @@ def judge(
     if study.missing or study.has_new_card:
         with only_judging(data_dir, task_name):
             if len(JUDGE_ANSWERS.read(data_dir, task_name)) > study.n_lines:  # somebody else was at it until now
-                study = Study.read(data_dir, task_name, spec, unjudged or 0, _draw)
+                study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
             try:
                 ran = ask(study, max_cost)
             except KeyboardInterrupt:
@@ -77,7 +72,7 @@ def judge(
         sys.exit(1)
 
 
-def tell_estimate(study: Study, expected: Estimate, as_json: bool) -> None:
+def tell_estimate(study: JudgedStudy, expected: Estimate, as_json: bool) -> None:
     done = len(study.questions) - len(study.missing)
     if as_json:
         say_json({"judge": study.spec.name, "task": study.task_name, "answered": done, **asdict(expected)}, indent=None)
@@ -97,7 +92,7 @@ def tell_estimate(study: Study, expected: Estimate, as_json: bool) -> None:
     say("Nothing was asked.")
 
 
-def summary_of(study: Study, ran: Ran) -> dict[str, Any]:
+def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
     """What was answered, what it cost, what is left; how often what stood first was chosen, and the order changed that."""
     from parlai_humaneval.statistics.judges.answers import choices, first_chosen, inconsistent
     from parlai_humaneval.tables.build import judge_tables

@@ -174,8 +174,8 @@ class LaunchController:
 
     def start(self) -> None:
         note_settings(self.run.data_dir, self.run.task_name, self._settings)
-        if self.study.course is not None:
-            self.study.course.opens()
+        if self.study.monitor is not None:
+            self.study.monitor.opens()
             self._fits = self.study.awaited == 0
         self._follow()  # what was ordered since the study was built
         self.run.orders_told = self._told  # it is among what is announced
@@ -235,7 +235,7 @@ class LaunchController:
 
     @property
     def _has_answer(self) -> bool:
-        return self.study.course is not None and self.study.course.is_over
+        return self.study.monitor is not None and self.study.monitor.is_over
 
     def _fit(self) -> None:
         study = self.study
@@ -251,8 +251,8 @@ class LaunchController:
 
     def _say(self, ended: float | None = None) -> None:
         self._said_at = time.monotonic()
-        if self.study.course is not None and ended is None:
-            self.study.course.look()
+        if self.study.monitor is not None and ended is None:
+            self.study.monitor.look()
         write_snapshot(self.run.data_dir, self.run.task_name, self._snapshot(ended))
 
     def _snapshot(self, ended: float | None) -> Snapshot:

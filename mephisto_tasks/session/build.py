@@ -35,7 +35,7 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
-    from mephisto_tasks.session.stopping import Course
+    from mephisto_tasks.session.stopping import StoppingMonitor
 
 UNPAID = phrase("nothing but our thanks")
 NUMBERS = {
@@ -117,10 +117,10 @@ class Setup(Generic[C]):
     def is_paid(self) -> bool:
         return bool(self.config.pay or self._reward)
 
-    def course(
+    def monitor(
         self, asked: Callable[[], tuple[Sequence[str], Collection[Sequence[str]], str]], *, judge: str = ""
-    ) -> Course | None:
-        """The course of a study that ends when it is decided; ``asked``: models, groups, setting. ``judge``: name and
+    ) -> StoppingMonitor | None:
+        """The monitor of a study that ends when it is decided; ``asked``: models, groups, setting. ``judge``: name and
         version of one whose predictions are taken off what raters say."""
         if not self.config.is_decided:
             refuse_to_go_on_without(self.data_dir, self.task_name)
@@ -144,7 +144,7 @@ class Setup(Generic[C]):
                 try_="leave stop out, or begin another study: task_name=…",
             )
         pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
-        course = stopping.course_of(
+        monitor = stopping.monitor_of(
             events,
             config.rule(models, groups, judge),
             lambda more: DECISIONS.append(data_dir, *more, task=task_name),
@@ -156,17 +156,17 @@ class Setup(Generic[C]):
             setting=setting,
             metric=config.metric,
         )
-        if unknown := stopping.unknown_workers(course, finished):
+        if unknown := stopping.unknown_workers(monitor, finished):
             raise ConfigError(
                 f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues "
                 f"are finished: it was cut, or {PSEUDONYM_KEY} is another one",
                 try_="put both files back as they were, or begin another study: task_name=…",
             )
-        stopping.note_missing(course, finished)  # a launch that was killed may not have counted its last ones
-        if course.missing > course.free:
-            course.expect(last_seen(data_dir, task_name), config.answer_timeout_s)
-        course.look()
-        return course
+        stopping.note_missing(monitor, finished)  # a launch that was killed may not have counted its last ones
+        if monitor.missing > monitor.free:
+            monitor.expect(last_seen(data_dir, task_name), config.answer_timeout_s)
+        monitor.look()
+        return monitor
 
     def minutes(self, times: int, seconds: float | None = None) -> int | None:
         """About how many minutes a unit takes: as configured, or by what it holds so many ``times``; or None."""
@@ -246,8 +246,8 @@ class Setup(Generic[C]):
             resets = resets_by_id(self.data_dir, study.config.onboarding_qualification)
             for worker, past in past_practices(self.data_dir, self.task_name, resets).items():
                 study.practice_tries_used[worker] = failed_tries(past, len(study.practice.items))
-        if study.course is not None and study.course.is_over:
-            raise already_over(self.task_name, study.course.standing())
+        if study.monitor is not None and study.monitor.is_over:
+            raise already_over(self.task_name, study.monitor.standing())
         if study.allocator.remaining == 0:
             raise _nothing_to_do(self.task_name, what, more, steered)
         return study

@@ -58,7 +58,7 @@ Keep = Callable[[Sequence[Event]], None]
 FORECAST_S = 30.0  # between two forecasts: one takes seconds
 
 
-class Course:
+class StoppingMonitor:
     """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by ``name_of``.
     ``kept`` events are on the disk. Who goes once it is ``closing`` may come back, and has not left."""
 
@@ -304,7 +304,7 @@ class Course:
                 self._kept += len(events)
 
 
-def course_of(
+def monitor_of(
     events: Sequence[Event],
     rule: StoppingRule,
     keep: Keep,
@@ -317,11 +317,11 @@ def course_of(
     setting: str,
     metric: str,
     clock: Callable[[], float] = time.time,
-) -> Course:
-    """The course of a study that begins, or goes on with earlier ``events``. Raises ConfigError."""
+) -> StoppingMonitor:
+    """The monitor of a study that begins, or goes on with earlier ``events``. Raises ConfigError."""
     if not events:
         study = SequentialStudy(rule, seed=seed, technique=technique, setting=setting, metric=metric)
-        return Course(study, 0, keep, saving, name_of, closing, clock)
+        return StoppingMonitor(study, 0, keep, saving, name_of, closing, clock)
     try:
         study = replay(events, cut_off=True)
         study.rule.refuse_change(rule.model_copy(update={"max_dialogues": study.rule.max_dialogues}))
@@ -341,33 +341,33 @@ def course_of(
         )
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())
-    return Course(study, len(events), keep, saving, name_of, closing, clock)
+    return StoppingMonitor(study, len(events), keep, saving, name_of, closing, clock)
 
 
-def note_record(course: Course, worker: str, record: Rated) -> None:
+def note_record(monitor: StoppingMonitor, worker: str, record: Rated) -> None:
     """Count a finished dialogue or judgement, or as much of a dialogue as there is; attention checks never are."""
     models, of_record = _models(record), partial(outcome_of, record)
     if record.status == "complete":
-        course.note(worker, models, of_record)
+        monitor.note(worker, models, of_record)
     elif isinstance(record, DialogueRecord):
-        course.choose(worker, models, of_record, whole=int(record.settings["turns"]))
+        monitor.choose(worker, models, of_record, whole=int(record.settings["turns"]))
 
 
-def note_missing(course: Course, finished: Iterable[tuple[str, Rated]]) -> None:
+def note_missing(monitor: StoppingMonitor, finished: Iterable[tuple[str, Rated]]) -> None:
     """Count those of the workers' ``finished`` records, oldest first, that are not counted yet."""
     seen: Counter[tuple[str, frozenset[str]]] = Counter()
     for worker, record in finished:
         models = _models(record)
         if outcome_of(record, models) is not None:
             seen[worker, frozenset(models)] += 1
-            if seen[worker, frozenset(models)] > course.noted(worker, models):
-                note_record(course, worker, record)
+            if seen[worker, frozenset(models)] > monitor.noted(worker, models):
+                note_record(monitor, worker, record)
 
 
-def unknown_workers(course: Course, finished: Iterable[tuple[str, Rated]]) -> int:
+def unknown_workers(monitor: StoppingMonitor, finished: Iterable[tuple[str, Rated]]) -> int:
     """How many workers finished what would be evidence, and never came by the log, which is written first."""
     return len(
-        {worker for worker, record in finished if outcome_of(record, _models(record)) and not course.came(worker)}
+        {worker for worker, record in finished if outcome_of(record, _models(record)) and not monitor.came(worker)}
     )
 
 

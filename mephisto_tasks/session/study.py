@@ -30,7 +30,7 @@ from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
 
 if TYPE_CHECKING:
-    from mephisto_tasks.session.stopping import Course
+    from mephisto_tasks.session.stopping import StoppingMonitor
 
 
 P = TypeVar("P")
@@ -184,7 +184,9 @@ class Study(ABC):
     """Workers who came last with a browser that was never theirs: they begin anew, and see nothing of what was left."""
     shown: ShownModels = field(default_factory=ShownModels)  # which model is behind what is on a page
     once_open: Callable[[], object] = lambda: None  # what the first replies need; the page is served before
-    course: Course | None = None  # of a study that ends when its answer is reached; None: it ends when all is collected
+    monitor: StoppingMonitor | None = (
+        None  # of a study that ends when its answer is reached; None: it ends when all is collected
+    )
     _failures: int = 0
     _outages_counted_at: float = 0.0  # outages that had begun by then are counted
     _simulated: set[str] = field(default_factory=set)
@@ -192,7 +194,7 @@ class Study(ABC):
 
     def __post_init__(self) -> None:
         self.asked = self.asked or self.allocator.progress().wanted
-        self.saving = Saving(self.closing) if self.course is None else self.course.saving
+        self.saving = Saving(self.closing) if self.monitor is None else self.monitor.saving
         self.languages = self.config.languages()
 
     @property
@@ -258,15 +260,15 @@ class Study(ABC):
     @property
     def awaited(self) -> int:
         """Raters whom an earlier launch cut off, and whose places are kept for now."""
-        return 0 if self.course is None else self.course.awaited
+        return 0 if self.monitor is None else self.monitor.awaited
 
     def keeps_places(self, ahead: int = 0) -> bool:
         """Whether nothing can be begun now, but may be soon, by who was cut off; ``ahead``: workers about to begin."""
-        return self.course is not None and self.course.keeps_places(ahead * self.allocator.per_unit)
+        return self.monitor is not None and self.monitor.keeps_places(ahead * self.allocator.per_unit)
 
     def went_on_without(self, worker: str) -> bool:
         """Whether the worker did not finish, and their answers would come too late for the study's answer."""
-        return self.course is not None and self.course.went_on_without(worker)
+        return self.monitor is not None and self.monitor.went_on_without(worker)
 
     @abstractmethod
     def can_resume(self, worker: str) -> bool:
@@ -290,7 +292,7 @@ class Study(ABC):
 
     def progress(self) -> list[GroupStatus]:
         now = self.allocator.progress()
-        standing = None if self.course is None else self.course.standing()
+        standing = None if self.monitor is None else self.monitor.standing()
         stopped = self.steered.stopped
         return [
             GroupStatus.of(
@@ -311,18 +313,18 @@ class Study(ABC):
 
     def note_answers(self, page: PageSession, name: str) -> None:
         """A part came to its end, or a turn further: where answers decide, it counts from now on."""
-        if self.course is None:
+        if self.monitor is None:
             return
         from mephisto_tasks.session.stopping import note_record  # tables take a while to load
 
         parts = split_dialogues(parse_events(page.state.messages))
         events = next(part for part in reversed(parts) if part_name(part[0]) == name)
-        note_record(self.course, page.worker_id, build_rated(events))
+        note_record(self.monitor, page.worker_id, build_rated(events))
 
     def deciding_now(self) -> DecidingNow | None:
-        if self.course is None:
+        if self.monitor is None:
             return None
-        margin, standing, forecast = self.course.rule.margin, self.course.standing(), self.course.forecast()
+        margin, standing, forecast = self.monitor.rule.margin, self.monitor.standing(), self.monitor.forecast()
         if forecast is not None:  # it was made a while ago
             forecast = forecast.after(standing.answered + standing.in_flight, standing.cap)
         return DecidingNow(standing=standing, margin=margin, forecast=forecast)

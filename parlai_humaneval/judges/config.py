@@ -107,8 +107,9 @@ class JudgeSpec(BaseModel):
     version: str
 
 
-def load_judge(path: Path) -> JudgeSpec:
-    """Read a judge's YAML file; a JudgeError for a wrong key or value, a ZooError where its model is not in the zoo."""
+def load_judge(path: Path, limit: str | None = None) -> JudgeSpec:
+    """Read a judge's YAML file; a JudgeError for a wrong key or value, a ZooError where its model is not in the zoo.
+    ``limit``: the setting that limits what the judge may cost; a JudgeError where it has no price."""
     given = _read(path)
     template = _template(given, path)
     if trouble := template_trouble(template):
@@ -122,13 +123,20 @@ def load_judge(path: Path) -> JudgeSpec:
         "template": template,
         **given.model_dump(include={"answer_format", "both_orders", "seed", "version"}),
     }
+    price = given.price_per_1k or _price(options)
+    if limit is not None and price is None:
+        raise JudgeError(
+            f"the judge has no price, which {limit} needs",
+            where=path,
+            try_="add price_per_1k: {prompt: …, completion: …}",
+        )
     return JudgeSpec(
         name=given.name,
         model=model.model_copy(update={"options": options}),
         template=template,
         answer_format=given.answer_format,
         both_orders=given.both_orders and given.answer_format != "score",  # each is scored alone: no order
-        price=given.price_per_1k or _price(options),
+        price=price,
         family=tuple(dict.fromkeys(given.family)),
         max_reply_tokens=int(options.get("max_tokens") or given.max_reply_tokens),
         seed=given.seed,

@@ -84,7 +84,7 @@ class Design(ABC):
 
 
 @dataclass
-class Contest(Design):
+class ChoiceDesign(Design):
     """Models of one turn (or of one comparison), of which one, some or none is chosen. ``shares``: how often each is
     chosen; ``gap``: of the best, above the worst. ``discordance``: share of turns in which just one of two is chosen,
     as a mean over the pairs. ``binomial``: is the paper's test of two models the binomial one of the turns that tell
@@ -98,7 +98,7 @@ class Contest(Design):
     by_strength: bool = False
     ranked: int = 2
 
-    kind = "contest"
+    kind = "choice"
 
     def __post_init__(self) -> None:
         discordance, models = self.discordance, len(self.shares)
@@ -189,7 +189,7 @@ _TESTS = {
 
 
 @dataclass
-class OneShare(Design):
+class OneProportion(Design):
     """One model alone, against a share that is known."""
 
     baseline: float
@@ -214,7 +214,7 @@ class OneShare(Design):
 
 
 @dataclass
-class TwoShares(Design):
+class TwoProportions(Design):
     """Two models that are rated one at a time."""
 
     share_a: float
@@ -279,27 +279,27 @@ def greatest_discordance(models: int) -> float:
     return 2 * half * (models - half) / (models * (models - 1))
 
 
-def patterns(contest: Contest) -> tuple[Floats, Floats]:
+def patterns(design: ChoiceDesign) -> tuple[Floats, Floats]:
     """Which models may be chosen together, and how likely: patterns × models of 0 and 1, and their chances. The
-    simplest world with the shares and the discordance of the contest: in a tie, the first pattern, no model is told
+    simplest world with the shares and the discordance of the design: in a tie, the first pattern, no model is told
     from another; else as many are chosen together as the discordance asks for, at least one. A set of them is the
     likelier the better its models are, linearly, which gives exactly the wanted differences."""
-    k = len(contest.shares)
-    chosen, weights = _tilts(contest)
+    k = len(design.shares)
+    chosen, weights = _tilts(design)
     together = chosen[0].sum()
-    decided = min(1.0, contest.discordance * k * (k - 1) / (2 * together * (k - together)))
+    decided = min(1.0, design.discordance * k * (k - 1) / (2 * together * (k - together)))
     weights = np.clip(weights, 0, None)
     return np.vstack([np.zeros(k), chosen]), np.concatenate([[1 - decided], decided * weights / weights.sum()])
 
 
-def _tilts(contest: Contest) -> tuple[Floats, Floats]:
+def _tilts(design: ChoiceDesign) -> tuple[Floats, Floats]:
     """The sets that may be chosen together, and their chances in relation to that of a set of average models."""
-    k = len(contest.shares)
-    together = next(s for s in range(1, k) if 2 * s * (k - s) / (k * (k - 1)) >= contest.discordance - 1e-12)
+    k = len(design.shares)
+    together = next(s for s in range(1, k) if 2 * s * (k - s) / (k * (k - 1)) >= design.discordance - 1e-12)
     sets = np.array(list(combinations(range(k), together)))
     chosen = np.zeros((len(sets), k))
     np.put_along_axis(chosen, sets, 1.0, axis=1)
-    better = 2 * (np.asarray(contest.shares) - np.mean(contest.shares)) / contest.discordance
+    better = 2 * (np.asarray(design.shares) - np.mean(design.shares)) / design.discordance
     return chosen, 1 + chosen @ better
 
 

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parlai_humaneval.planning.designs import MIN_WORKERS, Contest, Design, OneShare, TwoScores, TwoShares
+from parlai_humaneval.planning.designs import (
+    MIN_WORKERS,
+    ChoiceDesign,
+    Design,
+    OneProportion,
+    TwoProportions,
+    TwoScores,
+)
 from parlai_humaneval.planning.inputs import (
     ONE_DIALOGUE_MINUTES,
     REUSE,
@@ -67,8 +74,8 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, 
     each = inputs.alpha if liu else inputs.alpha / max(1, pairs)  # Liu et al. do not correct their six pair tests
     if habits.measures == "share":
         if liu or models == 1:
-            return _one_share(inputs), models, inputs.alpha, models, turns
-        return _two_shares(inputs), pairs, each, models, turns
+            return _one_proportion(inputs), models, inputs.alpha, models, turns
+        return _two_proportions(inputs), pairs, each, models, turns
     if habits.measures == "score":
         per_model = max(1.0, held / (models + inputs.degraded))
         return TwoScores(inputs.gap or 0.0, models, per_model), pairs, each, models, per_model
@@ -81,14 +88,14 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, 
     return _by_report(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker
 
 
-def all_at_once(inputs: PlanInputs, models: int) -> Contest:
+def all_at_once(inputs: PlanInputs, models: int) -> ChoiceDesign:
     """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
-        return Contest(normalised(inputs.shares, inputs.setting or ""), discordance)
+        return ChoiceDesign(normalised(inputs.shares, inputs.setting or ""), discordance)
     if models > 2:
         centre = discordance / 2 if abs(discordance - 2 / models) < 1e-9 else 0.5
-        return Contest((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)
+        return ChoiceDesign((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)
     if inputs.habits.without_ties:
         return _pair(gap * discordance, discordance)
     if inputs.method == "liu2023" and discordance == 1.0:
@@ -98,25 +105,25 @@ def all_at_once(inputs: PlanInputs, models: int) -> Contest:
     return _pair(gap, discordance)
 
 
-def _by_report(inputs: PlanInputs, contest: Contest, ranked: int = 2) -> Contest:
-    """The contest, told by what the report of the technique goes by."""
+def _by_report(inputs: PlanInputs, design: ChoiceDesign, ranked: int = 2) -> ChoiceDesign:
+    """The design, told by what the report of the technique goes by."""
     any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
     by_segment = inputs.habits.judgements_per_dialogue is not None
     by_strength = inputs.technique in with_trait("points") or ranked > 2
-    return replace(contest, binomial=not (any_number or by_segment), by_strength=by_strength, ranked=ranked)
+    return replace(design, binomial=not (any_number or by_segment), by_strength=by_strength, ranked=ranked)
 
 
-def _pair(gap: float, discordance: float) -> Contest:
-    return Contest(((1 + gap) / 2, (1 - gap) / 2), discordance)
+def _pair(gap: float, discordance: float) -> ChoiceDesign:
+    return ChoiceDesign(((1 + gap) / 2, (1 - gap) / 2), discordance)
 
 
 _SMALLER = "give a smaller --gap or another --baseline"
 
 
-def _one_share(inputs: PlanInputs) -> OneShare:
+def _one_proportion(inputs: PlanInputs) -> OneProportion:
     """Better or worse than the baseline: whichever needs more turns, of those that are possible."""
     baseline, gap = inputs.baseline, inputs.gap or 0.0
-    possible = [OneShare(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
+    possible = [OneProportion(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
         raise PlanError(
             f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1", try_=_SMALLER
@@ -124,7 +131,7 @@ def _one_share(inputs: PlanInputs) -> OneShare:
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
 
 
-def _two_shares(inputs: PlanInputs) -> TwoShares:
+def _two_proportions(inputs: PlanInputs) -> TwoProportions:
     baseline, gap = inputs.baseline, inputs.gap or 0.0
     better, worse = baseline + gap / 2, baseline - gap / 2
     if not 0 < worse < better < 1:
@@ -133,7 +140,7 @@ def _two_shares(inputs: PlanInputs) -> TwoShares:
             "beyond 0 to 1",
             try_=_SMALLER,
         )
-    return TwoShares(better, worse)
+    return TwoProportions(better, worse)
 
 
 @dataclass(frozen=True)

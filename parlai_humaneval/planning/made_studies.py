@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
-from parlai_humaneval.planning.designs import Contest, OneShare, TwoShares, patterns
+from parlai_humaneval.planning.designs import ChoiceDesign, OneProportion, TwoProportions, patterns
 from parlai_humaneval.planning.inputs import PlanInputs
 from parlai_humaneval.planning.layout import Layout, all_at_once
 from parlai_humaneval.planning.power import Clustering
@@ -154,7 +154,7 @@ def made_studies(question: PlanInputs, found: Layout, n: int) -> MadeStudies:
     elif habits.at_once:
         made = _turns(question, icc, names, [(range(len(names)), all_at_once(question, len(names)), sizes)])
     else:
-        pairs: list[Asked] = [(pair, contest, sizes) for pair, contest in _contests(found, len(names))]
+        pairs: list[Asked] = [(pair, design, sizes) for pair, design in _choice_designs(found, len(names))]
         if habits.of_turns:
             made = _turns(question, icc, names, pairs)
         elif habits.held:
@@ -183,17 +183,19 @@ class _Made:
         return only(**{self.table: typed(self.table, whole.assign(metric=metric, **columns))})
 
 
-Asked = tuple[Sequence[int], Contest, Ints]  # Models that meet, how often each is chosen, and judgements of each worker
+Asked = tuple[
+    Sequence[int], ChoiceDesign, Ints
+]  # Models that meet, how often each is chosen, and judgements of each worker
 
 
-def _contests(found: Layout, models: int) -> list[tuple[tuple[int, int], Contest]]:
+def _choice_designs(found: Layout, models: int) -> list[tuple[tuple[int, int], ChoiceDesign]]:
     """Every two models: the first and the last differ by the gap, others lie in the middle, on the scale of log-odds."""
-    assert isinstance(found.design, Contest)
+    assert isinstance(found.design, ChoiceDesign)
     discordance = found.design.discordance
     strength = logit(0.5 + found.design.gap / discordance / 2) / 2 if found.design.gap < discordance else 20.0
     place = np.array([strength, *[0.0] * (models - 2), -strength])
     return [
-        ((i, j), Contest((0.5 + lead / 2, 0.5 - lead / 2), discordance))
+        ((i, j), ChoiceDesign((0.5 + lead / 2, 0.5 - lead / 2), discordance))
         for i, j in combinations(range(models), 2)
         for lead in [discordance * (2 * float(expit(place[i] - place[j])) - 1)]
     ]
@@ -208,8 +210,8 @@ def _turns(question: PlanInputs, icc: float, names: Sequence[str], asked: Sequen
 
     def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         selected, position = [], []
-        for models, contest, sizes in asked:
-            chosen, chances = patterns(contest)
+        for models, design, sizes in asked:
+            chosen, chances = patterns(design)
             given = answers_of_workers(chances, sizes, icc, studies, rng)
             selected.append(chosen[given].reshape(studies, -1))
             places = rng.random((*given.shape, len(models))).argsort(axis=2).argsort(axis=2) + 1
@@ -245,10 +247,10 @@ def _study(question: PlanInputs) -> dict[str, str | None]:
 
 def _single_models(question: PlanInputs, found: Layout, names: Sequence[str], sizes: Ints) -> _Made:
     design = found.design
-    if isinstance(design, OneShare):
+    if isinstance(design, OneProportion):
         shares = [design.share] * len(names)
     else:
-        assert isinstance(design, TwoShares)
+        assert isinstance(design, TwoProportions)
         shares = [design.share_a, *[(design.share_a + design.share_b) / 2] * (len(names) - 2), design.share_b]
     parts = [_turn_rows(question, [name], sizes, str(number)) for number, name in enumerate(names)]
 
@@ -272,8 +274,8 @@ def _verdicts(question: PlanInputs, icc: float, names: Sequence[str], pairs: Seq
 
     def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         leads = []
-        for _, contest, sizes in pairs:
-            chosen, chances = patterns(contest)
+        for _, design, sizes in pairs:
+            chosen, chances = patterns(design)
             given = answers_of_workers(chances, sizes, icc, studies, rng)
             leads.append((chosen[:, 0] - chosen[:, 1]).astype(np.int64)[given])
         return _winners(frame, np.concatenate(leads, axis=1), rng, "position_a")
@@ -305,10 +307,10 @@ def _of_finished(question: PlanInputs, likeness: Clustering, names: Sequence[str
     def answers(studies: int, rng: np.random.Generator) -> dict[str, npt.NDArray[Any]]:
         of_models = rng.standard_normal((len(names), studies, len(dialogues)))
         leads = []
-        for ((a, b), contest, sizes), codes in zip(pairs, dealt, strict=True):
+        for ((a, b), design, sizes), codes in zip(pairs, dealt, strict=True):
             workers = rng.standard_normal((studies, len(sizes)))
             of_dialogues = [of_models[a], of_models[b]] if side_by_side else [rng.standard_normal(of_models[a].shape)]
-            leads.append(leads_of_dialogues(contest, codes, likeness, [workers, *of_dialogues], rng))
+            leads.append(leads_of_dialogues(design, codes, likeness, [workers, *of_dialogues], rng))
         ahead = np.concatenate(leads, axis=1)
         if side_by_side:
             return _winners(frame, ahead, rng, "side")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from parlai_humaneval.planning.designs import (
     MIN_WORKERS,
-    Contest,
+    ChoiceDesign,
     clustered_power,
     clustered_size,
     exact_sizes,
@@ -168,7 +168,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         power_of_gap_between_models=(
             # Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45.
             binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, found.alpha)
-            if question.method == "liu2023" and isinstance(design, Contest) and design.exact_shares
+            if question.method == "liu2023" and isinstance(design, ChoiceDesign) and design.exact_shares
             else None
         ),
         pairs=pairs,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.planning.designs import Contest
+from parlai_humaneval.planning.designs import ChoiceDesign
 from parlai_humaneval.planning.inputs import PlanError
 from parlai_humaneval.planning.power import Clustering, normal_nodes
 
@@ -64,16 +64,20 @@ def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, r
 
 
 def leads_of_dialogues(
-    contest: Contest, codes: Sequence[Ints], likeness: Clustering, effects: Sequence[Floats], rng: np.random.Generator
+    design: ChoiceDesign,
+    codes: Sequence[Ints],
+    likeness: Clustering,
+    effects: Sequence[Floats],
+    rng: np.random.Generator,
 ) -> Ints:
     """1, 0 or −1 by where a normal score stands between two thresholds: studies × judgements. The score is the sum of
     what worker, dialogues and judgement add; their shares of its variance give the likeness asked for to the leads.
     ``codes``: worker and dialogues of each judgement, whose standard normal ``effects`` (studies × workers or
     dialogues) are."""
     # Below the first the second model is ahead, above the other one the first.
-    lead = contest.shares[0] - contest.shares[1]
-    won = (contest.discordance + lead) / 2
-    ends = float(ndtri(contest.discordance - won)), float(ndtri(1 - won))
+    lead = design.shares[0] - design.shares[1]
+    won = (design.discordance + lead) / 2
+    ends = float(ndtri(design.discordance - won)), float(ndtri(1 - won))
     shares = [_latent(ends, likeness.icc), *[_latent(ends, likeness.dialogue_icc)] * likeness.sides]
     own = 1 - sum(shares)
     if own <= 0:

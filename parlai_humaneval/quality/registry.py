@@ -85,10 +85,12 @@ def needs_all_records(names: Iterable[str]) -> bool:
 
 
 def names_for(record: Rated, names: Iterable[str] | None) -> tuple[str, ...]:
-    """``names``, or where they are None the defaults of the record's technique. Raises CheckError."""
-    if names is None:
-        return default_checks(record.technique, record.setting, record.metric)
-    return known_checks(names)
+    """``names``, or where they are None the defaults of the record's technique. A simulated rater reads nothing, so the
+    defaults do not ask whether they read too fast. Raises CheckError."""
+    if names is not None:
+        return known_checks(names)
+    defaults = default_checks(record.technique, record.setting, record.metric)
+    return tuple(name for name in defaults if not (record.simulated and name in EVERYWHERE))
 
 
 def check_dialogue(record: Rated, names: Iterable[str] | None = None) -> list[Verdict]:

@@ -17,6 +17,19 @@ from parlai_humaneval.report.facts import CHECKS_IN_DOCS
 from parlai_humaneval.techniques.registry import techniques
 
 MOST_LINES = 200
+MOST_WORDS = 800
+LONG = {"studies/decided.md", "analysis/import.md"}
+"""Pages that are still longer; the list only shrinks."""
+SEARCHED = {
+    "Elo": "analysis/statistics.md",
+    "A/B test": "tutorials/two_prompts.md",
+    "win rate": "analysis/formulas.md",
+    "Chatbot Arena": "techniques/arena.md",
+    "human evaluation": "techniques/index.md",
+    "Likert": "techniques/single_model.md",
+    "inter-annotator agreement": "techniques/third_party.md",
+}
+"""Words that people search for, and the page that answers."""
 IN_REPOSITORY = re.compile(
     r"(?:benchmarks|docs|examples|mephisto_tasks|parlai_humaneval|tests|zoo_configs)/[\w./@-]*\w/?"
 )
@@ -56,6 +69,29 @@ def tokens(document: Path) -> Iterator[Token]:
 def test_readme_is_short() -> None:
     """Guards the first five minutes against what belongs to the site."""
     assert len((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def prose(page: Path) -> list[str]:
+    """The words of a page's text and tables, without code, pictures and what is included."""
+    inline = [
+        token
+        for token in MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+        if token.type == "inline"
+    ]
+    parts = [part for token in inline for part in token.children or () if part.type in ("text", "code_inline")]
+    return " ".join(part.content for part in parts).split()
+
+
+def test_pages_are_short() -> None:
+    """Guards readers: a page that grows beyond this is split where they would look, or cut."""
+    long = {str(page.relative_to(PAGES)) for page in PAGES.rglob("*.md") if len(prose(page)) > MOST_WORDS}
+    assert long <= LONG
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_search_finds_the_words_that_people_use(words: str) -> None:
+    """Guards the page that answers against a rewrite without the field's word."""
+    assert words.lower() in " ".join(prose(PAGES / SEARCHED[words])).lower()
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"])

@@ -78,7 +78,7 @@ def test_a_technique_a_statistic_and_a_section_are_added_launched_and_reported(d
     assert [(record.technique, record.status, record.question) for record in records] == [
         ("politeness", "complete", QUESTION)
     ] * 2
-    assert all({"short_tokens", "too_fast"} <= set(record.checks) for record in records)
+    assert all("short_tokens" in record.checks for record in records)
     folder = str(tmp_path / "tables")
     exported = invoke(export, ["--task-name", name, *place, "--out", folder])
     assert exported.exit_code == 0, exported.stderr

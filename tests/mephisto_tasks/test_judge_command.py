@@ -259,7 +259,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
     assert "24 questions are left" in broken
     assert answers(study) == []
     free = judge(name="free", price_per_1k=None)
-    assert "says no price" in told("--judge", free, "--max-cost", "1")
+    assert "has no price" in told("--judge", free, "--max-cost", "1")
     assert "from 0 up, not nan" in told("--judge", judge(), "--max-cost", "nan")
     assert "cannot be read" in told("--judge", "nowhere.yaml")
     asked(study, judge())

@@ -219,7 +219,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["pw_turn", "models=[ada,ada]", "--tables", "few"], "cannot be compared with itself"),
         (["pw_turn", "prereg=registered.md"], "a pilot comes before its study is registered"),
         (["single_model", "models=[ada,bob]", "--tables", "few"], "add stop=decided"),
-        (["pw_dialog", "dialogues=[chats.jsonl]", "judge=priceless.yaml", "judge_max_cost=5"], "says no price"),
+        (["pw_dialog", "dialogues=[chats.jsonl]", "judge=priceless.yaml", "judge_max_cost=5"], "has no price"),
         (["pw_dialog", "dialogues=[chats.jsonl]", "--max-dialogues", "50"], "can be judged 49 times"),
     ],
 )

@@ -106,7 +106,7 @@ class AgreementRow(JudgedRow):
         return f"{self.what}, {', '.join(filter(None, (self.technique, self.setting, metric)))}"
 
 
-class PairRow(JudgedRow):
+class JudgedPair(JudgedRow):
     """Two models by the judge and by people, on the same things. ``judge_rate``, ``people_rate``: A's share of what was won,
     ties as half, each thing once. ``difference``: the judge's minus people's, thing by thing, clustered by dialogue."""
 
@@ -180,7 +180,7 @@ class Judges(Section):
 
     judges: list[JudgeRow]
     agreement: list[AgreementRow]
-    pairs: list[PairRow]
+    pairs: list[JudgedPair]
     bias: list[BiasRow]
     family: list[FamilyRow]
     seed: int
@@ -346,14 +346,14 @@ def _plain(share: Result) -> Result:
     return share.but(p_value=None, statistic=None)
 
 
-def _pairs(one: Matched, options: Options) -> Iterator[PairRow]:
+def _pairs(one: Matched, options: Options) -> Iterator[JudgedPair]:
     if one.question.source != "comparisons":
         return
     things, pairs = one.things, one.pairs
     for key, rows in things.groupby(["kind", "model_a", "model_b"], sort=True):
         kind, model_a, model_b = map(str, key)
         answers = pairs[pairs["thing"].isin(rows.index)]
-        yield PairRow.of(
+        yield JudgedPair.of(
             one.question,
             judge=one.judge,
             kind=kind,

@@ -22,7 +22,7 @@ from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
-from mephisto_tasks.session.stopping import Absent, Course, course_of
+from mephisto_tasks.session.stopping import Absent, StoppingMonitor, monitor_of
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.work import completed_work
@@ -61,10 +61,10 @@ class Kept:
         self.now = 1000.0
         self._rule = StoppingRule(models=("a", "b"), margin=0.1, max_dialogues=cap)
 
-    def launch(self, seen: Sequence[str] = ()) -> Course:
+    def launch(self, seen: Sequence[str] = ()) -> StoppingMonitor:
         """``seen``: workers of whom anything is on record."""
         self.closing = threading.Event()
-        course = course_of(
+        monitor = monitor_of(
             list(self.log),
             self._rule,
             self.log.extend,
@@ -77,16 +77,16 @@ class Kept:
             metric="preference",
             clock=lambda: self.now,
         )
-        course.expect(dict.fromkeys(seen, self.now), SILENCE_S)
-        course.look()
-        course.opens()
-        return course
+        monitor.expect(dict.fromkeys(seen, self.now), SILENCE_S)
+        monitor.look()
+        monitor.opens()
+        return monitor
 
-    def rated(self, course: Course, *workers: str) -> None:
+    def rated(self, monitor: StoppingMonitor, *workers: str) -> None:
         for worker in workers:
-            assert course.draw(worker, 1) == [("a", "b")]
-            course.note(worker, ("a", "b"), lambda models: Outcome(picks=(1, 1), turns=2))
-            course.leave(worker)
+            assert monitor.draw(worker, 1) == [("a", "b")]
+            monitor.note(worker, ("a", "b"), lambda models: Outcome(picks=(1, 1), turns=2))
+            monitor.leave(worker)
 
 
 def test_evidence_waits_for_an_absent_rater_for_a_minute_or_two_only() -> None:
@@ -94,14 +94,14 @@ def test_evidence_waits_for_an_absent_rater_for_a_minute_or_two_only() -> None:
     study = Kept()
     study.launch().draw("ghost", 1)
     study.now += 30
-    course = study.launch(seen=["ghost"])
-    study.rated(course, *(f"w{number}" for number in range(7)))
-    assert (course.standing().workers, course.free, course.keeps_places()) == (0, 0, True)
+    monitor = study.launch(seen=["ghost"])
+    study.rated(monitor, *(f"w{number}" for number in range(7)))
+    assert (monitor.standing().workers, monitor.free, monitor.keeps_places()) == (0, 0, True)
     study.now += absent.PATIENCE_S
-    course.look()
-    assert (course.standing().workers, course.free, course.keeps_places()) == (8, 1, False)
-    study.rated(course, "last")
-    assert course.is_over
+    monitor.look()
+    assert (monitor.standing().workers, monitor.free, monitor.keeps_places()) == (8, 1, False)
+    study.rated(monitor, "last")
+    assert monitor.is_over
     assert [event.worker for event in study.log if isinstance(event, Folded)] == [
         event.worker for event in study.log if isinstance(event, Arrived)
     ], "in the order of arrival"
@@ -111,71 +111,71 @@ def test_evidence_waits_for_an_absent_rater_for_a_minute_or_two_only() -> None:
 def test_several_absent_raters_of_several_launches_are_passed_over() -> None:
     study = Kept(cap=20)
     study.launch().draw("first", 1)
-    course = study.launch(seen=["first"])
-    course.draw("second", 1)
+    monitor = study.launch(seen=["first"])
+    monitor.draw("second", 1)
     study.now += 10
-    course = study.launch(seen=["first", "second"])
-    study.rated(course, "w1", "w2")
-    course.draw("third", 1)
+    monitor = study.launch(seen=["first", "second"])
+    study.rated(monitor, "w1", "w2")
+    monitor.draw("third", 1)
     study.now += 10
-    course = study.launch(seen=["first", "second", "third", "w1", "w2"])
+    monitor = study.launch(seen=["first", "second", "third", "w1", "w2"])
     study.now += absent.PATIENCE_S
-    course.look()
-    assert (course.standing().workers, course.standing().in_flight) == (5, 0)
+    monitor.look()
+    assert (monitor.standing().workers, monitor.standing().in_flight) == (5, 0)
     replay(study.log)
 
 
 def test_who_comes_back_in_time_is_not_passed_over() -> None:
     study = Kept()
     study.launch().draw("returns", 1)
-    course = study.launch(seen=["returns"])
-    assert course.come_back("returns")
+    monitor = study.launch(seen=["returns"])
+    assert monitor.come_back("returns")
     study.now += SILENCE_S
-    course.look()
-    assert course.standing().in_flight == 1, "a rater inside is the page's to watch"
+    monitor.look()
+    assert monitor.standing().in_flight == 1, "a rater inside is the page's to watch"
     assert not any(isinstance(event, Left) for event in study.log)
 
 
 def test_who_is_passed_over_may_come_back_until_they_are_folded_in() -> None:
     """Guards the order of arrival: somebody before them is still at work, so that their answers can count."""
     study = Kept()
-    course = study.launch()
-    course.draw("ahead", 1)
-    course.draw("away", 1)
-    course = study.launch(seen=["ahead", "away"])
-    assert course.come_back("ahead")
+    monitor = study.launch()
+    monitor.draw("ahead", 1)
+    monitor.draw("away", 1)
+    monitor = study.launch(seen=["ahead", "away"])
+    assert monitor.come_back("ahead")
     study.now += absent.PATIENCE_S
-    course.look()
-    assert (course.can_go_on("away"), course.went_on_without("away")) == (True, False)
-    course.leave("ahead")
-    assert (course.can_go_on("away"), course.went_on_without("away")) == (False, True)
+    monitor.look()
+    assert (monitor.can_go_on("away"), monitor.went_on_without("away")) == (True, False)
+    monitor.leave("ahead")
+    assert (monitor.can_go_on("away"), monitor.went_on_without("away")) == (False, True)
 
 
 def test_the_end_of_a_launch_passes_nobody_over() -> None:
     """Guards raters of a launch that ends just then: they may come back to the next one."""
     study = Kept()
     study.launch().draw("ghost", 1)
-    course = study.launch(seen=["ghost"])
+    monitor = study.launch(seen=["ghost"])
     study.now += absent.PATIENCE_S
     study.closing.set()
-    course.look()
-    assert course.standing().in_flight == 1
+    monitor.look()
+    assert monitor.standing().in_flight == 1
 
 
 def test_who_was_cut_off_before_anything_was_shown_is_given_what_was_drawn() -> None:
     """Guards a launch that was killed between the draw and the first page: its rater has not taken part already."""
     study = Kept(cap=4)
     study.launch().draw("unlucky", 1)
-    course = study.launch()
-    study.rated(course, "w1", "w2", "w3")
-    assert (course.free, course.came("unlucky"), course.can_go_on("unlucky")) == (0, False, True)
-    assert course.draw("unlucky", 1) == [("a", "b")]
-    assert course.came("unlucky")
-    assert course.draw("unlucky", 1) == []
+    monitor = study.launch()
+    study.rated(monitor, "w1", "w2", "w3")
+    assert (monitor.free, monitor.came("unlucky"), monitor.can_go_on("unlucky")) == (0, False, True)
+    assert monitor.draw("unlucky", 1) == [("a", "b")]
+    assert monitor.came("unlucky")
+    assert monitor.draw("unlucky", 1) == []
     assert sum(isinstance(event, Arrived) for event in study.log) == 4
     study.now += absent.PATIENCE_S
-    course.look()
-    assert course.standing().in_flight == 1
+    monitor.look()
+    assert monitor.standing().in_flight == 1
 
 
 @pytest.fixture

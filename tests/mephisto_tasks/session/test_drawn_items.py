@@ -1,6 +1,6 @@
 """Which finished dialogues are judged next where answers decide: however workers come, leave, come back and launches die.
 
-The real course of a study stands behind the allocator, with a clock of the test's own; a plain account of what was judged
+The real monitor of a study stands behind the allocator, with a clock of the test's own; a plain account of what was judged
 stands beside both.
 """
 
@@ -19,7 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from mephisto_tasks.session.stopping import Course, course_of, note_missing, note_record
+from mephisto_tasks.session.stopping import StoppingMonitor, monitor_of, note_missing, note_record
 from mephisto_tasks.storage.retry import Saving
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Cell, Item, PastJudgement
@@ -77,7 +77,7 @@ def judged(item: Item, winner: str, *, swapped: bool = False, name: str = "j") -
 
 @dataclass
 class Bench:
-    """A study whose launches can die at any time: its course and allocator, and what is on the disk."""
+    """A study whose launches can die at any time: its monitor and allocator, and what is on the disk."""
 
     models: tuple[str, ...]
     dialogues: int
@@ -99,7 +99,7 @@ class Bench:
         rule_ = StoppingRule(models=self.models, margin=0.4, max_dialogues=self.cap, timeout=TIMEOUT, floor=1)
         rule_ = rule_.model_copy(update={"judge": "j@1" if self.judged else ""})
         closing = threading.Event()
-        self.course: Course = course_of(
+        self.monitor: StoppingMonitor = monitor_of(
             list(self.log),
             rule_,
             self.log.extend,
@@ -113,15 +113,15 @@ class Bench:
             clock=lambda: self.now,
         )
         if self.judged:  # it has said nothing of every seventh item
-            self.course.predictions = {
+            self.monitor.predictions = {
                 item.item_id: (item.cell.models[place % 2], place * 37 % 11 / 10)
                 for place, item in enumerate(self.items)
                 if place % 7
             }
-        note_missing(self.course, self.finished)
-        self.course.look()
+        note_missing(self.monitor, self.finished)
+        self.monitor.look()
         self.allocator = DrawnItemAllocator(
-            self.course,
+            self.monitor,
             self.items,
             cap=self.cap,
             per_unit=self.per_unit,
@@ -220,7 +220,7 @@ class DrawnItems(RuleBasedStateMachine):
         assert pairs <= bench.drawn(worker), "nothing is given that was not drawn"
         assert bench.per_pair is None or max(pairs.values()) <= bench.per_pair
         said = [event for event in bench.log if isinstance(event, Predicted) and event.worker == f"of {worker}"]
-        known = [item for item in batch.items if item.item_id in bench.course.predictions]
+        known = [item for item in batch.items if item.item_id in bench.monitor.predictions]
         assert len(said) >= len(known), "what a judge had said of an item is in the log before it is shown"
         shown = [name for item in batch.items for name in item.dialogues]
         assert len(shown) == len(set(shown)), "no dialogue twice"
@@ -244,7 +244,7 @@ class DrawnItems(RuleBasedStateMachine):
         record = self.bench.finish(unit.worker, item, winner, swapped=swapped)
         if counted:
             self.bench.allocator.note_done(unit.worker, item.item_id)
-            note_record(self.bench.course, unit.worker, record)
+            note_record(self.bench.monitor, unit.worker, record)
         else:
             self.launch_dies()
 
@@ -287,7 +287,7 @@ class DrawnItems(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([10.0, TIMEOUT, 5 * TIMEOUT]))
     def time_passes(self, seconds: float) -> None:
         self.bench.now += seconds
-        self.bench.course.look()
+        self.bench.monitor.look()
 
     @rule()
     def launch_dies(self) -> None:
@@ -327,8 +327,8 @@ class DrawnItems(RuleBasedStateMachine):
         for unit in self.running.values():
             bench.allocator.abandon(unit.worker)
         bench.now += 10 * TIMEOUT  # those who were cut off by a kill are waited for no longer
-        bench.course.look()
-        while not bench.course.is_over:
+        bench.monitor.look()
+        while not bench.monitor.is_over:
             self.number += 1
             worker = f"w{self.number}"
             assert bench.allocator.remaining > 0
@@ -339,13 +339,13 @@ class DrawnItems(RuleBasedStateMachine):
             for item in batch.items:
                 bench.allocator.note_done(worker, item.item_id)
                 note_record(
-                    bench.course, worker, bench.finish(worker, item, chance.choice([*item.cell.models, "nobody"]))
+                    bench.monitor, worker, bench.finish(worker, item, chance.choice([*item.cell.models, "nobody"]))
                 )
             bench.allocator.complete(worker)
         assert bench.allocator.remaining == 0
         self.each_answer_is_counted_once()
         again = replay(bench.log)
-        assert again.standing() == bench.course.standing()
+        assert again.standing() == bench.monitor.standing()
         assert max(Counter(record.item_id for _, record in bench.finished).values()) == 1
 
 
@@ -356,7 +356,7 @@ TestDrawnItems.settings = settings(max_examples=60, stateful_step_count=30, dead
 def answer(bench: Bench, worker: str, item: Item) -> None:
     """A worker judges an item, and it is counted."""
     bench.allocator.note_done(worker, item.item_id)
-    note_record(bench.course, worker, bench.finish(worker, item, item.cell.models[0]))
+    note_record(bench.monitor, worker, bench.finish(worker, item, item.cell.models[0]))
 
 
 def test_launch_after_launch_an_answer_counts_once() -> None:
@@ -367,7 +367,7 @@ def test_launch_after_launch_an_answer_counts_once() -> None:
     bench.finish("w", batch.items[0], "a")
     for _ in range(3):
         bench.launch()
-        assert (bench.course.standing().answered, bench.course.standing().in_flight) == (1, 2)
+        assert (bench.monitor.standing().answered, bench.monitor.standing().in_flight) == (1, 2)
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -388,10 +388,10 @@ def test_who_comes_back_goes_on_with_items_of_their_pairs(lost: int) -> None:
     assert [item for item in items[1:] if claimed[item.item_id] != item] == gone
     assert len(gone) == lost
     assert all(claimed[item.item_id].cell == item.cell for item in items[1:])
-    assert bench.course.standing().in_flight == 5
+    assert bench.monitor.standing().in_flight == 5
     for item in claimed.values():
         bench.allocator.note_done("again", item.item_id)
-        note_record(bench.course, "leaves", bench.finish("leaves", item, item.cell.models[0]))
+        note_record(bench.monitor, "leaves", bench.finish("leaves", item, item.cell.models[0]))
     bench.allocator.complete("again")
     answers = [event for event in bench.log if isinstance(event, Answered)]
     assert [event.late for event in answers] == [False] * 3
@@ -435,7 +435,9 @@ def test_with_a_judge_items_are_drawn_by_lot_and_its_mean_is_that_of_the_lot() -
         bench.allocator._pool._ties = np.random.default_rng(seed)
         batch = bench.allocator.claim("w", "w", "w")
         assert batch is not None
-        of_a = {name: share if model == "a" else 1 - share for name, (model, share) in bench.course.predictions.items()}
+        of_a = {
+            name: share if model == "a" else 1 - share for name, (model, share) in bench.monitor.predictions.items()
+        }
         left = bench.items
         said = iter(event for event in bench.log if isinstance(event, Predicted))
         drawn = {event.dialogue: event for event in bench.log if isinstance(event, Predicted)}
@@ -470,8 +472,8 @@ def test_while_others_have_the_last_items_nobody_is_let_in() -> None:
     for worker in ("s", "t", "u", "v"):
         assert bench.allocator.claim(worker, worker, worker) is not None
     bench.now = 2 * TIMEOUT
-    bench.course.look()
-    assert bench.course.free == 4
+    bench.monitor.look()
+    assert bench.monitor.free == 4
     assert not bench.allocator.available("w")
     assert not bench.allocator.has_done_all("w")
     bench.allocator.abandon("s")
@@ -493,7 +495,7 @@ def test_a_judgement_counts_for_its_winner_on_whichever_side(
     batch = bench.allocator.claim("w", "w", "w")
     assert batch is not None
     record = bench.finish("w", batch.items[0], winner, swapped=swapped)
-    note_record(bench.course, "w", record)
+    note_record(bench.monitor, "w", record)
     (answered,) = [event for event in bench.log if isinstance(event, Answered)]
     assert (answered.outcome.picks, answered.outcome.turns) == (picks, 1)
 
@@ -503,6 +505,6 @@ def test_an_attention_check_is_never_counted() -> None:
     batch = bench.allocator.claim("w", "w", "w")
     assert batch is not None
     check = bench.finish("w", batch.items[0], "a").model_copy(update={"expected": {METRIC: "first"}})
-    note_record(bench.course, "w", check)
-    note_missing(bench.course, [("w", check)])
+    note_record(bench.monitor, "w", check)
+    note_missing(bench.monitor, [("w", check)])
     assert not any(isinstance(event, Answered) for event in bench.log)

@@ -57,8 +57,8 @@ async def test_a_launch_takes_what_was_registered_and_the_report_repeats_it(
     """Guards the whole way of a study that was registered: settings, records, report; and the file may be gone then."""
     facts = registered(tmp_path, **DECIDED)
     async with start(prereg=str(tmp_path / "study.md")) as run:
-        assert run.study.course is not None
-        assert (run.study.course.rule.margin, run.study.course.rule.max_dialogues) == (0.3, 12)
+        assert run.study.monitor is not None
+        assert (run.study.monitor.rule.margin, run.study.monitor.rule.max_dialogues) == (0.3, 12)
         await rated(run, "alpha")
         assert run.is_done()
         stored = {str(record.settings["prereg"]) for record in records(run)}
@@ -173,7 +173,7 @@ def test_a_judge_that_was_changed_is_refused(data_dir: Path, tmp_path: Path) -> 
     config = compose_config("pw_dialog", "local", [f"prereg={tmp_path / 'judge.md'}"])
     setup = Setup(checked_settings("pw_dialog", config), "pw_dialog", data_dir, TASK, 0.0)
     with pytest.raises(ConfigError, match=r"judge mine@1 was registered, and my\.yaml is now mine@2"):
-        setup.course(lambda: (MODELS, [tuple(MODELS)], ""), judge="mine@2")
+        setup.monitor(lambda: (MODELS, [tuple(MODELS)], ""), judge="mine@2")
 
 
 def test_a_running_launch_need_not_be_told_again(data_dir: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.planning.designs import Contest, TwoScores
+from parlai_humaneval.planning.designs import ChoiceDesign, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
 from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only, slider_study
@@ -68,16 +68,16 @@ def test_shares_that_vanish() -> None:
 
 
 @pytest.mark.parametrize("sides", [1, 2])
-@pytest.mark.parametrize("contest", [Contest((0.55, 0.45), 1.0), Contest((0.55, 0.45), 0.4)])
-def test_leads_are_as_alike_as_asked_for(contest: Contest, sides: int) -> None:
+@pytest.mark.parametrize("design", [ChoiceDesign((0.55, 0.45), 1.0), ChoiceDesign((0.55, 0.45), 0.4)])
+def test_leads_are_as_alike_as_asked_for(design: ChoiceDesign, sides: int) -> None:
     """Guards the made-up dialogues: gap, ties, and the variance of sums of a worker and of a dialogue."""
     likeness = Clustering(per_worker=8, icc=0.05, per_dialogue=6, dialogue_icc=0.1, sides=sides)
     rng = np.random.default_rng(3)
     codes = [np.repeat(np.arange(60), 8), *(rng.permutation(np.repeat(np.arange(80), 6)) for _ in range(sides))]
     effects = [rng.standard_normal((3_000, int(code.max()) + 1)) for code in codes]
-    found = leads_of_dialogues(contest, codes, likeness, effects, rng)
-    assert found.mean() == pytest.approx(contest.gap, abs=0.005)
-    assert (found != 0).mean() == pytest.approx(contest.discordance, abs=0.005)
+    found = leads_of_dialogues(design, codes, likeness, effects, rng)
+    assert found.mean() == pytest.approx(design.gap, abs=0.005)
+    assert (found != 0).mean() == pytest.approx(design.discordance, abs=0.005)
     assert found.mean(axis=1).var() * found.shape[1] / found.var() == pytest.approx(likeness.effect, rel=0.1)
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, chi2, nct, ncx2, norm, t
 
 from parlai_humaneval.planning.designs import (
-    Contest,
-    OneShare,
+    ChoiceDesign,
+    OneProportion,
+    TwoProportions,
     TwoScores,
-    TwoShares,
     greatest_discordance,
     patterns,
 )
@@ -110,39 +110,39 @@ def test_patterns_have_the_shares_and_the_discordance(data: st.DataObject) -> No
     k = data.draw(st.integers(2, 7))
     discordance = data.draw(st.floats(0.05, greatest_discordance(k)))
     gap = data.draw(st.floats(0.001, discordance))
-    contest = Contest((0.5 + gap / 2, *[0.5] * (k - 2), 0.5 - gap / 2), discordance)
-    chosen, chances = patterns(contest)
+    design = ChoiceDesign((0.5 + gap / 2, *[0.5] * (k - 2), 0.5 - gap / 2), discordance)
+    chosen, chances = patterns(design)
     assert chances.sum() == pytest.approx(1)
     assert (chances >= 0).all()
     shares = chances @ chosen
-    assert shares - shares.mean() == pytest.approx(np.array(contest.shares) - 0.5, abs=1e-9)
+    assert shares - shares.mean() == pytest.approx(np.array(design.shares) - 0.5, abs=1e-9)
     pairs = [chances @ (chosen[:, i] != chosen[:, j]) for i in range(k) for j in range(i)]
     assert np.mean(pairs) == pytest.approx(discordance)
 
 
 def test_information_by_hand() -> None:
     """Guards what one observation adds, for each design: squared difference over the true variance."""
-    assert Contest((0.55, 0.45), 1.0).information == pytest.approx(0.01 / 0.99)
-    assert Contest((0.55, 0.45), 0.85).information == pytest.approx(0.01 / (0.85 - 0.01))
-    assert OneShare(0.8, 0.9).information == pytest.approx(0.01 / 0.09)
-    assert TwoShares(0.85, 0.75).information == pytest.approx(0.01 / (0.85 * 0.15 + 0.75 * 0.25))
+    assert ChoiceDesign((0.55, 0.45), 1.0).information == pytest.approx(0.01 / 0.99)
+    assert ChoiceDesign((0.55, 0.45), 0.85).information == pytest.approx(0.01 / (0.85 - 0.01))
+    assert OneProportion(0.8, 0.9).information == pytest.approx(0.01 / 0.09)
+    assert TwoProportions(0.85, 0.75).information == pytest.approx(0.01 / (0.85 * 0.15 + 0.75 * 0.25))
     assert TwoScores(0.1).distance == pytest.approx(0.17772, abs=1e-5)
     # two of five scores of a worker, with the degraded one's, sum to a number that hardly varies
     assert TwoScores(0.1, 5).information == pytest.approx(0.17772**2 / 2 / (1 + (1 - 0.22 / 5) / 4), abs=1e-5)
-    picks = Contest((0.3, 0.2, 0.25, 0.25), 0.5)
+    picks = ChoiceDesign((0.3, 0.2, 0.25, 0.25), 0.5)
     # one pick of four: Σ (p − ¼)² by the mean variance of a share, of which three are free
     assert picks.information == pytest.approx(3 * 0.005 / (1 - (0.3**2 + 0.2**2 + 2 * 0.25**2)))
     logs = np.log([0.3, 0.2, 0.25, 0.25])
     strengths = np.average(logs**2, weights=np.exp(logs)) - np.average(logs, weights=np.exp(logs)) ** 2
     assert replace(picks, by_strength=True).information == pytest.approx(strengths)
-    pair = Contest((0.55, 0.45), 0.5, by_strength=True)
+    pair = ChoiceDesign((0.55, 0.45), 0.5, by_strength=True)
     assert pair.information == pytest.approx(np.log(0.3 / 0.2) ** 2 / (1 / 0.3 + 1 / 0.2))
 
 
 @given(models=st.integers(3, 8), gap=st.floats(0.02, 0.3))
 def test_one_ranking_tells_pairs_by_all_turns(models: int, gap: float) -> None:
     """Guards one ranking: with as many turns of each two, models that are close are told apart as by K/2 times as many."""
-    alone = Contest(((1 + gap) / 2, (1 - gap) / 2), 1.0, by_strength=True)
+    alone = ChoiceDesign(((1 + gap) / 2, (1 - gap) / 2), 1.0, by_strength=True)
     ranked = replace(alone, ranked=models)
     assert ranked.information / alone.information == pytest.approx(models / 2, rel=0.6 * gap)
     assert ranked.groups(60, 6) == pytest.approx(10 * models / 2)
@@ -151,27 +151,29 @@ def test_one_ranking_tells_pairs_by_all_turns(models: int, gap: float) -> None:
 @pytest.mark.parametrize(
     "design",
     [
-        Contest((0.55, 0.45), 1.0),
-        Contest((0.6, 0.4), 0.6),
-        Contest((0.35, 0.25, 0.3, 0.3), 0.49),
-        Contest((0.3, 0.2, 0.25, 0.25), 0.5),
-        OneShare(0.8, 0.7),
-        TwoShares(0.8, 0.7),
+        ChoiceDesign((0.55, 0.45), 1.0),
+        ChoiceDesign((0.6, 0.4), 0.6),
+        ChoiceDesign((0.35, 0.25, 0.3, 0.3), 0.49),
+        ChoiceDesign((0.3, 0.2, 0.25, 0.25), 0.5),
+        OneProportion(0.8, 0.7),
+        TwoProportions(0.8, 0.7),
         TwoScores(0.2),
     ],
 )
-def test_sizes_buy_their_power(design: Contest | OneShare | TwoShares | TwoScores) -> None:
+def test_sizes_buy_their_power(design: ChoiceDesign | OneProportion | TwoProportions | TwoScores) -> None:
     """Guards each design: the power of the size that it gives is what was asked for, but for a test's steps."""
-    steps = 0.06 if isinstance(design, OneShare) else 0.03  # an exact test of a share near 1 is far below its level
+    steps = (
+        0.06 if isinstance(design, OneProportion) else 0.03
+    )  # an exact test of a share near 1 is far below its level
     for power in (0.6, 0.8, 0.95):
         assert design.iid_power(round(design.size(0.05, power)), 0.05) == pytest.approx(power, abs=steps)
 
 
 def test_impossible_worlds() -> None:
-    """Guards the checks of a contest: too much discordance, or models that differ more than the answers."""
+    """Guards the checks of a design: too much discordance, or models that differ more than the answers."""
     with pytest.raises(ValueError, match=r"at most 0\.667"):
-        Contest((0.5, 0.5, 0.4, 0.6), 0.8)
+        ChoiceDesign((0.5, 0.5, 0.4, 0.6), 0.8)
     with pytest.raises(ValueError, match="more often than the answers do"):
-        Contest((0.6, 0.4), 0.1)
+        ChoiceDesign((0.6, 0.4), 0.1)
     with pytest.raises(ValueError, match="more often than the answers do"):
-        Contest((0.9, 0.9, 0.9, 0.55), 0.49)
+        ChoiceDesign((0.9, 0.9, 0.9, 0.55), 0.49)

@@ -92,6 +92,14 @@ def test_names_choose_and_scope_decides_where() -> None:
     assert check_workers([BAD]) == {"w1": []}
 
 
+def test_simulated_raters_are_not_asked_whether_they_read_too_fast() -> None:
+    """Guards rehearsals against a warning on every rater; by its name the check is still made."""
+    simulated = BAD.model_copy(update={"simulated": True})
+    assert "too_fast" in SMITH
+    assert [v.check for v in check_dialogue(simulated)] == [name for name in SMITH if name != "too_fast"]
+    assert [v.check for v in check_dialogue(simulated, ["too_fast"])] == ["too_fast"]
+
+
 def test_verdicts_stand_in_the_records_and_the_practice_stays() -> None:
     practice = {"passed": True, "tries": 1, "choices": []}
     talk = BAD.model_copy(update={"checks": {"practice": practice}})

@@ -30,12 +30,13 @@ ORDER = ([0.9, 1.6, 2.4, 5.0], [0.5, 0.2, 0.2, 0.1])
 def test_stakes_follow_the_margin_the_variance_and_the_dialogues() -> None:
     """Half of the margin over the variance, less for dialogues of one worker, and never all that there is."""
     one, three = np.ones(1), np.full(1, 3.0)
-    assert np.allclose(order_bets(0.1).of(direct_terms(one), np.full(1, 0.05)), [0.9, 1.6, 1.9, 1.9])
-    assert np.allclose(order_bets(0.1).of(direct_terms(one), np.full(1, 0.25)), [0.18, 0.32, 0.48, 1.0])
-    assert np.allclose(
-        order_bets(0.1).of(direct_terms(three), np.full(1, 0.05)), [0.9 / 1.6, 1.9 / 3, 1.9 / 3, 1.9 / 3]
-    )
-    assert np.allclose(equality_bets(0.1).of(direct_terms(one), np.full(1, 0.05)), [0.65, 0.85])
+    for bets, dialogues, variance, stakes in (
+        (order_bets(0.1), one, 0.05, [0.9, 1.6, 1.9, 1.9]),
+        (order_bets(0.1), one, 0.25, [0.18, 0.32, 0.48, 1.0]),
+        (order_bets(0.1), three, 0.05, [0.9 / 1.6, 1.9 / 3, 1.9 / 3, 1.9 / 3]),
+        (equality_bets(0.1), one, 0.05, [0.65, 0.85]),
+    ):
+        assert bets.of(direct_terms(dialogues), np.full(1, variance))[:, 0] == pytest.approx(stakes)
     assert order_bets(0.1).weights.tolist() == ORDER[1]
 
 

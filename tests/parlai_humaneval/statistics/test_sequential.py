@@ -93,7 +93,7 @@ def test_the_mean_of_the_e_process_is_one(p0, weight):
     """Over all 2⁸ courses of eight answers, by their chance under p0, at every look: the property that makes it valid."""
     courses = np.array(list(product([0, 1], repeat=8)))
     chances = np.prod(np.where(courses == 1, p0, 1 - p0), axis=1)
-    values = np.array([e_values(course, p0, weight=weight) for course in courses])
+    values = np.array([e_values(monitor, p0, weight=weight) for monitor in courses])
     np.testing.assert_allclose(chances @ values, np.ones(8), rtol=1e-9)
 
 

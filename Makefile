@@ -50,10 +50,11 @@ help:
 demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
-# Three parts at a time, those that wait most first: the browser and the launches. A few tests that fail run once more.
+# Three parts at a time, those that wait most first: the browser and the launches. The longest of the others comes last, on
+# two cores. A few tests that fail run once more.
 test: install check-chromium
-	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-python \
-	  test-models $${oldest:+test-oldest} test-storm test-web lint docs); [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
+	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-models \
+	  test-python $${oldest:+test-oldest} test-storm test-web lint docs); [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -72,7 +73,7 @@ TASKS := tests/mephisto_tasks
 BROWSER := tests/e2e
 
 test-python: install
-	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) $(ARGS)
+	$(PYTEST) tests $(patsubst %,--ignore=%,$(MODELS) $(TASKS) $(BROWSER)) -n 2 $(ARGS)
 
 # Real launches wait more than they compute: of twenty minutes of them, four are a processor's.
 test-tasks: install
@@ -94,10 +95,11 @@ storm: install check-chromium
 test-storm: install
 	PYTHONPATH=tests:tests/e2e $(BIN)/python -m storm --seconds 60 --seed 1 --no-browser $(ARGS)
 
-# What people have who installed ParlAI first, with its own pins: imports, statistics, a launch, ParlAI's training, and a
-# report of each technique in every form.
-AT_OLDEST := tests/test_every_module.py tests/parlai_humaneval/test_compat.py tests/mephisto_tasks/test_demo.py \
-	$(addprefix tests/parlai_humaneval/report/test_,one_answer.py document_files.py document_html.py) \
+# What people have who installed ParlAI first, with its own pins: imports, statistics, a launch of either engine, ParlAI's
+# training, and a report of each technique in every form.
+AT_OLDEST := tests/test_every_module.py::test_every_module_is_importable tests/parlai_humaneval/test_compat.py \
+	$(addprefix tests/mephisto_tasks/test_demo.py::test_every_technique_can_be_tried_with_nothing_of_ones_own,[sata] [self_chat]) \
+	$(addprefix tests/parlai_humaneval/report/test_,one_answer.py document_files.py) \
 	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
 test-oldest: $(OLDEST_INSTALLED)
 	$(OLDEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_OLDEST) $(ARGS)

@@ -1,7 +1,7 @@
 """Settings composed in a quarter of the time: a session of tests composes the same few confs eight hundred times.
 
 Which files they come from is decided by a few words (``place=…``); hydra composes those once. The values are put into a
-copy of that, by hydra as well.
+copy of that, by hydra as well. Where it does compose, each packaged file is read once.
 """
 
 from __future__ import annotations
@@ -9,22 +9,58 @@ from __future__ import annotations
 import re
 from copy import deepcopy
 from functools import cache
+from io import StringIO
 from pathlib import Path
+from typing import IO
 
+import yaml
 from hydra import compose
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig
+from omegaconf import Container, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 OURS = f"{Path(__file__).resolve().parents[2]}/mephisto_tasks/"
 
 
+_load = OmegaConf.load
+
+
+def load_once(file: IO[str]) -> Container:
+    """In the place of OmegaConf's reading of a file: what has the same text is the same."""
+    text = file.read()
+    try:
+        return deepcopy(_of_text(text))
+    except (yaml.YAMLError, OSError):  # which shall name the file
+        file.seek(0)
+        return _load(file)
+
+
+@cache
+def _of_text(text: str) -> Container:
+    return _load(StringIO(text))
+
+
 @cache
 def _of_files(folder: str, config_name: str, words: tuple[str, ...]) -> DictConfig:
-    return compose(config_name=config_name, overrides=list(words))
+    """As hydra's ``compose``, without hydra's own settings, which that loads, merges and throws away."""
+    loader = GlobalHydra.instance().config_loader()
+    overrides, files = loader._parse_overrides_and_create_caching_repo(config_name, list(words))
+    overrides = [override for override in overrides if not override.is_hydra_override()]
+    chosen = create_defaults_list(files, config_name, overrides, prepend_hydra=False, skip_missing=False)
+    composed = loader._compose_config_from_defaults_list(chosen.defaults, files)
+    OmegaConf.set_struct(composed, True)
+    loader._apply_overrides_to_config(chosen.config_overrides, composed)
+    return composed
+
+
+@cache
+def _parsed(value: str) -> Override:
+    return OverridesParser.create().parse_override(value)
 
 
 def compose_quickly(config_name: str, overrides: list[str]) -> DictConfig:
@@ -34,7 +70,7 @@ def compose_quickly(config_name: str, overrides: list[str]) -> DictConfig:
     words = tuple(override for override in overrides if not _is_value(override))
     if all(path.startswith(OURS) for path in (folder, *re.findall(r"file://([^',]+)", "".join(words)))):
         try:
-            values = OverridesParser.create().parse_overrides([value for value in overrides if _is_value(value)])
+            values = [_parsed(value) for value in overrides if _is_value(value)]
             if not any(value.is_sweep_override() for value in values):
                 composed = deepcopy(_of_files(folder, config_name, words))
                 ConfigLoaderImpl._apply_overrides_to_config(values, composed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import signal
 import tempfile
 import threading
@@ -39,12 +41,15 @@ import live
 import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
+from omegaconf import OmegaConf
 
 from mephisto_tasks.adapter import blueprint, operator
 from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.monitoring.observe import Observer
+from parlai_humaneval.report import build
+from parlai_humaneval.report.section import Section
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,6 +89,22 @@ def _few_draws() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _the_same_answers_are_computed_once() -> Iterator[None]:
+    """Reports of the same tables, of which one test may look at the terminal, the next at the JSON."""
+    compute, computed = build.sections, {}
+
+    def sections(*asked: object) -> dict[str, Section]:
+        key = hashlib.sha256(pickle.dumps(asked)).digest()
+        if key not in computed:
+            computed[key] = compute(*asked)
+        return dict(computed[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "sections", sections)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _what_clients_read_is_read_once() -> Iterator[None]:
     """Most of the time in which a client is made goes into megabytes of JSON on Amazon's services, or into the certificates
     of a hundred authorities, the same each time."""
@@ -98,6 +119,7 @@ def _what_clients_read_is_read_once() -> Iterator[None]:
 def _confs_are_composed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "compose", composing.compose_quickly)
+        patch.setattr(OmegaConf, "load", composing.load_once)
         yield
 
 

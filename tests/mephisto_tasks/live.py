@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import random
+import socket
 import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -129,6 +131,15 @@ async def eventually(condition: Callable[[], Any], timeout: float = 10.0) -> Non
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
         await asyncio.sleep(0.02)
+
+
+def lasting_port() -> int:
+    """A free port that the system gives to nobody who asks for any: it stays free between a launch and the next."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def browser_of(person: str) -> Browser:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from parlai_humaneval._util.files import create_once
 from parlai_humaneval.schema.events import (
     Answered,
     CandidatesShown,
@@ -23,6 +24,10 @@ START = 1_700_000_000.0
 MESSAGE = "I would like to hear more about that"
 
 
+KEY = bytes(range(32))
+"""Pseudonyms are the same in each test, and so is what is computed of the same answers."""
+
+
 class StoredStudy:
     """Writes tasks, workers and their dialogues into ``data_dir`` as a launch does."""
 
@@ -36,6 +41,7 @@ class StoredStudy:
         from mephisto.abstractions.databases.local_database import LocalMephistoDB
 
         data_dir.mkdir(parents=True, exist_ok=True)
+        create_once(data_dir / "pseudonym.key", KEY)
         self.data_dir = data_dir
         self._db = LocalMephistoDB(str(data_dir / "database.db"))
         self._provider, self._reward = provider, reward

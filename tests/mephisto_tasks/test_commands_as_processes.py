@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from forked import Forked
 from hands import Hands
-from live import TASK, Rater
+from live import TASK, Rater, lasting_port
 from scripted_models import zoo_file
 
 from mephisto_tasks.storage.locks import running_task_run
@@ -60,7 +60,7 @@ def launch_arguments(folder: Path, *extra: str, task: str = "pw_turn") -> list[s
         "mephisto.blueprint.dialogues_per_group=2",
         "mephisto.blueprint.turns=2",
         "mephisto.blueprint.onboarding_qualification=null",
-        "mephisto.architect.port=0",
+        f"mephisto.architect.port={lasting_port()}",
         f"mephisto.task.task_name={TASK}",
         "--data-dir",
         str(folder / "data"),
@@ -114,7 +114,7 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
             assert running_task_run(data_dir, TASK) is not None
             assert [record.status for record in read_dialogues(data_dir, TASK)][-1] == "running"
             process.send_signal(how)
-            rest, _ = process.communicate(timeout=20)
+            rest, _ = process.communicate(timeout=60)
             assert refuses_connections(url)
             assert running_task_run(data_dir, TASK) is None
             if how is not signal.SIGKILL:
@@ -144,14 +144,14 @@ def test_killed_at_every_kind_of_step(tmp_path: Path) -> None:
         for step in STEPS:
             before[step] = asyncio.run(lead_to(url, step))
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert Counter(record.status for record in read_dialogues(tmp_path / "data", TASK)) == {"partial": 3, "complete": 1}
     with launched(tmp_path, *settings, task="sata") as (process, url):
         for step in STEPS:
             after = asyncio.run(end_from(url, step))
             assert (after.step, after.unit) == (before[step].step, before[step].unit)
             assert step == "feedback" or after.transcript == before[step].transcript
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=60)
     assert process.returncode == 0, rest
     found = read_dialogues(tmp_path / "data", TASK)
     assert [(record.status, len(record.turns), record.feedback) for record in found] == [("complete", 2, "Fine.")] * 4

@@ -115,12 +115,16 @@ def test_every_paper_conf_runs_with_embedded_models_as_its_comment_says(task: st
 
 @pytest.mark.parametrize(("task", "conf"), PAPERS)
 def test_every_conf_goes_to_the_crowd_with_one_word(task: str, conf: str) -> None:
-    with pytest.raises(ConfigError, match=r"add requester_name=… public_url=…"):
-        compose_config(task, conf, ["place=mturk"])
     here, there = composed_of(task, conf), compose_config(task, conf, ["place=mturk_sandbox", *CROWD])
     assert (here.mephisto.provider._provider_type, there.mephisto.provider._provider_type) == ("mock", "mturk_sandbox")
     assert here.mephisto.blueprint == there.mephisto.blueprint
     assert here.mephisto.task == there.mephisto.task
+
+
+@pytest.mark.parametrize(("task", "conf"), dict(PAPERS).items())
+def test_a_conf_at_the_crowd_says_what_it_needs(task: str, conf: str) -> None:
+    with pytest.raises(ConfigError, match=r"add requester_name=… public_url=…"):
+        compose_config(task, conf, ["place=mturk"])
 
 
 def test_a_conf_file_of_ones_own_takes_a_paper_to_the_crowd(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from parlai.core.loader import load_agent_module, register_agent
+from parlai.core.loader import AGENT_REGISTRY, load_agent_module, register_agent
 from parlai.core.opt import Opt
 
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
@@ -305,6 +305,8 @@ class HumanAgent(OutsideAgent):
 def is_person(spec: ModelSpec) -> bool:
     """Whether people write the replies of a model. An agent that cannot be imported is for its loading to complain of."""
     model = str(spec.options.get("model"))
+    if ":" not in model and model not in AGENT_REGISTRY:  # ParlAI's, whose import takes seconds
+        return False
     with suppress(Exception):  # a module may raise anything when it is imported
         make_importable(spec.folder)
         return issubclass(load_agent_module(model), HumanAgent)

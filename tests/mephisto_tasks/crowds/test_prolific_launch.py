@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from live import eventually
+from live import eventually, lasting_port
 from prolific_hands import FromProlific, on_prolific, only_study, open_places, person_id, prolific_at_home, settings
 from servers.prolific import BAD_GATEWAY, CUT_AFTER, CUT_BEFORE, SERVER_ERROR, StandIn
 
@@ -130,8 +130,9 @@ async def test_a_draft_alone(site: StandIn, data_dir: Path) -> None:
 
 
 async def test_a_draft_is_published_by_the_next_launch(site: StandIn, data_dir: Path) -> None:
-    async with on_prolific(data_dir, "mephisto.provider.draft_only=true") as run:
-        port, draft = f"mephisto.architect.port={run.live_run.architect._port}", only_study(site)
+    port = f"mephisto.architect.port={lasting_port()}"
+    async with on_prolific(data_dir, port, "mephisto.provider.draft_only=true"):
+        draft = only_study(site)
     async with on_prolific(data_dir, port):
         await eventually(lambda: open_places(site) == 2)
         assert only_study(site) is draft
@@ -139,8 +140,9 @@ async def test_a_draft_is_published_by_the_next_launch(site: StandIn, data_dir: 
 
 async def test_a_draft_whose_reward_was_changed_there_is_not_published(site: StandIn, data_dir: Path) -> None:
     """Somebody agreed to another price."""
-    async with on_prolific(data_dir, "mephisto.provider.draft_only=true") as run:
-        port = f"mephisto.architect.port={run.live_run.architect._port}"
+    port = f"mephisto.architect.port={lasting_port()}"
+    async with on_prolific(data_dir, port, "mephisto.provider.draft_only=true"):
+        pass
     only_study(site).fields["reward"] = 500
     with pytest.raises(CrowdError, match="it pays 500 cents on Prolific by now, and task_reward is 50"):
         async with on_prolific(data_dir, port):
@@ -222,13 +224,13 @@ async def test_a_study_that_a_killed_launch_left_is_paused_first(
 ) -> None:
     """It is said, the same study goes on, and who was inside may finish there."""
     monkeypatch.setattr(market.StudyFollower, "close", lambda self: "killed")
-    async with on_prolific(data_dir, "mephisto.architect.port=0") as run:
+    port = f"mephisto.architect.port={lasting_port()}"
+    async with on_prolific(data_dir, port):
         await eventually(lambda: open_places(site) == 2)
-        port = run.live_run.architect._port
     assert only_study(site).status == "ACTIVE"
     monkeypatch.undo()
     with prolific_env(site):
-        async with on_prolific(data_dir, f"mephisto.architect.port={port}") as run:
+        async with on_prolific(data_dir, port) as run:
             assert any("did not end cleanly" in remark for remark in run.study.remarks)
             await eventually(lambda: open_places(site) == 2)
     actions = [call.params["action"] for call in site.journal.calls if "action" in call.params]

@@ -211,7 +211,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return study.data_dir
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(WORDS, min_size=3, max_size=3), coarse=st.sampled_from(["day", "week"]))
 def test_no_table_carries_a_name_a_pseudonym_or_an_id(stored: Path, texts: list[str], coarse: Coarse) -> None:
     """Whatever people wrote, in whatever case and between whatever signs."""

@@ -187,7 +187,9 @@ def test_ratings_are_asked_for_too(study: Path, judge: Judge) -> None:
 def test_items_that_nobody_has_judged_are_asked_about_when_wanted(tmp_path: Path, judge: Judge) -> None:
     """Guards answers by a judge on all beside people's on a part: drawn once, and no item of a rater's among them."""
     files = [chats(tmp_path, model, says(model[-1])) for model in ("alpha", "beta")]
-    config = StaticConfig(technique="pw_dialog", metric="preference", setting="human_bot", dialogues=files)
+    config = StaticConfig(
+        technique="pw_dialog", metric="preference", setting="human_bot", dialogues=files, pairing="any"
+    )
     items = gather(config.model_copy(update={"seed": 3}), tmp_path, 3)
     shown = {dialogue.dialogue_id: dialogue for dialogue in items.dialogues}
     study = StoredStudy(tmp_path / "data")

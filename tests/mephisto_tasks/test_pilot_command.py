@@ -86,19 +86,26 @@ def chats(path: Path, each: int) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("technique", ["direct_assessment", "single_model"])
-def test_a_rule_that_cannot_be_simulated_is_registered_as_it_is_typed(technique: str, tmp_path: Path) -> None:
-    """Guards typed settings: a study that is to end when it is decided is never registered as a fixed one."""
+@pytest.mark.parametrize(
+    ("technique", "margin", "more"),
+    [
+        ("direct_assessment", 0.3, ["models=[ada,bob,cyd]", "quality_control_model=", "conversations_per_unit=2"]),
+        ("single_model", 0.3, ["models=[ada,bob,cyd]"]),
+        ("sata", 0.3, ["models=[ada,bob,cyd,dan,eve]", "group_size=5"]),
+    ],
+)
+def test_a_rule_is_registered_as_it_is_typed(technique: str, margin: float, more: list[str], tmp_path: Path) -> None:
+    """Guards typed settings: a study that is to end when it is decided is never registered as a fixed one. Five models in
+    a chat cannot each be .3 apart, so nothing is simulated of the last."""
     write_tables(example_tables(), tmp_path / "pilot")
-    apart = ["quality_control_model=", "conversations_per_unit=2"] if technique == "direct_assessment" else []
-    typed_in = ["stop=decided", "max_dialogues=400", "margin=0.3", "models=[ada,bob,cyd]", *apart]
+    typed_in = ["stop=decided", "max_dialogues=400", f"margin={margin}", *more]
     path, where = tmp_path / "study.md", str(tmp_path / "pilot")
-    status, printed, said = pilot(technique, *typed_in, "--tables", where, "--prereg", str(path))
+    status, printed, said = pilot(technique, *typed_in, "--replicates", "100", "--tables", where, "--prereg", str(path))
     assert status == 0, said
     settings = read_preregistration(path).settings
-    assert (settings["stop"], settings["margin"], settings["max_dialogues"]) == ("decided", 0.3, 400)
-    assert "The cap of 400 is as typed" in " ".join(printed.split())
-    assert "The cap of 400 is as typed" in path.read_text()
+    assert (settings["stop"], settings["margin"], settings["max_dialogues"]) == ("decided", margin, 400)
+    for text in (printed, path.read_text()):
+        assert ("The cap of 400 is as typed" in " ".join(text.split())) is (technique == "sata")
 
 
 def test_dialogues_that_are_there_bound_the_cap_and_are_not_paid(tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ async def test_judgements_of_finished_dialogues_are_steered_alike(data_dir: Path
         chats(data_dir, name, says(text), dialogues=3)
         for name, text in ((WORDY, LONG), (TERSE, SHORT), (third, "Indeed it is."))
     ]
-    settings = {"dialogues": files, "items_per_unit": 2, "judgements_per_group": 2}
+    settings = {"dialogues": files, "items_per_unit": 2, "judgements_per_group": 2, "pairing": "any"}
     async with study_beside(data_dir, "pw_dialog", task_name=TASK, **settings) as run:
         async with Judge(run, "w1") as judge:
             await judge.answer_somehow()

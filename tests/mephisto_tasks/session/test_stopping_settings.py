@@ -43,7 +43,13 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
             "take as many as `parlai-humaneval plan --technique pw_turn --stop decided --models 3 --gap 0.1` says",
         ),
         (
-            {"max_dialogues": None, "group_size": 3, "technique": "free_for_all", "metric": "appropriate"},
+            {
+                "max_dialogues": None,
+                "group_size": 3,
+                "technique": "free_for_all",
+                "metric": "appropriate",
+                "margin": 0.4,
+            },
             "whatever is open: give as many as you can",
         ),
         (

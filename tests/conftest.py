@@ -22,6 +22,8 @@ from unsynced import wait_for_no_disk
 from warm_python import WarmPython
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when PyTorch is imported, here and in processes that tests start
+# By Ray's default its models give way to all other tests, and wait for minutes.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 wait_for_no_disk()
 

@@ -218,7 +218,7 @@ def test_every_technique_has_a_plan(technique: str) -> None:
         assert f"{found.n_workers:,} workers" in found.headline
         assert len(found.sources) >= 2
         used = {name for name, value in found.inputs.items() if value is None}
-        assert used <= {"shares", "dialogue_sd", "judge_agreement"}
+        assert used <= {"shares", "dialogue_sd", "judge_agreement", "rating_sd", "rater_sd"}
 
 
 SENSIBLE = {

@@ -144,7 +144,7 @@ def test_the_weight_is_learnt_from_earlier_raters_alone() -> None:
     for _ in range(2):
         studies.enter(rows, np.zeros((2, 1), int), one, one, predicted, due=one[:, 0], ended=one[:, 0])
         studies.advance(rows, np.ones(2))
-        capital = studies.evidence._order_capital
+        capital = studies.evidence._capital
         same.append(bool((capital[..., 0, :] == capital[..., 1, :]).all()))
     assert (studies.evidence.weight(rows) > 0).tolist() == [True, False]
     assert same == [True, False]

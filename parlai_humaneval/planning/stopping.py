@@ -172,7 +172,7 @@ def plan_until_decided(
     each_truth = known if scores is None else [scores.mean_share(levels) for levels in known]
     crowded, ended = _crowded(rule, np.repeat(known, studies, axis=0), scores or crowd, question.seed), 0
 
-    def told(more: int) -> None:
+    def note_ended(more: int) -> None:
         nonlocal cap, ended
         ended += more
         if not cap and (cap := _chosen_cap(question, crowded.done.dialogues[:studies])):
@@ -180,7 +180,7 @@ def plan_until_decided(
         if on_progress:
             on_progress(ended, studies * len(truths))
 
-    done = crowded.run(told)
+    done = crowded.run(note_ended)
     if scores is None:
         # A fixed study with the errors of the rule, of each pair by itself. Of all models together a pair learns from the
         # others as K/2 times as much of its own would tell it.

@@ -79,12 +79,12 @@ def to_ask(wanted: Flags, apart: Flags, pairs: Pairs) -> Flags:
         joined = np.minimum(joined @ joined, 1)
     wide = (joined[:, pairs.first, pairs.second] > 0) & ~apart
 
-    def told(asked: Flags) -> Floats:
+    def information(asked: Flags) -> Floats:
         meets = _meets(asked, pairs)
         each = (2 * meets + meets @ meets)[:, pairs.first, pairs.second]
         return np.asarray((each * wanted).sum(axis=1), dtype=float)
 
-    more = told(wide) * wanted.sum(axis=1) > told(wanted) * wide.sum(axis=1)
+    more = information(wide) * wanted.sum(axis=1) > information(wanted) * wide.sum(axis=1)
     return np.where(more[:, None], wide, wanted)
 
 

@@ -173,7 +173,7 @@ class Scores:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of a rating, beside another one with which it is compared."""
+        """Standard deviation of a rating, where it is compared with another one."""
         return math.hypot(self.within, self.between) if self.at_once == 1 else self.within
 
     def drawn(self, levels: Floats, rng: np.random.Generator) -> Floats:

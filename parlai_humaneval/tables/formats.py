@@ -84,12 +84,12 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
-    packed = io.BytesIO(file.read())
+    content = io.BytesIO(file.read())
     try:
         if kind == ".xlsx":
-            frame = pd.read_excel(packed, dtype=object, engine="openpyxl")
+            frame = pd.read_excel(content, dtype=object, engine="openpyxl")
         else:
-            frame = pd.read_parquet(packed, dtype_backend="numpy_nullable")
+            frame = pd.read_parquet(content, dtype_backend="numpy_nullable")
     except ImportError as error:
         package = _PACKAGES[kind]
         raise TableError(
@@ -183,11 +183,11 @@ def _csv(file: TextIO) -> pd.DataFrame:
     # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
     csv.field_size_limit(2**31 - 1)
     first = file.readline()
-    told = re.fullmatch(r"\ufeff?sep=(.)\s*", first, re.IGNORECASE)  # a line that Excel reads and writes
-    separator = (
-        told[1] if told else max(_SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
-    )
-    if not told:
+    declared = re.fullmatch(r"\ufeff?sep=(.)\s*", first, re.IGNORECASE)  # a line that Excel reads and writes
+    if declared:
+        separator = declared[1]
+    else:
+        separator = max(_SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
         file.seek(0)
     rows = csv.reader(file, delimiter=separator)
     header = list(map(clean_label, next(filter(None, rows), [])))

@@ -88,24 +88,24 @@ class ArchitectSettings(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
-    """Address to listen on; 0.0.0.0 lets other machines in. Use it to have people in the same room or network rate."""
+    """Address to listen on; 0.0.0.0 lets other machines connect. Use it for raters in the same room or network."""
     port: int = Field(default=3000, ge=0, le=65535)
-    """Port to listen on; 0 takes any free one. Change it where another program has it, or where two studies run side by
+    """Port to listen on; 0 takes any free one. Change it if another program uses it, or if two studies run side by
     side."""
     public_url: str = Field(default="", examples=["https://study.example.org"])
-    """The https address that crowd workers use. Browsers and sites refuse pages that are not encrypted."""
+    """The https address that crowd raters use. Browsers and sites refuse pages that are not encrypted."""
     trusted_proxies: list[str] = Field(default_factory=list, examples=["[127.0.0.1]"])
-    """Addresses of the reverse proxies before this machine: what they say of a rater's address is believed. Otherwise
-    all raters seem to come from one address."""
+    """Addresses of reverse proxies in front of this machine, which are trusted to report a rater's address. Otherwise
+    all raters seem to have the same address."""
     public_names: list[str] = Field(default_factory=list, examples=["[study.example.org]"])
-    """Names under which raters may ask for the pages, besides this machine's own and that of public_url. Pages that are
-    asked for by other names are refused: they may be part of an attack."""
+    """Host names for the pages, in addition to this machine's and that of public_url. Requests for other names are
+    refused, because they may be part of an attack."""
     disconnect_after_s: float = Field(default=300, gt=0)
-    """Seconds without a sign of life after which a rater has left. Long enough for a weak connection to come back,
-    short enough for the place not to be lost."""
+    """Seconds without a sign of life after which a rater counts as gone. Allow enough time for a weak connection to
+    recover, but not so much that the place is lost."""
     frame_sites: list[str] = Field(default_factory=list, examples=["[https://example.org]"])
-    """Sites besides the crowd's that may show the page in a frame: [https://…]. Any other could lay its own buttons over
-    the page."""
+    """Sites that may show the page in a frame, in addition to the crowd's: [https://…]. Any other site could overlay
+    the page with its own buttons."""
 
 
 HumanevalLocalArchitectArgs = hydra_arguments(

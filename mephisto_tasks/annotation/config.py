@@ -33,97 +33,90 @@ class StaticConfig(TaskConfig):
     """Settings of engine 2 (a person judges finished dialogues)."""
 
     setting: str = ""
-    """Which kind of dialogues a technique is applied to, such as human_bot or self_chat. Models can seem better with
-    themselves than with people, so the two are not mixed."""
+    """Kind of dialogues that the technique uses, such as human_bot or self_chat. Models can seem better with themselves
+    than with people, so the two are not mixed."""
     question: str = ""
-    """Asked of a pair or a turn, or above scales. Empty: the published wording of the metric. Results can be compared
-    with others' only where the wording is the same."""
+    """Question about a pair or a turn, or above scales; if empty, the published wording for the metric. You can compare
+    results with others' only if the wording is the same."""
 
     show: Show = "pair"
-    """pair: two dialogues side by side. segment: the first exchanges of one. replay: a rated dialogue turn by turn.
-    turn: a turn of a rated dialogue with all its replies. whole: one dialogue. A pair tells small differences; shorter
-    pieces cost less time each, and show less."""
+    """What raters see: a pair, segment, replay, turn or whole. pair: two dialogues side by side. segment: the first
+    exchanges of one dialogue. replay: a rated dialogue, turn by turn. turn: one turn of a rated dialogue with all its
+    replies. whole: one dialogue. A pair reveals small differences. Shorter pieces take less time, but show less."""
     dialogues: list[Any] = Field(default_factory=list)
-    """Where the dialogues are that are judged: files, folders, {file: …, entities: …}, or {task: NAME} of a live task
-    in this data directory; “packaged” are samples of ours, to try it out. What is rated once can be rated again, by
-    other people or in another way."""
+    """Dialogues to judge: files, folders, {file: …, entities: …}, or {task: NAME} for a live task in this data
+    directory. “packaged” are samples to try. Dialogues that were already rated can be rated again, by other people or
+    in another way."""
     human_dialogues: list[Any] = Field(default_factory=list)
-    """Dialogues between two people, likewise; “packaged” are some of ours. They show what a perfect score would be, and
-    keep raters from calling everybody a bot."""
+    """Dialogues between two people, in the same forms; “packaged” are samples. They show what a perfect score would be,
+    and keep raters from calling everybody a bot."""
     human_share: float = Field(default=0.0, ge=0, lt=1)
-    """The part of all segments that is of dialogues between people. With none, raters learn that every speaker is a
-    bot."""
+    """Share of segments from dialogues between people. Without any, raters learn that every speaker is a bot."""
     judged_speaker: Literal["first", "second", "random"] = "second"
-    """Which speaker of a dialogue between two models is judged; with a person it is always the model. The second
-    answers, as a model does with a person."""
+    """Which speaker of a dialogue between two models is judged. In a dialogue with a person, it is always the model.
+    The second speaker answers, as a model does with a person."""
     pairing: Pairing = "auto"
-    """Which dialogues raters compare: same_start (answers to the same question), any, or given (a file of pairs). Answers to
-    different questions differ for other reasons than the model, so that more raters are needed. auto: given or same_start
-    if every dialogue has such a partner and there are enough pairings, else any."""
+    """Which dialogues raters compare: same_start (answers to the same question), any, or given (a file of pairs). auto:
+    given, or same_start if every dialogue has such a partner and there are enough pairings, otherwise any. Answers to
+    different questions differ for reasons other than the model, so you need more raters."""
     segment_lengths: list[int] = Field(default_factory=list)
-    """Exchanges (a line of each speaker) of the segments, those of ``seed_exchanges`` not counted. Short ones show what
-    is seen at once; longer ones what is found out later."""
+    """Lengths of the segments in exchanges (one line of each speaker), not counting ``seed_exchanges``. Short segments
+    show what raters notice immediately. Longer ones show what they discover later."""
     seed_exchanges: int = Field(default=0, ge=0, le=10)
-    """Exchanges that stand before every segment, because no model said them: 1 with ``start=first_exchange``. What no
-    model said tells nothing of them, but is needed to understand the rest."""
+    """Number of exchanges before every segment that no model wrote: 1 with ``start=first_exchange``. They say nothing
+    about the models, but raters need them to understand the rest."""
     sample: int | None = Field(default=None, ge=1)
-    """Of rated dialogues: how many, drawn at random; null: all. A part is enough to see whether people agree."""
+    """How many of the rated dialogues to draw at random; null: all. A sample is enough to see whether people agree."""
 
     features: list[str] = Field(default_factory=list)
-    """Features in which the two speakers of a segment are compared. Each is a question more, and tells more of why a
-    model is taken for a person."""
+    """Features on which raters compare the two speakers of a segment. Each adds a question, and says more about why a
+    model passes for a person."""
     scales: list[str | dict[str, Any]] = Field(default_factory=list)
-    """What is rated of a whole dialogue: names, or {name, text, hints} of one's own. Each takes raters some seconds;
-    those of a paper can be compared with it."""
+    """Scales for rating a whole dialogue: names, or your own as {name, text, hints}. Each takes raters a few seconds.
+    Results on a paper's scales can be compared with the paper's."""
     ties: bool = True
-    """In a ranking: whether replies may share a place. Without them people must find a difference where they see
-    none."""
+    """In a ranking: whether replies may share a rank. Without ties, people must invent differences."""
 
     judgements_per_group: int | None = Field(default=None, ge=1)
     """Judgements to collect for each pair of models; null: as many as its items need. `parlai-humaneval plan` says how
-    many a difference takes. With ``stop=decided`` nobody asks for a number."""
+    many you need to detect a difference. With ``stop=decided``, the study decides the number instead."""
     judgements_per_item: int = Field(default=1, ge=1, le=100)
-    """People who judge the same item. Two or more show how far people agree; with one, more items are seen for the same
-    money. A pair of dialogues is judged once."""
+    """People who judge the same item. Two or more show how far people agree. One covers more items for the same money.
+    A pair of dialogues is judged once."""
     items_per_unit: int = Field(default=5, ge=1, le=100)
-    """Items that a rater judges one after another. More save practice and waiting; people tire of many."""
+    """Items that a rater judges in one assignment. More items save practice and waiting, but many tire people."""
     units_per_worker: int | None = Field(default=None, ge=1)
-    """Units that one worker may have; null: as many as there are. It keeps a study from resting on a few busy
-    workers."""
+    """Maximum assignments for one rater; null: no limit. A study should not depend on a few busy raters."""
     items_per_worker_and_group: int | None = Field(default=None, ge=1)
-    """Items of the same pair of models that one worker may have; null: no limit. Who sees the same models often begins
-    to recognize them."""
+    """Maximum number of items with the same pair of models for one rater; null: no limit. Raters who often see the same
+    models begin to recognize them."""
     golds_per_unit: int = Field(default=0, ge=0, le=20)
-    """Attention checks among the items of a unit, in addition to them. Who misses one that is obvious has not read the
-    others either."""
+    """Attention checks added to the items of an assignment. Raters who miss an obvious one have not read the rest."""
     gold_file: str = ""
-    """A file of attention checks; empty: the task's own for the metric. Write your own where you changed the
-    question."""
+    """File of attention checks; if empty, the task's own for the metric. Write your own if you change the question."""
 
     generate: Literal["", "self_chat", "pairs"] = ""
-    """Dialogues that the models hold before the launch: each with itself, or every two with each other. It needs no
-    people, and every model has the same chances. Empty: dialogues are there already."""
+    """Dialogues that models hold before the launch: each with itself, or every two with each other. This needs no
+    people, and gives every model the same chances. If empty, the dialogues already exist."""
     num_dialogues: int = Field(default=20, ge=1)
-    """With ``generate``: dialogues of each model, or each pair. More of them show more of a model, and cost computing
-    time alone."""
+    """With ``generate``: dialogues for each model or pair. More show more of a model, and cost only computing time."""
     exchanges: int = Field(default=6, ge=1, le=200)
-    """With ``generate``: lines of each speaker in a dialogue. Models get lost in long talks with themselves; short ones
-    say little."""
+    """With ``generate``: lines of each speaker. Models get lost in long talks with themselves. Short ones reveal
+    little."""
     start: Literal["hi", "openers", "first_exchange", "contexts"] = "hi"
-    """With ``generate``: how dialogues begin: “Hi!”, a line of ``start_file``, the first exchange of a dialogue there,
-    or with its personas. Various beginnings keep models that are always the same from saying the same in all
-    dialogues."""
+    """With ``generate``: how dialogues begin: with “Hi!”, a line from ``start_file``, or the first exchange or the
+    personas of a dialogue in it. Varied beginnings keep deterministic models from saying the same in all dialogues."""
     start_file: str = ""
-    """What ``start`` names: openers, dialogues or contexts; empty: the packaged ones. Give your own where models are
-    for one field, or speak another language."""
+    """File of openers, dialogues or contexts for ``start``; if empty, the packaged ones. Use your own if models cover
+    one field, or speak another language."""
     context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
-    """Format of ``start_file`` where it holds contexts: ours, or ParlAI's of BlendedSkillTalk or ConvAI2. Files of
-    those data sets can then be used as they are."""
+    """Format of ``start_file`` if it contains contexts: this package's, or that of ParlAI's BlendedSkillTalk or ConvAI2
+    files, which you can use unchanged."""
     batch_size: int = Field(default=32, ge=1, le=1024)
-    """With ``generate``: dialogues that advance together. More are quicker on a GPU, and need more of its memory."""
+    """With ``generate``: dialogues that advance together. Larger batches are faster on a GPU, but need more memory."""
 
     replies: ReplyDisplay = Field(default_factory=ReplyDisplay)
-    """How what models said looks."""
+    """How models' replies look."""
 
     @property
     def hides_ai_talk(self) -> bool:

@@ -37,95 +37,93 @@ class InteractiveConfig(RatingConfig):
     """Settings of engine 1 (a person talks to models and rates)."""
 
     setting: str | list[str] = ""
-    """The technique's setting, several ([soba,sata_user]: run side by side), or all; those of the task are its
-    variants. Settings are compared where the same models are rated in each."""
+    """Setting of the technique, a list of several to run side by side ([soba,sata_user]), or all. Each task defines its
+    own as ``variants``. Two settings are comparable if the same models are rated in both."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Set by the task: setting → what it changes of how a turn is rated. Change a setting itself rather than this."""
+    """Set by the task: setting → how it changes the rating of a turn. Change individual settings instead of this."""
     group_size: int = Field(default=2, ge=1, le=8)
-    """Models that speak in a dialogue. More show more models in one chat, but are more to read at every turn."""
+    """Number of models in a dialogue. Larger groups compare more models in one chat, but take more reading."""
     history: History = "shared"
-    """What the models hear: one history, or each its own replies. Where replies are compared at every turn, all models must
-    have heard the same; partners that are judged as wholes each keep their own."""
+    """What the models see of the dialogue: a shared history, or each its own replies. If replies are compared at every
+    turn, all models must see the same history. Partners that are judged as a whole each keep their own."""
     dialogues_per_group: int = Field(default=10, ge=1)
-    """Complete dialogues to collect for each group and setting; with ``stop=decided`` it is as many as it takes.
-    `parlai-humaneval plan` says how many a difference takes."""
+    """Complete dialogues to collect for each group and setting. With ``stop=decided``, the study decides the number
+    instead. `parlai-humaneval plan` says how many you need to detect a difference."""
     dialogues_per_worker: int = Field(default=1, ge=1)
-    """Dialogues that one worker may have of the same group and setting. One keeps a study from resting on a few busy
-    workers; more need fewer workers."""
+    """Dialogues that one rater may have with the same group and setting. A limit of one keeps a study from depending on
+    a few busy raters. A higher limit needs fewer raters."""
     conversations_per_unit: int = Field(default=1, ge=1, le=20)
-    """Conversations that a rater holds one after another, each with another group. Several save the practice of further
-    workers, and let one person compare models."""
+    """Conversations that a rater holds in one assignment, each with another group. Several conversations need fewer
+    raters to practice, and let each rater compare models."""
     quality_control_model: str = ""
-    """A model known to be bad that takes one of the conversations (Ji et al. 2022); empty: none. Who does not rate it
-    below the others was not attentive."""
+    """Model known to be bad that takes one of the conversations (Ji et al. 2022); if empty, none. Raters who do not
+    rate it below the others were not attentive."""
 
     turns: int = Field(default=6, ge=1, le=100)
-    """Messages of each side in a dialogue; the fewest, where the rater ends it. Longer chats show more of a model, and cost
-    each rater more time. Smith et al. 2022 have 6; Ji et al. 2022 have 10, after which the rater ends it."""
+    """Messages of each side in a dialogue, or the minimum if the rater ends it. Longer chats show more of a model and
+    take more of each rater's time. Smith et al. 2022 have 6. Ji et al. 2022 have 10, after which the rater may end the
+    dialogue."""
     rater_ends: bool = False
-    """Whether the rater may go on after ``turns``, and ends the dialogue when they like. Chats then end where they
-    would; people who are bored stop early, which lengths show."""
+    """Whether raters may continue after ``turns`` and end the dialogue when they like. Chats then have their natural
+    length. Bored people stop early, which shows in the lengths."""
     max_turns: int = Field(default=100, ge=1, le=500)
-    """Where the rater ends it: the most turns. It bounds what one chat can cost in time and in replies of the
-    models."""
+    """Maximum number of turns if the rater ends the dialogue. It limits the time and the replies of one chat."""
     first_message: str = phrase("Hi!")
-    """Sent for the rater as their first message; empty: they write it. All dialogues then begin alike, as in Smith et al.
-    2022."""
+    """First message, sent for the rater; if empty, raters write it. All dialogues then begin alike (Smith et al.
+    2022)."""
     openers: str = ""
-    """First lines to draw from: “packaged”, or a text file with one a line; in place of ``first_message``. Various
-    first lines show more of what a model can do than one greeting."""
+    """First lines to draw from, instead of ``first_message``: “packaged”, or a text file with one per line. Varied
+    first lines show more of a model's abilities than a single greeting."""
     opener_speaker: Literal["human", "bot"] = "human"
-    """Who says the opener. With bot the rater answers a line, which is easier than to begin."""
+    """Who says the opener. With bot, the rater answers a line, which is easier than starting a chat."""
     persona: bool = True
-    """Whether raters play a character. A character gives raters something to talk about, and keeps their own lives out
-    of it."""
+    """Whether raters play a character. This gives them something to talk about, and keeps their lives out of the
+    chat."""
     persona_file: str = ""
-    """Characters for raters: a JSONL file; empty: the packaged set. Give your own where models were trained on the
+    """JSONL file of characters for raters; if empty, the packaged set. Use your own if models were trained on the
     packaged characters."""
     bot_persona: bool | list[str] = False
-    """Whether models are given a persona; or the names of those that are. Models that were trained to play a character
-    talk better with one."""
+    """Whether models get a persona, or a list of the models that do. Models that were trained to play a character talk
+    better with one."""
     context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
-    """Format of ``context_file``: ours, or ParlAI's files of BlendedSkillTalk or ConvAI2. Files of those data sets can
-    then be used as they are."""
+    """Format of ``context_file``: this package's, or that of ParlAI's BlendedSkillTalk or ConvAI2 files, which you can
+    use unchanged."""
     context_file: str = ""
-    """Personas of both sides, and lines said before; empty: the packaged set, where ``bot_persona`` needs one. Models
-    that were trained with personas or earlier lines are then asked as they were trained."""
+    """File of personas for both sides, and earlier lines; if empty, the packaged set, when ``bot_persona`` needs one.
+    Models that were trained with personas or earlier lines then get input like their training data."""
     topic: Literal["none", "free", "icebreaker"] = "none"
-    """free: the rater names a topic first; icebreaker: a sentence of the model's persona is the topic. none: people
-    talk about anything. A topic keeps chats from staying with greetings, and makes them comparable."""
+    """Topic of the chat: free (the rater first names one), icebreaker (a sentence from the model's persona), or none
+    (people talk about anything). A topic keeps chats from being mere greetings, and makes them comparable."""
     ask_opinion: bool = False
-    """With a free topic: whether the rater says what they think of it (liked, ambivalent, disliked). What people think
-    of a topic may colour what they think of the chat about it."""
+    """With a free topic: whether raters say what they think of it (liked, ambivalent, disliked). Their opinion of the
+    topic may influence their opinion of the chat."""
     topic_changes: bool = False
-    """Whether the rater notes changes of the topic with a button. It shows which models lose the thread, and how long a
-    topic lasts."""
+    """Whether raters mark changes of topic with a button. This shows when models lose the thread."""
     offer_topics: bool = False
-    """Whether a button offers topics to begin with. It helps people who do not know what to say."""
+    """Whether a button suggests topics to begin with. This helps people who do not know what to say."""
     topics_file: str = ""
-    """Topics for ``offer_topics``: a text file with one a line; empty: the packaged set. Give your own where models are
-    for one field, or speak another language."""
+    """Text file of topics for ``offer_topics``, one per line; if empty, the packaged set. Use your own if the models
+    cover one field, or speak another language."""
 
     fallback: Literal["random", "write"] = "random"
-    """If none is chosen: a random reply continues, or the rater writes a better one. A random reply costs raters
-    nothing; a written one is a line that models can learn from."""
+    """What happens if the rater chooses no reply: the chat continues with a random reply, or the rater writes a better
+    one. A random reply costs raters no effort. A written one is training data for models."""
     min_written_words: int = Field(default=3, ge=1, le=200)
-    """Shortest written reply, in words. It keeps out “ok”, from which nobody learns anything."""
+    """Minimum length of a written reply, in words. This rules out “ok”, which is useless for training."""
     min_message_words: int = Field(default=1, ge=1, le=200)
-    """Shortest message of a rater, in words. Longer messages give models more to answer; short ones are as people
-    chat."""
+    """Minimum words in a rater's message. Longer messages give models more to respond to. Chat is naturally short."""
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
-    """Longest message of a rater, in characters. It keeps pasted texts out, which small models cannot read anyway."""
+    """Maximum characters in a rater's message. This rules out pasted texts, which small models cannot read."""
 
     model_timeout_s: float = Field(default=60.0, gt=0)
-    """Seconds after which a model is late, and asked again. People leave a chat that stands still; large models on slow
-    machines need longer."""
+    """Seconds to wait for a reply before asking the model again. People leave a chat that does not move, but large
+    models on slow machines need longer."""
     model_retries: int = Field(default=2, ge=0)
-    """How often a late or failing model is asked again. A moment's failure then costs no dialogue; each try makes the
-    rater wait longer."""
+    """How often to ask a late or failing model again. A brief failure then does not lose a dialogue, but each retry
+    makes the rater wait longer."""
     model_outage_s: float = Field(default=300.0, ge=0, allow_inf_nan=False)
-    """Seconds for which dialogues wait for a model's server that is not there; after that they end. 0: not at all. A
-    server that is started anew is waited for, instead of losing who is talking to it."""
+    """Seconds that dialogues wait for a model's server when it is down, before they end; 0: do not wait. Raters can
+    then continue after the server restarts."""
 
     replies: ReplySettings = Field(default_factory=ReplySettings)
     """How replies look and when they appear."""

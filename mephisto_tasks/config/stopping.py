@@ -33,39 +33,39 @@ class StoppingSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     stop: Literal["collected", "decided"] = Field(default="collected", examples=[_WITH_IT])
-    """collected: when all dialogues (judgements) that are asked for are there. decided: as soon as every two models are
-    told apart, or found equal within ``margin``; raters go where that is open. That often takes a fraction of the
-    dialogues, and one may look at any time."""
+    """When the study ends: once all requested dialogues (judgements) are collected, or as soon as every two models are
+    decided. decided: one model is better, or both are equal within ``margin``; raters get the undecided pairs. This
+    often takes a fraction of the dialogues, and you may check results at any time."""
     margin: float | None = Field(default=None, gt=0, lt=1, examples=["margin=0.1 stop=decided max_dialogues=400"])
-    """With ``stop=decided``: two models are equal where their win rates are less than this apart; 0.1 means 10 points. Where
-    each model is rated by itself, half the scale is a whole win: 0.1 means 5 points of 100, or 0.2 on a scale from 1 to 5.
-    Half the margin takes about four times the dialogues where models are alike."""
+    """With ``stop=decided``: two models are equal if their win rates differ by less than this; 0.1 means 10 points. If
+    each model is rated alone, half the scale counts as a whole win, so 0.1 means 5 points of 100, or 0.2 on a scale
+    from 1 to 5. Half the margin takes about four times the dialogues if models are alike."""
     alpha: float = Field(default=0.05, gt=0, le=MOST_RISK, examples=[f"alpha=0.01 {_WITH_IT}"])
-    """With ``stop=decided``: the chance that the whole study ever says falsely that one model is better, and also that it
-    ever says so that two are equal, however often one looks. It is fixed when the study begins."""
+    """With ``stop=decided``: the chance that the whole study ever claims falsely that one model is better, and the same
+    chance for false claims that two are equal, however often you check. It is fixed when the study begins."""
     max_dialogues: int | None = Field(default=None, ge=1, examples=["max_dialogues=400 stop=decided margin=0.1"])
-    """With ``stop=decided``: dialogues (judgements) at most, whatever is open then. Models that are nearly the margin
-    apart can take twice the dialogues of a fixed plan; `parlai-humaneval plan --technique pw_turn --stop decided --gap 0.1`
-    says how many to expect."""
+    """With ``stop=decided``: the cap on dialogues (judgements), at which the study ends even if pairs are undecided.
+    Models that differ by nearly the margin can need twice the dialogues of a fixed plan. `parlai-humaneval plan
+    --technique pw_turn --stop decided --gap 0.1` says how many to expect."""
     raters_at_a_time: int = Field(default=8, ge=1, examples=[f"raters_at_a_time=4 {_WITH_IT}"])
-    """With ``stop=decided``: so many workers may be inside at once; who comes then waits. What is under way when the answer
-    is reached was not needed, so that many at a time cost dialogues; few cost hours."""
+    """With ``stop=decided``: number of raters who can be active at once. Others wait. Work in progress when the study
+    is decided was not needed, so many raters at a time waste dialogues, and few take more hours."""
     time_out_minutes: float = Field(default=60.0, gt=0, le=10_000, examples=[f"time_out_minutes=30 {_WITH_IT}"])
-    """With ``stop=decided``: minutes for each dialogue, from their arrival, after which a worker's answers are waited for
-    no longer. What comes later is kept, and no evidence; too short a time makes the answer one of the quick."""
+    """With ``stop=decided``: minutes per dialogue, from a rater's arrival, for which the study waits for their answers.
+    Later answers are stored but do not count. With too short a time, only quick raters decide."""
     transitive: bool = Field(default=True, examples=[f"transitive=false {_WITH_IT}"])
-    """With ``stop=decided``: whether A better than B, and B better than C, decides that A is better than C. It saves
-    dialogues; say false where models may beat each other in a circle: then only dialogues of the two decide."""
+    """With ``stop=decided``: whether A better than B and B better than C decides that A is better than C. This saves
+    dialogues. Use false if models may beat each other in a circle, so that only dialogues of the two models decide."""
 
     judge: str = Field(default="", examples=[f"judge=my_judge.yaml {_WITH_IT}"])
-    """With ``stop=decided``, where finished dialogues are compared: the YAML file of a judge, which is asked about all
-    pairings before the first rater comes. What raters say is staked on less what it says, as far as it proves right, so
-    that fewer of them are needed. Decisions stay as safe whatever the judge is like."""
+    """With ``stop=decided`` for finished dialogues: YAML file of a judge, which judges all pairings before the first
+    rater comes. The more accurate it proves, the fewer human judgements are needed. Error rates are the same whatever
+    the judge's quality."""
     judge_max_cost: float | None = Field(
         default=None, ge=0, examples=[f"judge_max_cost=5 judge=my_judge.yaml {_WITH_IT}"]
     )
-    """Most that asking the judge may cost in one launch, in the currency of its prices. Pairings that it is not asked about
-    count as raters judge them."""
+    """Most that the judge may cost in one launch, in the currency of its prices. Pairings that it does not judge count
+    as raters judge them."""
 
     @field_validator("margin", "alpha", mode="before")
     @classmethod

@@ -42,14 +42,14 @@ class PaymentConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     partial: Literal["pro_rata", "full", "none"] = "pro_rata"
-    """For work that its worker left: by what was done of the whole, all of the reward, or nothing. By the share
-    of it, people are paid for all of the time that they gave."""
+    """Pay for unfinished work: in proportion to the part that is done, the full reward, or nothing. pro_rata pays
+    people for all of the time that they gave."""
     practice: float = Field(default=0.0, ge=0, le=1000)
-    """Pay for raters who did nothing but practise, in the currency of task_reward. Those who fail a practice have worked,
-    too; some sites demand that it is paid."""
+    """Pay for raters who only did the practice, in the currency of task_reward. Raters who fail the practice have
+    worked too, and some sites require that they are paid."""
     minimum: float = Field(default=8.0, ge=0, le=1000)
-    """You are warned about workers who earn less an hour, in the currency of task_reward. It tells you early that a unit
-    takes longer than its reward pays for."""
+    """Warn about raters who earn less than this per hour, in the currency of task_reward. The warning tells you early
+    that an assignment takes longer than its reward covers."""
 
 
 class TaskConfig(StoppingSettings):
@@ -58,100 +58,98 @@ class TaskConfig(StoppingSettings):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     technique: str
-    """Set by the task. Another technique is another task: it is named after `launch`."""
+    """Set by the task. To use another technique, name another task after `launch`."""
     metric: str
-    """What is asked for, such as preference, humanness or interestingness. The question is the published one, word for word,
-    unless ``question`` has another; a practice belongs to one metric."""
+    """What raters judge, such as preference, humanness or interestingness. The wording is the published question,
+    letter for letter, unless ``question`` replaces it. Each metric has its own practice."""
     models: list[str] = Field(default_factory=list)
-    """Every pair (group) of these is rated, unless ``groups`` names them. Each further model makes more pairs, and
-    every pair needs dialogues of its own."""
+    """Models to rate: every pair (group) of them, unless ``groups`` lists pairs. Each additional model adds pairs, and
+    every pair needs its own dialogues."""
     groups: list[list[str]] = Field(default_factory=list)
-    """The pairs (groups) to rate, such as [[a,b],[a,c]]; empty: all of ``models``. It saves money where only some
+    """Pairs (groups) to rate, such as [[a,b],[a,c]]; if empty, all pairs of ``models``. This saves money if only some
     comparisons matter, such as each model with one baseline."""
     zoo_files: list[str] = Field(default_factory=list)
-    """Model files (YAML) besides the packaged ``zoo_configs``. Your own models are named there once, and can then be
-    rated like those of `models list`."""
+    """Zoo files (YAML) to use in addition to the packaged ``zoo_configs``. Define your own models there once, and rate
+    them like those of `models list`."""
     engine: Literal["", "here", "processes", "ray"] = ""
-    """Where models compute: in the launch, in processes of their own, on a Ray cluster; empty: as their entries say.
-    Processes keep the page quick while models compute; Ray spreads large models over machines."""
+    """Where models compute: in the launch, in separate processes, or on a Ray cluster; if empty, as their zoo entries
+    say. Processes keep the page fast while models compute. Ray spreads large models over machines."""
     replicas: int | None = Field(default=None, ge=1)
-    """With ``engine``: copies of each model, in a process each. More of them answer more raters at once, and take as
-    much more memory."""
+    """With ``engine``: copies of each model, each in its own process. More copies serve more raters, but need more
+    memory."""
     ray_address: str = ""
-    """With ``engine=ray``: of the cluster, HOST:PORT; empty: $RAY_ADDRESS, or the one that this machine belongs to.
-    Needed where the launch runs on a machine outside of the cluster."""
+    """With ``engine=ray``: address of the cluster, HOST:PORT; if empty, $RAY_ADDRESS or the cluster of this machine.
+    You need it if the launch runs on a machine outside the cluster."""
     reason_required: bool = True
-    """Whether raters say why they chose. Smith et al. 2022 ask for it, so that results can be understood."""
+    """Whether raters must explain their choice. Smith et al. 2022 ask for reasons, to interpret the results."""
     min_reason_words: int = Field(default=3, ge=0, le=200)
-    """Shortest reason, in words. It keeps out “good”, which explains nothing; long ones tire people."""
+    """Minimum words in a reason. This rules out “good”, which explains nothing, but long reasons tire people."""
 
     onboarding_file: str = ""
-    """A JSON file of practice items; empty: the task's own for the metric. Write your own where you changed the
-    question, for it teaches what you mean by it."""
+    """JSON file of practice items; if empty, the task's own for the metric. Write your own if you change the question,
+    because the practice teaches what the question means."""
     onboarding_tries: int = Field(default=2, ge=1)
-    """Attempts at the practice. A second one forgives a slip; with many, the practice can be guessed through."""
+    """Attempts at the practice. A second one forgives a slip. With many, raters can guess their way through."""
     onboarding_feedback: Literal["after_try", "each_item"] = "each_item"
-    """When raters are told whether an answer was right, and why: at once, or after a whole try. At once, people learn
-    from each item; after a try, the practice is more of a test."""
+    """When raters learn whether an answer was right, and why: after each item, or after a whole attempt. After each
+    item, people learn more. After a whole attempt, the practice is more of a test."""
     onboarding_qualification: str | None = None
-    """Name of the qualification that the practice grants; null: no practice. Who holds it is not asked to practise
-    again, in any study that names it."""
+    """Name of the qualification that the practice grants; null: no practice. Raters who hold it do not practice again
+    in any study with the same name here."""
     language: str = "en"
-    """In which language raters read: en, zh, or a file of ``languages_dir``; auto: the one of all these that their
-    browser wants, en for who wants none of them. A unit keeps the language in which it began. People answer best in the
-    language in which models talk."""
+    """Language of the page: en, zh, a file from ``languages_dir``, or auto for the rater's browser language (en if it
+    is not available). An assignment keeps the language it began in. People answer best in the language that the models
+    speak."""
     languages_dir: str = ""
-    """Folder of gettext's PO files (``de.po``), one for each further language; zh.po there adds to ours. Empty: none. A
-    further language takes no more than such a file."""
+    """Folder of gettext PO files (``de.po``), one for each additional language; if empty, none. A zh.po in it extends
+    the packaged translation. One such file is all that a new language needs."""
     instructions_file: str = ""
-    """YAML with the words of the page; empty: the task's own. Write your own where your study asks something of raters
-    that the techniques do not."""
+    """YAML file with the texts of the page; if empty, the task's own. Write your own if your study asks raters for
+    something that the techniques do not."""
     consent_file: str = ""
-    """YAML with what people agree to before they take part (`parlai_humaneval/data/consent_example.yaml`); empty:
-    nobody is asked. Most ethics boards ask for it."""
+    """YAML file with the consent that people give before they take part; if empty, nobody is asked. Most ethics boards
+    require consent. `parlai_humaneval/data/consent_example.yaml` is an example."""
     pay: str = ""
-    """What is paid, in words (“$2.50 for one conversation”); empty: from ``task.task_reward``. Say it yourself where
-    people are paid otherwise, such as in credits of a course."""
+    """The pay in words (“$2.50 for one conversation”); if empty, derived from ``task.task_reward``. Write your own
+    words if people are rewarded differently, for example with course credit."""
     minutes: int | None = Field(default=None, ge=1, le=1000)
-    """Minutes that raters are told a unit takes (“About 10 minutes”), practice included; null: as plans count. People
-    decide by it whether to begin, so say what you measured in a pilot."""
+    """Minutes that the page announces for an assignment (“About 10 minutes”), practice included; null: the estimate
+    that plans use. People use it to decide whether to start, so give the time that you measured in a pilot."""
     payment: PaymentConfig = Field(default_factory=PaymentConfig)
     """What is owed for work that is not complete."""
     seed: int | None = None
-    """Number from which all that is drawn begins; null: drawn at launch, and recorded. The same one draws the same
-    orders, personas and pairs again."""
+    """Random seed; null: drawn at launch, and recorded. The same seed gives the same orders, personas and pairs."""
     answer_timeout_s: int = Field(default=900, ge=5)
-    """A rater silent for this long is taken to have left. Their place then goes to somebody else; too short a time cuts
-    off those who think. With ``stop=decided`` the time between two launches counts, too."""
+    """Seconds of silence after which a rater counts as gone. Someone else then gets the place, so a short time cuts off
+    raters who are thinking. With ``stop=decided``, the time between two launches counts as well."""
     max_concurrent: int = Field(default=250, ge=1)
-    """So many workers may be inside at once; who comes then waits on a page that tries again by itself. More at a time
-    make models slower for all of them."""
+    """Number of raters who can be active at once. Others wait on a page that keeps trying. More raters make models
+    slower for all of them."""
     stop_after_failures: int = Field(default=5, ge=1)
-    """So many units in a row that failed on our side end the launch: each one is paid for. A model that is broken would
-    otherwise cost a unit after the other."""
+    """Number of consecutive assignments lost to our own failures that ends the launch. Each one is paid, so a broken
+    model would otherwise cost one assignment after another."""
     block_qualification: str | None = None
-    """Workers who hold this qualification are turned away. It holds for all studies that name it, so that nobody is
-    checked twice."""
+    """Qualification whose holders are turned away. It applies to all studies that name it, so no check is repeated."""
     reading_speed_wpm: float = Field(default=600.0, gt=0)
-    """Words a minute that nobody reads faster; the check ``too_fast`` goes by it. Who answers faster has not read;
-    raise it for texts that are easy to skim."""
+    """Words per minute that nobody reads faster, used by the check ``too_fast``. Raters who answer faster have not read
+    the text. Raise it for texts that are easy to skim."""
     blocking_checks: list[str] = Field(default_factory=list)
-    """Checks on raters; who fails one is given ``block_qualification`` (`parlai-humaneval unblock` takes it back). They
-    keep out careless raters while the study runs; reports can leave them out later as well."""
+    """Quality checks that give ``block_qualification`` to raters who fail them (`parlai-humaneval unblock` removes it).
+    They keep out careless raters while the study runs. Reports can exclude them later as well."""
     workers: WorkerRules = Field(default_factory=WorkerRules)
     """Who may take part."""
 
     cut_off: Literal["go_on", "anew"] = "go_on"
-    """Dialogues that an earlier launch's end cut off: their raters go on where they were, or begin anew. Going on saves
-    what people did; anew keeps every dialogue within one launch."""
+    """Dialogues that were interrupted when an earlier launch ended: raters continue them (go_on) or begin again (anew).
+    Continuing saves what people did. Beginning again keeps every dialogue within one launch."""
 
     planned_for_looking: bool = False
-    """Whether the plan allows to look at answers and stop early, by the p-values that allow for it; `watch` says so. It
-    must be decided before: who looks often and stops at p < .05 finds differences that are not there."""
+    """Whether the plan allows you to check answers and stop early, using p-values that account for this (`watch` shows
+    them). Decide before the study: if you check often and stop at p < .05, you will find false differences."""
 
     prereg: str = Field(default="", examples=["prereg=study.md"])
-    """A preregistration that `parlai-humaneval plan --prereg` or `pilot --prereg` wrote: its settings are taken, and others
-    than those are refused. The study keeps its hash, and the report says what differs."""
+    """Preregistration from `parlai-humaneval plan --prereg` or `pilot --prereg`. The study uses its settings and
+    refuses others. It also stores the hash, and the report lists deviations."""
 
     @property
     def most_inside(self) -> int:

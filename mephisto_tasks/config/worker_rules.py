@@ -17,45 +17,43 @@ class WorkerRules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
-    """Where workers live: ISO codes such as US, GB or US-NY (a part of a country, where the crowd's
-    site knows it). The site checks it, where it can. It finds people who read the language well."""
+    """Where raters live: ISO codes such as US, GB or US-NY (part of a country, if the crowd's site supports it). The
+    site checks this if it can. Use it to find people who read the language well."""
     min_approval_rate: int | None = Field(default=None, ge=0, le=100)
-    """The least share of their work that was approved, in percent. The crowd's site checks it. It keeps out those
-    whose work was often refused; 95 and more is usual."""
+    """Minimum percentage of a rater's earlier work that was approved. The crowd's site checks it. It keeps out people
+    whose work was often rejected; 95 or more is common."""
     min_approved: int | None = Field(default=None, ge=0)
-    """The least number of their tasks that were approved. The crowd's site checks it. The rate says little of somebody
-    with few tasks."""
+    """Minimum number of a rater's earlier tasks that were approved. The crowd's site checks it. With only a few tasks,
+    the approval rate means little."""
     adult: bool = False
-    """Only workers who have agreed to see content for adults. The crowd's site checks it. Needed where models may
-    say what offends."""
+    """Admit only raters who agreed to see adult content. The crowd's site checks it. You need this if models may say
+    something offensive."""
     masters: bool = False
-    """Only workers whom the crowd's site calls Masters, at a higher fee. The site checks it. They are tried and few:
-    collecting takes longer."""
+    """Admit only raters whom the crowd's site calls Masters, for a higher fee. The site checks it. Masters are
+    experienced but few, so collection takes longer."""
     qualifications: list[str] = Field(default_factory=list)
-    """Only workers who hold these: names of qualifications in the data directory (an earlier practice, say), or at
-    the crowd's site. People who have shown that they can do it need no second practice."""
+    """Admit only raters with all of these qualifications, by their names in the data directory (an earlier practice,
+    for example) or on the crowd's site. People who have already proved their skill need no second practice."""
     not_qualifications: list[str] = Field(default_factory=list)
-    """No workers who hold one of these. It keeps those out who know too much, of a pilot say."""
+    """Turn away raters with any of these. This keeps out people who know too much, for example from a pilot."""
     allow_list: str = ""
-    """A file: only these workers may take part. Ids or pseudonyms, one a line, or a CSV file with a column worker.
-    A running launch follows when it is saved."""
+    """File of the only raters who may take part: IDs or pseudonyms, one per line, or a CSV file with a column worker. A
+    running launch follows when you save the file."""
     block_list: str = ""
-    """A file as of ``allow_list``: these workers may not take part. Use it for people who asked not to be invited, or
-    for your own lab."""
+    """File of raters who may not take part, like allow_list. Use it for opt-outs, or for your own lab."""
     exclude_tasks: list[str] = Field(default_factory=list)
-    """Earlier studies of this data directory: who rated anything in one of them may not take part. Their opinions are
-    formed by what they saw there."""
+    """Earlier studies here whose raters may not take part. What they saw there has shaped their opinions."""
     max_units: int | None = Field(default=None, ge=1)
-    """Units that one worker may begin in this study, over all its launches; null: as many as there are. It keeps a
-    study from resting on a few busy workers."""
+    """Maximum number of assignments that one rater may begin in this study, over all its launches; null: no limit. It
+    keeps a study from depending on a few busy raters."""
     across_tasks: list[str] = Field(default_factory=list)
-    """Other studies that max_units_across and pair_once look at, too. Studies that ask the same should count as one."""
+    """Other studies that count for max_units_across and pair_once. Use it for studies with the same question."""
     max_units_across: int | None = Field(default=None, ge=1)
-    """Units that one worker may begin in this study and those of across_tasks together. A study that is split into
-    several then has the same people no more often."""
+    """Maximum number of assignments that one rater may begin in this study and those of across_tasks together. A study
+    that is split into several then does not use the same people more often."""
     pair_once: bool = False
-    """A worker rates the same models once only: in whatever setting, and not if they did so in one of across_tasks. Who
-    compares two models a second time remembers the first."""
+    """Let a rater rate the same models only once, in any setting of this study and of across_tasks. Raters who compare
+    two models a second time remember the first."""
 
     @field_validator("locales")
     @classmethod

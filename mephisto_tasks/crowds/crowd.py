@@ -205,11 +205,10 @@ class AccountSettings(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     requester_name: str = Field(default="", examples=["my_lab"])
-    """The account that launches, where the crowd's site is asked in its name. It is the one that pays;
-    `parlai-humaneval requester add` registers it."""
+    """Account that launches on the crowd's site, and pays. `parlai-humaneval requester add` registers it."""
     bonus_budget: float = Field(default=0, ge=0)
-    """Set aside for bonuses, and shown in the total of a launch. It is asked about before anything is spent, so that
-    bonuses surprise nobody."""
+    """Budget for bonuses, included in the total of a launch. You agree to it before anything is spent, so bonuses are
+    no surprise."""
 
 
 class Crowd:

@@ -77,11 +77,10 @@ class Words(BaseModel):
     place: str = "local"
     """Where raters come from."""
     server: str = "here"
-    """Where pages are served: by the launch, or elsewhere by Mephisto's router. Elsewhere suits a machine that nobody
-    can reach from outside."""
+    """What serves the pages: the launch itself, or Mephisto's router on a host that can be reached from outside."""
     workers: str = "any"
-    """Who may take part, as a paper has it; workers.locales and the like say more. A paper's results can be repeated
-    only with people like its own."""
+    """Preset for who may take part, such as a paper's. Settings like workers.locales refine it. You can only replicate
+    a paper's results with similar people."""
 
 
 class Task(BaseModel):
@@ -90,17 +89,18 @@ class Task(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     task_name: str = Field(default="", min_length=1)
-    """Name of the study; launches of one name go on with each other. Answers are found by it later on."""
+    """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""
     task_reward: float = Field(default=0, ge=0)
-    """Pay for a unit of work, in the currency of the crowd's account: US dollars, unless currency=… names another. Work out
-    what it is an hour: payment.minimum warns where that is too little."""
+    """Reward for an assignment, in the currency of the crowd's account: US dollars, unless currency=… names another.
+    Work out the hourly rate: payment.minimum warns if it is too low."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
-    """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
-    it; too short a time cuts people off."""
+    """How long a rater may keep an assignment, if the crowd's site lists them. A forgotten assignment becomes available
+    again afterwards. Too short a time cuts people off."""
     task_lifetime_in_seconds: int = Field(default=2678400, ge=30)
-    """How long units are offered, where the crowd's site lists them. What nobody has taken by then is taken off the site."""
+    """How long assignments are offered, if the crowd's site lists them. Those that nobody accepts by then are removed
+    from the site."""
     max_num_concurrent_units: int = Field(default=0, ge=0)
-    """Units open at once, at most; 0: all. Fewer keep models quick, and let you stop sooner."""
+    """Maximum number of open assignments; 0: all. Fewer keep models fast, and let you stop sooner."""
 
 
 Section = Literal["task", "architect", "provider"]

@@ -122,7 +122,7 @@ def _with_metrics(task: str, setting: Setting) -> Setting:
     entry = technique(task)
     known = dict.fromkeys([*entry.questions, *(metric for asked in entry.questions_of.values() for metric in asked)])
     other = next((metric for metric in known if metric != setting.default), setting.default)
-    allowed = f"one of: {', '.join(known)}; or any other with a question of your own"
+    allowed = f"one of: {', '.join(known)}; or any other, with your own question"
     return setting.model_copy(update={"allowed": allowed, "example": f"metric={other}"})
 
 
@@ -131,8 +131,8 @@ _EMBEDDED = Setting(
     full_name=EMBEDDED_WORD,
     topic="Models",
     default="false",
-    description=f"Models that need no download ({', '.join(EMBEDDED)}) in the place of a conf's own. "
-    "So any conf can be tried before its models are there.",
+    description=f"Use models that need no download ({', '.join(EMBEDDED)}) instead of those in the config file. "
+    "You can then try any config file without its models.",
     allowed=_KINDS[bool],
     example=f"{EMBEDDED_WORD}=true",
 )

@@ -22,30 +22,30 @@ class RatingConfig(TaskConfig):
     """Settings of what a rater is asked about a dialogue with models, at its turns and at its end."""
 
     question: str = ""
-    """Asked at each turn, or at the end where turns are not rated. Empty: the published wording of the metric. Results
-    can be compared with others' only where the wording is the same."""
+    """Question at each turn, or at the end if turns are not rated; if empty, the published wording for the metric. You
+    can compare results with others' only if the wording is the same."""
     turn_question: Literal["choose", "tick", "none"] = "choose"
-    """What is asked at a turn: choose among the replies, tick what is true of the reply, or nothing. Choices tell
-    replies apart best; ticks rate one model by itself; nothing leaves chats undisturbed."""
+    """What raters do at a turn: choose among the replies, tick statements about the reply, or nothing (none). Choices
+    separate replies best. Ticks rate one model alone. Asking nothing leaves chats undisturbed."""
     min_choices: int = Field(default=1, ge=0)
-    """Fewest replies to choose at a turn. With 0 raters may say that no reply is good, instead of forcing a guess."""
+    """Fewest replies to choose at a turn. With 0, raters can say that no reply is good instead of guessing."""
     max_choices: int | None = Field(default=1, ge=1)
-    """Most replies to choose at a turn; null: all. One finds the best reply; any number finds all that will do, and is
-    quicker to answer."""
+    """Most replies to choose at a turn; null: all. A limit of one finds the best reply. Without a limit, raters choose
+    all good replies, which is faster."""
     turn_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """What can be ticked at a turn: names, or {name, text} of one's own. They say what was wrong or right, where a
-    choice says only that."""
+    """Statements to tick at a turn: names, or your own as {name, text}. They say what was right or wrong, which a
+    choice alone does not."""
     none_label: str = phrase("None of these")
-    """The explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
+    """Label of the explicit “none” of a choice. Word it for your question, such as “None is appropriate”."""
     verdict: bool = False
-    """Whether the rater says which of two partners is better, and ends the dialogue with it. It is one judgement a
-    chat, by people who stop as soon as they are sure."""
+    """Whether the rater says which of two partners is better, which ends the dialogue. This gives one judgement per
+    chat, from people who stop as soon as they are sure."""
     final_scale: Literal["likert", "slider"] = "slider"
-    """How ``final_criteria`` are rated: Likert 1–5, or continuous 0–100. Likert is known to everybody; a slider tells
-    smaller differences."""
+    """Scale of ``final_criteria``: Likert 1–5, or a continuous slider 0–100. Everybody knows Likert scales. A slider
+    captures smaller differences."""
     final_criteria: list[str | dict[str, Any]] = Field(default_factory=list)
-    """What is rated at the end of the dialogue: names, or {name, text, reversed} of one's own. They judge the chat as a
-    whole, of which single turns say little."""
+    """Criteria to rate at the end of the dialogue: names, or your own as {name, text, reversed}. They judge the chat as
+    a whole, about which single turns say little."""
 
     @model_validator(mode="after")
     def _known_criteria(self) -> Self:

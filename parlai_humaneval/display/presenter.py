@@ -164,39 +164,39 @@ class ReplyDisplay(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     appearance: AppearanceSetting = "auto"
-    """markdown: drawn, the same for all models. as_said: letter by letter. plain: no markdown, HTML tags, special
-    tokens or empty lines. auto: markdown where a model is a chat LLM, else as_said; a study keeps the look that it
-    began with. A look that only one model has gives it away."""
+    """How replies look: markdown, as_said, plain or auto. markdown: rendered, the same for all models. as_said: exactly
+    as written. plain: without markdown, HTML tags, special tokens or empty lines. auto: markdown if any model is a chat
+    LLM, otherwise as_said; a study keeps the look it began with. A look that only one model has gives it away."""
     emoji: Emoji = "keep"
-    """Whether emoji are shown (keep) or removed (strip). Strip them where one model alone uses them, and they are not
-    what you ask about."""
+    """Whether emoji are shown (keep) or removed (strip). Strip them if only one model uses them, and they are not part
+    of your question."""
     max_chars: int | None = Field(default=5000, ge=20)
-    """Longest reply that is shown; what is over it is cut off after a sentence. null: any length. People do not read
-    pages; a limit that few replies reach changes little."""
+    """Maximum length of a reply on the page, in characters; longer replies are cut after a sentence. null: no limit.
+    People do not read pages. A limit that few replies reach changes little."""
     hide_ai_talk: bool | None = None
-    """Whether “As an AI language model” and the like are masked; null: where replies are compared, unless for
-    humanness. Such words give a program away, and people then judge that instead of the reply."""
+    """Whether “As an AI language model” and similar phrases are masked; null: only if replies are compared, and not for
+    humanness. Such phrases reveal a program, and people then judge that instead of the reply."""
     disclosures_file: str = ""
-    """Names of models, and words by which programs speak of themselves, besides the packaged list: a YAML file. Yours
-    may speak of itself by a name that no list knows."""
+    """YAML file with model names and phrases by which programs reveal themselves, in addition to the packaged list.
+    Your model may use a name that no list knows."""
     disclosure_classifier: str = ""
-    """module:function (text → score): finds talk of being a program besides the packaged lists and the packaged
-    classifier, which knows English. Sentences that it scores at disclosure_threshold or more are masked. none: not even
-    the packaged one is asked."""
+    """module:function (text → score) that finds phrases that reveal a program, in addition to the packaged lists and
+    the packaged classifier for English. Sentences with a score of at least disclosure_threshold are masked. none: turn
+    off the packaged classifier as well."""
     disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """From this score on the classifier takes a text for talk of being a program. Lower ones mask more, harmless
-    sentences among them."""
+    """Score from which the classifier's sentences count as revealing a program. Lower thresholds mask more, including
+    harmless sentences."""
     filter: Filtering = "none"
-    """Offensive replies: none (shown), mask (the words are hidden), or block (the model is asked again, then left out).
-    It protects raters, but hides a fault of the model."""
+    """What happens to offensive replies: none (they are shown), mask (the words are hidden), or block (the model is
+    asked again, then left out). This protects raters, but hides a flaw of the model."""
     filter_words_file: str = ""
-    """Words that the filter finds besides its own list: a text file with one a line. Words offend in other languages
-    and fields than the list's."""
+    """Text file of words for the filter, one per line, in addition to its own list. Other languages and fields have
+    other offensive words."""
     filter_classifier: str = ""
-    """module:function (text → score), asked by the filter as well; needs filter=block. Replies can offend without any
-    bad word."""
+    """module:function (text → score) as an additional filter; needs filter=block. Replies can offend without bad
+    words."""
     filter_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """From this score on the classifier's reply is blocked. Lower ones block more, harmless replies among them."""
+    """Score from which the classifier blocks a reply. Lower thresholds block more, including harmless replies."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -219,15 +219,15 @@ class ReplySettings(ReplyDisplay):
     """The same for live replies, with when they appear."""
 
     ask_again: int = Field(default=2, ge=0, le=10)
-    """How often a model whose reply gives it away (its name, talk of being a program) is asked for another one before
-    that is masked. What it said first is recorded, with the reason. 0: it is masked at once. A new reply reads better
-    than one with gaps."""
+    """How often a model is asked for another reply if its reply gives it away (its name, or a phrase that reveals a
+    program), before that is masked. 0: mask immediately. The first reply is recorded, with the reason. A new reply
+    reads better than one with gaps."""
     typing: Typing = "none"
-    """Replies appear when all are there; with natural not before a time that goes by their length, with fixed not
-    before typing_seconds. How fast a model is then does not tell which it is."""
+    """When replies appear: as soon as all are ready (none), or not before a delay that depends on their length
+    (natural) or is typing_seconds (fixed). This hides how fast each model is."""
     typing_seconds: float = Field(default=6.0, gt=0, le=120)
-    """fixed: seconds after the rater's message; choose more than the slowest model takes. natural: the longest wait.
-    Too long a wait makes people leave."""
+    """Delay in seconds. fixed: time after the rater's message, which should exceed the slowest model's. natural: the
+    longest wait. Too long a wait makes people leave."""
 
 
 def presenter_of(

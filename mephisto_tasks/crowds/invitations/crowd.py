@@ -25,7 +25,7 @@ class InvitationCrowd(LinkCrowd):
     place, provider_type = "link", LINK
     takes_invitations = True
     title = "Invitations"
-    words = CrowdWords(where="by link", summary="is invitations of your own")
+    words = CrowdWords(where="by link", summary="is your own invitations")
 
     def is_near(self, settings: Mapping[str, Any]) -> bool:
         """Invitations may go to people in the same room, or the same network."""

@@ -247,7 +247,7 @@ class MTurkBlocks:
 
 
 _LINK = "Workers find the HITs at:"
-_MONEY = "spends real money: the total is shown first, and asked about"
+_MONEY = "spends real money on MTurk, after showing the total and asking you"
 _NOTHING = "shows the same pages and spends nothing"
 register_crowd(
     MTurkCrowd(MTURK, "MTurk", CrowdWords("on MTurk", _MONEY, "HIT", _LINK), costs_money=True),

@@ -21,8 +21,8 @@ AMAZONS_HOST = re.compile(r"^mturk-requester(?P<sandbox>-sandbox)?\.(?P<region>[
 
 class MTurkSettings(AccountSettings):
     auto_approval_delay_in_seconds: int = Field(default=WEEK_S, ge=0)
-    """When MTurk approves what nobody has judged. It leaves you time to look at answers, and people are paid even where
-    you forget."""
+    """Seconds until MTurk approves work that nobody has reviewed. This gives you time to look at answers, and people
+    are paid even if you forget."""
 
 
 def endpoint_named() -> str:

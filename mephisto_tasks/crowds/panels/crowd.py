@@ -37,20 +37,19 @@ class PanelSettings(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     panel: str = Field(default=NO_PANEL, examples=["prolific"])
-    """With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none. Each calls its people and its codes
-    otherwise; none is for invitations of your own."""
+    """With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none. Each panel has its own names for
+    participants and codes. Use none for your own invitations."""
     completion_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who has done the task (place=link). The panel pays by it."""
+    """The panel's code for participants who completed the task (place=link). The panel pays them for it."""
     screen_out_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who may not take part (place=link). The panel then sends somebody else in their place."""
+    """The panel's code for people who may not take part (place=link). The panel then sends someone else instead."""
     no_consent_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who does not want to take part (place=link). The panel then does not count it against
-    them."""
+    """The panel's code for people who do not consent (place=link). The panel then does not count it against them."""
     time_out_code: str = Field(default="", examples=["C1A2B3"])
-    """The panel's code for who was away for too long (place=link). The panel then gives their place to somebody
+    """The panel's code for people who were away for too long (place=link). The panel then gives their place to someone
     else."""
     values: dict[str, str] = Field(default_factory=dict, examples=["values.experiment_id=12"])
-    """What else the panel asks for, each as values.NAME=… (SONA). Some need numbers of the study to grant a credit."""
+    """Other values that the panel needs, each as values.NAME=… (SONA). Some need study numbers to grant credit."""
 
 
 def panel_of(settings: Mapping[str, Any]) -> PanelDoor | None:
@@ -86,7 +85,7 @@ class PanelCrowd(LinkCrowd):
     words = CrowdWords(
         where="by link",
         summary=f"is a panel ({', '.join(panel_names())}) or invitations",
-        link="Link to enter at the panel, which fills in who comes:",
+        link="Link to enter at the panel, which fills in the participant:",
     )
     Settings = PanelSettings
     literal_settings = (*CODES.values(), "values.")

@@ -42,7 +42,7 @@ class ProlificCrowd(LinkCrowd):
     title = "Prolific"
     words = CrowdWords(
         where="on Prolific",
-        summary="makes the study by Prolific's API, and spends real money: the total is shown first, and asked about",
+        summary="runs the study on Prolific and spends real money, after showing the total and asking you",
         link="The study on Prolific:",
     )
     example = "place=prolific requester_name=my_lab task_reward=1.80"

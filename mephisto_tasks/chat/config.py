@@ -111,7 +111,7 @@ class InteractiveConfig(RatingConfig):
     min_written_words: int = Field(default=3, ge=1, le=200)
     """Minimum length of a written reply, in words. This rules out “ok”, which is useless for training."""
     min_message_words: int = Field(default=1, ge=1, le=200)
-    """Minimum words in a rater's message. Longer messages give models more to respond to. Chat is naturally short."""
+    """Minimum words in a rater's message. Longer messages give models more to respond to. Short ones are natural."""
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
     """Maximum characters in a rater's message. This rules out pasted texts, which small models cannot read."""
 

@@ -68,11 +68,11 @@ def demo(
             try_="say max_dialogues=N",
         )
     if prefer is not None and raters is None:
-        raise WrongUsage("--prefer tells simulated raters what to like", try_="add --raters N")
+        raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
-    who = "You rate, in a browser: a link comes in some seconds."
+    who = "You are the rater: a link for your browser follows in a few seconds."
     if raters is not None:
-        who = f"Nobody has to do anything: {counted(raters, 'simulated rater')} at a time rate, and the report follows."
+        who = f"Nothing to do for you: {counted(raters, 'simulated rater')} rate in parallel. The report follows."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -110,7 +110,7 @@ def demo(
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
-                    run, "Open the link and press Start; each Start is a new rater. Ctrl-C stops and shows the report."
+                    run, "Open the link and press Start. Each Start is a new rater. Ctrl-C stops and shows the report."
                 )
                 follow(run, stop)
             else:
@@ -153,7 +153,7 @@ def _in_words_of_demo() -> Iterator[None]:
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
     if prefer is not None and prefer not in models:
-        raise WrongUsage(f"no model of this demo is called {prefer!r}", where="--prefer", **choose_from(prefer, models))
+        raise WrongUsage(f"this demo has no model {prefer!r}", where="--prefer", **choose_from(prefer, models))
 
 
 def simulate(
@@ -255,7 +255,7 @@ def try_model(
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
             raise WrongUsage(
-                f"{setting}=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                f"{setting}=… is for `launch`. Here MODEL and --opponent are the models, and people come by a link",
                 try_=f"leave {setting}=… out",
             )
     not_twice({"turns": turns}, overrides)
@@ -300,7 +300,7 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
     resolve([opponent], zoo)
     given = model_given(model, zoo, served_model=served_model, key_variable=api_key_env)
     if given.name == opponent:
-        raise ZooError(f"{opponent} cannot be its own opponent", try_="name another one: --opponent eliza")
+        raise ZooError(f"{opponent} cannot be its own opponent", try_="choose another: --opponent eliza")
     return given
 
 
@@ -322,7 +322,7 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
             click.echo(
-                f"{given.told} refuses a part of the request: it is asked with `{mend.as_yaml}` from here on", err=True
+                f"{given.told} rejected part of the request. From now on it is asked with `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
         why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
@@ -353,11 +353,11 @@ def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> N
     (link,) = links_of([made], run.data_dir, run.task_name, run.url)
     for remark in run.study.remarks:
         click.echo(remark)
-    click.echo(f"\n{name} against {opponent}. Send this link to up to {limit} people:\n\n  {link}\n")
+    click.echo(f"\n{name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
     if not opens_elsewhere(run.url):
-        click.echo("It opens on this machine only: --host 0.0.0.0 lets others of your network in.\n")
+        click.echo("It opens on this machine only. With --host 0.0.0.0, others in your network can use it.\n")
     show_code(link)
-    click.echo("Ctrl-C ends it and says who is ahead.\n")
+    click.echo("Ctrl-C ends the study and shows which model is ahead.\n")
 
 
 def tell_who_won(run: RunningStudy) -> None:
@@ -370,4 +370,4 @@ def tell_who_won(run: RunningStudy) -> None:
         headline = build_report(tables, Options(), title=run.task_name, task=known).headline()
     console().print(headline, style="bold", markup=False)
     tell_more(run)
-    click.echo(f"They are kept in        {run.data_dir}")
+    click.echo(f"They are stored in      {run.data_dir}")

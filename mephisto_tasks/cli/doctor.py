@@ -74,10 +74,10 @@ def doctor(
     as_json: bool,
 ) -> None:
     if profile and server != "ec2":
-        raise WrongUsage("--profile is of --server ec2", try_="add that, or leave --profile out")
+        raise WrongUsage("--profile needs --server ec2", try_="add --server ec2, or leave --profile out")
     checked: list[Checked] | None = None
     wanted = named_models([name.strip() for name in load.split(",") if name.strip()]) if load else []
-    with waiting_for("Looking at this installation…"):
+    with waiting_for("Checking this installation…"):
         findings = examine(data_dir, host, port)
         of_statuses, rewritten = statuses(data_dir, repair=repair)
         findings += of_statuses
@@ -88,7 +88,7 @@ def doctor(
             missing = hosting.lacks(server, {"profile_name": profile})
             findings += [Finding(f"Server {server}", "error", lack) for lack in missing] or ready
     if with_models:
-        with waiting_for("Looking what every model lacks…"):
+        with waiting_for("Checking what each model needs…"):
             from parlai_humaneval.models.check import check
             from parlai_humaneval.models.zoo.entries import load_zoo
 
@@ -147,11 +147,13 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
 def closing_sentence(findings: Sequence[Finding]) -> str:
     wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
     if wrong:
-        return f"To be mended, as the lines marked “wrong” say: {', '.join(wrong)}."
+        return f"To fix, as described in the lines marked “wrong”: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
-        if any(finding.what.startswith(PROVIDER) and "no launch follows it" in finding.found for finding in findings):
-            return "A study is open on a crowd's site, and no launch follows it: see the lines marked “look”."
-        return "Everything works; lines marked “look” matter only if you want what they name."
+        if any(
+            finding.what.startswith(PROVIDER) and "no launch is following it" in finding.found for finding in findings
+        ):
+            return "A study is open on a crowd's site, and no launch is following it: see the lines marked “look”."
+        return "Everything works. Lines marked “look” matter only if you need the feature that they name."
     return "Everything works. To see it in action: parlai-humaneval demo"
 
 
@@ -240,12 +242,12 @@ def plain_parlai(python: str = sys.executable) -> Finding:
         [python, "-c", "import sys; sys.exit('parlai_humaneval_hook' not in sys.modules)"], check=False
     )
     if known.returncode == 0:
-        return Finding("Plain parlai", "ok", "finds this package's agents, presets and scripts")
+        return Finding("Plain parlai", "ok", "loads this package's agents, presets and scripts")
     return Finding(
         "Plain parlai",
         "warning",
-        "does not find this package (`parlai-humaneval parlai …` does)",
-        "install it again, so that its path file is there: `make install`, or pip install",
+        "does not load this package (`parlai-humaneval parlai …` does)",
+        "reinstall the package to restore its path file: `make install`, or pip install",
     )
 
 
@@ -294,10 +296,10 @@ def port_free(data_dir: Path, host: str, port: int) -> Finding:
     except (PortInUse, CannotListen) as error:
         for task, url in _running(data_dir):
             if urlsplit(url).port == port:
-                return Finding("Port", "ok", f"{host}:{port} is task {task}'s, which runs; others need another port")
+                return Finding("Port", "ok", f"{host}:{port} serves task {task}; others need another port")
         why = getattr(error.__cause__, "strerror", None) or type(error).__name__
         mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
-        return Finding("Port", "error", f"{host}:{port} cannot be listened on ({why})", mend)
+        return Finding("Port", "error", f"cannot listen on {host}:{port} ({why})", mend)
     return Finding("Port", "ok", f"{host}:{port} is free")
 
 
@@ -326,9 +328,9 @@ def data_directory(data_dir: Path) -> Finding:
 
     parent = next((folder for folder in (data_dir, *data_dir.parents) if folder.exists()), data_dir)
     if not _can_be_written(parent):
-        return Finding("Data directory", "error", f"{data_dir} cannot be written", "name another one with --data-dir")
+        return Finding("Data directory", "error", f"{data_dir} is not writable", "choose another one with --data-dir")
     if not (data_dir / "database.db").exists():
-        return Finding("Data directory", "ok", f"{data_dir} (empty: nothing was launched from it yet)")
+        return Finding("Data directory", "ok", f"{data_dir} (empty: no launch has used it yet)")
     try:
         names = task_names(data_dir)
     except ResultsError as error:
@@ -344,7 +346,7 @@ def private_data(data_dir: Path) -> Finding:
 
     if data_dir.is_dir() and open_to_strangers(data_dir):
         return Finding("Privacy", "warning", f"everybody on this machine can read {data_dir}", shut(data_dir))
-    return Finding("Privacy", "ok", "strangers on this machine cannot read the answers")
+    return Finding("Privacy", "ok", "other users of this machine cannot read the answers")
 
 
 def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses | None]:
@@ -357,9 +359,9 @@ def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses |
         seen = all_statuses(data_dir, set_them=repair)
     except ResultsError as error:
         return [Finding(what, "error" if repair else "warning", str(error))], None
-    left = [f"{task} is running, and was left alone" for task in seen.running]
+    left = [f"{task} is running, and was left unchanged" for task in seen.running]
     if not seen.behind:
-        return [Finding(what, "ok", "; ".join(["every unit's status is what its record says", *left]))], seen
+        return [Finding(what, "ok", "; ".join(["the status of every assignment matches its record", *left]))], seen
     found = "; ".join([*(f"task {one.task_name}, {one}" for one in seen.behind), *left])
     if repair:
         return [Finding(what, "ok", f"set to completed: {found}")], seen
@@ -382,11 +384,11 @@ def providers(data_dir: Path) -> list[Finding]:
 
 MODELS_ARE: dict[State, str] = {
     "ready": "ready",
-    "to download": "to download, by their first load",
+    "to download": "to download when they are first loaded",
     "to train": "to train on this machine",
-    "to serve": "to serve, by a server that you start",
-    "in a launch": "in a launch only",
-    "cannot": "not to be used here as it is",
+    "to serve": "to serve, from a server that you start",
+    "in a launch": "available only in a launch",
+    "cannot": "not usable on this machine",
 }
 
 

@@ -39,7 +39,7 @@ def export(
         from mephisto_tasks.cli.privacy import tell_release
 
         folder = Path(out).expanduser()
-        with waiting_for("Reading the answers, and making them anonymous…", on_screens_only=True):
+        with waiting_for("Reading the answers and anonymizing them…", on_screens_only=True):
             from mephisto_tasks.privacy import release as making
             from mephisto_tasks.storage.logs import note_written
 
@@ -61,8 +61,8 @@ def export(
         tell_release(released, folder, licence, as_json)
         return
     if review or only_who_agreed or without_consent_text or licence:
-        raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license go with --release")
-    with waiting_for("Reading the answers, and writing the tables…", on_screens_only=True):
+        raise WrongUsage("--review, --only-who-agreed, --without-consent-text and --license need --release")
+    with waiting_for("Reading the answers and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records
         from parlai_humaneval.schema.records import JudgementRecord
@@ -86,7 +86,7 @@ def export(
     parts = [counted(judged, "judgement")] * bool(judged) + [counted(live, "dialogue")] * bool(live or not judged)
     click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
     if changed:
-        click.echo(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
+        click.echo(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
 
 
 def pseudonymous(

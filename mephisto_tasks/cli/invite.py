@@ -69,18 +69,18 @@ def print_links(
 ) -> None:
     until = _time(made[0].expires)
     if made[0].seats is not None:
-        click.echo(f"Up to {made[0].seats} people may come to {task_name} by this link until {until}:")
+        click.echo(f"Up to {made[0].seats} people can take part in {task_name} with this link until {until}:")
     else:
-        click.echo(f"Invited to {task_name} until {until}; each link is for one person:")
+        click.echo(f"Invitations to {task_name}, valid until {until}. Each link is for one person:")
     width = max(cell_len(invitation.name) for invitation in made)
     for invitation, link in zip(made, links, strict=True):
         click.echo(f"  {set_cell_size(invitation.name, width)}  {link}")
     if len(links) == 1:
         show_code(links[0])
     if file is not None:
-        click.echo(f"The links → {file} (only you can read it)")
+        click.echo(f"Links → {file} (only you can read this file)")
     if qr is not None:
-        click.echo(f"Their QR codes → {qr}")
+        click.echo(f"QR codes → {qr}")
 
 
 def print_invitations(
@@ -135,7 +135,7 @@ def duration(value: str) -> float:
     match = re.fullmatch(r"(\d{1,6})\s*([mhdw])", value.strip().lower())
     seconds = 0.0 if match is None else int(match[1]) * _UNITS[match[2]]
     if not 0 < seconds <= _LONGEST_S:
-        raise BadValue(f"{value!r} is no time: 90m, 36h, 14d or 2w are, up to ten years")
+        raise BadValue(f"{value!r} is not a valid time: write 90m, 36h, 14d or 2w, up to ten years")
     return seconds
 
 
@@ -165,7 +165,7 @@ def invite(
     if sum([names is not None, for_class, only_list, bool(revoke)]) != 1:
         raise WrongUsage("choose one of --names, --open, --list and --revoke")
     if for_class != (limit is not None):
-        raise WrongUsage("--open and --limit N go together: a link for at most N people")
+        raise WrongUsage("--open needs --limit N, and --limit needs --open: a link for at most N people")
     book = InvitationStore(study_folder(data_dir, task_name))
     if only_list:
 
@@ -179,7 +179,7 @@ def invite(
         if as_json:
             say_json({"revoked": [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]})
         for invitation in [] if as_json else withdrawn:
-            click.echo(f"The link of {invitation.name} is withdrawn: from now on it lets nobody in.")
+            click.echo(f"The link of {invitation.name} is withdrawn and no longer works.")
         return
     base = base_address(data_dir, task_name, url)
     seal = link_signer(data_dir, task_name)
@@ -189,7 +189,7 @@ def invite(
     codes_folder = None if qr is None else Path(qr)
     if file is not None:
         if file.exists() and not force:
-            raise CommandError(f"{file} is there already", try_="--force replaces it, --out names another file")
+            raise CommandError(f"{file} is there already", try_="add --force, or choose another file with --out")
         if not file.absolute().parent.is_dir():
             raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
     if codes_folder is not None:
@@ -230,18 +230,18 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
 
     if url is not None:
         if not is_web_address(url):
-            raise InvitationError(f"--url {url} is no address of a study: https://study.example.org is one")
+            raise InvitationError(f"--url {url} is not an address such as https://study.example.org")
         if task_name not in (known := _launched_tasks(data_dir)):
             near = difflib.get_close_matches(task_name, known, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            click.echo(f"Task {task_name!r} was not launched here yet; launch it under that name.{meant}", err=True)
+            click.echo(f"Task {task_name!r} is not launched here yet. Launch it under that name.{meant}", err=True)
         return url
     running = running_url(data_dir, task_name)
     if running is None:
         raise InvitationError(
-            f"task {task_name!r} is not launched from {data_dir} now, so that its address is not known",
+            f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_="launch it (with place=link) and invite then, or name the address: --url https://study.example.org",
+            try_="launch it (with place=link) and invite people then, or give the address: --url https://study.example.org",
         )
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None

@@ -57,8 +57,8 @@ def judge(
             try:
                 ran = ask(study, max_cost)
             except KeyboardInterrupt:
-                kept = f"{len(study.answers):,} answers are kept"
-                say(f"Stopped. {kept}; the same command goes on with the rest.", err=True)
+                kept = f"{len(study.answers):,} answers are stored"
+                say(f"Stopped. {kept}. The same command continues with the rest.", err=True)
                 sys.exit(130)
     summary = summary_of(study, ran)
     if as_json:
@@ -85,10 +85,10 @@ def tell_estimate(study: JudgedStudy, expected: Estimate, as_json: bool) -> None
     )
     say(f"That is about {expected.prompt_tokens:,} tokens to read and {expected.completion_tokens:,} to write.")
     if expected.cost is None:
-        say("What it costs is not known: the judge's file has no price_per_1k.")
+        say("The cost is unknown: the judge's file has no price_per_1k.")
     else:
         most = money_words(expected.cost_at_most)
-        say(f"It would cost about {money_words(expected.cost)} {expected.currency}, and {most} at the very most.")
+        say(f"It would cost about {money_words(expected.cost)} {expected.currency}, and {most} at the most.")
     say("Nothing was asked.")
 
 
@@ -136,12 +136,12 @@ def lines_of(found: dict[str, Any], task: str) -> list[str]:
     lines = [
         f"{found['judge']} has {kept:,} of {found['questions']:,} answers to the questions of {found['task']}, "
         f"{found['asked_now']:,} of them new: {found['answered']:,} answered, {found['refused']:,} refused, "
-        f"{found['unparsable']:,} that nobody can read ({found['reminded_now']:,} asked twice now)."
+        f"{found['unparsable']:,} unreadable ({found['reminded_now']:,} asked twice in this run)."
     ]
     if kept and not found["answered"]:
         lines.append(
-            "Not one answer could be read: look at the replies (`export` writes them), and say more plainly in the prompt "
-            "what is wanted, or name another model."
+            "No answer could be read. Look at the replies (`export` writes them). Then describe the expected answer more "
+            "clearly in the prompt, or use another model."
         )
     if found["cost"] is not None:
         lines.append(
@@ -150,26 +150,26 @@ def lines_of(found: dict[str, Any], task: str) -> list[str]:
         )
     if found["first_chosen"] is not None:
         changed = found["changed_with_order"]
-        other = "" if changed is None else f"; {percent(changed)} of its answers changed with the order"
-        lines.append(f"Of two it chose what stood first in {percent(found['first_chosen'])}{other}.")
+        other = "" if changed is None else f"; {percent(changed)} of its answers depended on the order"
+        lines.append(f"Of two candidates, it chose the first in {percent(found['first_chosen'])}{other}.")
         if goes_by_place(found["first_chosen"], options=2):
-            lines.append("It goes by the place and not by what it reads: its answers say nothing of the models.")
+            lines.append("It judges by position and not by content, so its answers say nothing about the models.")
     if found["failed"]:
         lines.append(f"{found['failed']:,} got no reply: {'; '.join(found['failures'])}.")
     left = f"{found['left']:,} questions are left"
     if found["overspent"]:
         lines.append(
-            "More was spent than --max-cost allows: replies were longer than max_reply_tokens. Set that as high as replies "
-            f"can be; {left}."
+            "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens. Raise it to the "
+            f"longest possible reply. {left}."
         )
     elif found["stopped"] == "failed":
-        lines.append(f"It was given up; {left}. Mend that, and run the same command.")
+        lines.append(f"The run gave up, and {left}. Fix the problem, and run the same command.")
     elif found["stopped"] == "budget":
         lines.append(
-            f"Stopped before --max-cost could be exceeded; {left}. The next may cost up to "
+            f"Stopped before exceeding --max-cost, and {left}. The next may cost up to "
             f"{money_words(found['needed'])} {found['currency']} (asked twice, with the longest reply that max_reply_tokens "
-            "allows). The same command goes on."
+            "allows). The same command continues."
         )
     elif found["left"]:
-        lines.append(f"{left}: the same command asks them.")
+        lines.append(f"{left}. The same command asks them.")
     return [*lines, *([f"`parlai-humaneval report {task} --full` compares it with people."] if kept else [])]

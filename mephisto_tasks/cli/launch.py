@@ -94,9 +94,9 @@ def _print_list(listed: Sequence[Setting], task: str) -> None:
             if out.is_terminal:
                 line.truncate(out.width, overflow="ellipsis")
             out.print(line, soft_wrap=True)
-    click.echo(f"\nMore of one:  {PROGRAM} launch {task} --list-settings NAME")
+    click.echo(f"\nDetails of one setting:  {PROGRAM} launch {task} --list-settings NAME")
     click.echo(
-        "Values with brackets or blanks need quotes in most shells (zsh looks for files otherwise): 'models=[a,b]'"
+        "In most shells, values with brackets or spaces need quotes (zsh otherwise looks for files): 'models=[a,b]'"
     )
 
 
@@ -113,8 +113,8 @@ def _all_of(setting: Setting, task: str) -> str:
 
 _ALIKE = 0.75  # A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”.
 CUT_SHORT = """
-That second Ctrl-C cut the end of the launch short: {units} may still be {where}. They are taken off by the next launch, or
-by
+The second Ctrl-C cut off the end of the launch, so {units} may still be {where}.
+The next launch removes them, as does
   parlai-humaneval requester expire {task}"""
 
 
@@ -131,13 +131,13 @@ def launch(
     verbose: bool,
 ) -> None:
     if as_json and not (only_total or list_settings):
-        raise WrongUsage("--json goes with --total or --list-settings", try_="add one of them, or leave --json out")
+        raise WrongUsage("--json needs --total or --list-settings", try_="add one of them, or leave --json out")
     if list_settings:
         known = techniques()
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
             raise WrongUsage(
-                f"{task!r} stands where a technique belongs",
-                try_=f"name one first: {PROGRAM} launch pw_turn --list-settings {task}",
+                f"{task!r} is in the position of the technique",
+                try_=f"name the technique first: {PROGRAM} launch pw_turn --list-settings {task}",
             )
     entry = technique(task)
     if not (list_confs or list_settings or only_total):
@@ -167,8 +167,8 @@ def launch(
     if only_total and not crowd.market.has_price:
         paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
         raise WrongUsage(
-            "--total tells what a launch costs where a crowd's site is paid",
-            try_=f"add {' or '.join(paid)}" if paid else "leave it out: nothing is paid at a site here",
+            "--total is the cost of a launch on a crowd's site that is paid",
+            try_=f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site",
         )
     task_name = str(config.mephisto.task.task_name)
     if data_dir.is_dir() and is_alive(data_dir, task_name) and not only_total:
@@ -225,7 +225,7 @@ def asker(yes: bool) -> Agree:
             confirm(
                 yes,
                 why=f"this spends real money, up to {total.money(total.total)}, and ",
-                otherwise="Nothing was made, and nothing is spent.",
+                otherwise="Nothing was created, and nothing was spent.",
             )
 
     return ask
@@ -248,9 +248,9 @@ def print_total(total: Quote) -> None:
 def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     confs = [setting.partition("=")[2] for setting in settings if setting.startswith("conf=")]
     if len(confs) > 1:
-        raise WrongUsage("conf= stands more than once", try_="leave all but one of them out")
+        raise WrongUsage("conf= is given more than once", try_="keep only one of them")
     if torn := _torn_apart(settings):
-        raise WrongUsage(f"{' '.join(torn)} came in {len(torn)} pieces", try_=f"put it into quotes: '{' '.join(torn)}'")
+        raise WrongUsage(f"{' '.join(torn)} came in {len(torn)} pieces", try_=f"quote it: '{' '.join(torn)}'")
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
@@ -270,7 +270,7 @@ def _torn_apart(settings: tuple[str, ...]) -> tuple[str, ...]:
 
 def announce(
     run: RunningStudy,
-    stopping: str = "Ctrl-C stops; launching again goes on.",
+    stopping: str = "Ctrl-C stops the launch. Launching again continues the study.",
     *,
     paid_by_hand: bool = False,
     is_draft: bool = False,
@@ -291,13 +291,11 @@ def announce(
         out.print(f"  {number}{group.label}{done}{stopped}", markup=False)
     if run.study.steered.paused is not None:
         task = task_options(run.task_name, run.data_dir)
-        out.print(
-            as_written(f"It is paused: nobody new comes in until `parlai-humaneval steer resume {task}`.", "yellow")
-        )
+        out.print(as_written(f"Paused: no new raters start until `parlai-humaneval steer resume {task}`.", "yellow"))
     for remark in run.study.remarks:
         out.print(as_written(remark, "yellow"))
     if run.only_invited:
-        out.print("Raters come by links that you give them:")
+        out.print("Raters come by links that you send them:")
         invite = f"{as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
         _print_promise(run, out)
@@ -309,13 +307,13 @@ def announce(
         out.print(run.link_words)
         out.print(Text(f"  {run.panel_link}", style="bold cyan"), soft_wrap=True)
     announce_partners(run, out)
-    out.print(f"Answers are kept in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
+    out.print(f"Answers are stored in {run.data_dir}\n{stopping}\n", markup=False, emoji=False)
 
 
 def _print_promise(run: RunningStudy, out: Console) -> None:
     if run.study.is_paid:
-        promise = f"The page tells them: “{run.study.instructions.pay}”"
-        how = "" if run.study.config.pay else " (task_reward=0 promises none)"
+        promise = f"The page tells raters: “{run.study.instructions.pay}”"
+        how = "" if run.study.config.pay else " (task_reward=0 promises no pay)"
         out.print(as_written(promise + how), soft_wrap=True)
 
 
@@ -330,7 +328,7 @@ def follow(run: RunningStudy, stop: threading.Event) -> None:
     """A progress bar until done or stopped; where nobody looks on, a line a minute."""
     (follow_on_screen if console().is_terminal else follow_in_lines)(run, stop)
     if stop.is_set():
-        click.echo("Stopping: raters are told, everything they did is kept…")
+        click.echo("Stopping: raters see a message, and all of their work is kept…")
 
 
 def tell_answer(run: RunningStudy) -> None:

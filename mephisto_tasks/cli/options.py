@@ -34,7 +34,7 @@ def confirm(yes: bool, *, why: str = "", otherwise: str = UNCHANGED) -> None:
         return
     if not at_a_terminal():
         raise CommandError(
-            f"{why}nobody can be asked here: this is not a terminal", try_=f"add --yes to agree. {otherwise}"
+            f"{why}this is not a terminal, so you cannot be asked", try_=f"add --yes to agree. {otherwise}"
         )
     before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ctrl-C is an answer, too
     try:

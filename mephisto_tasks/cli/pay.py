@@ -29,7 +29,7 @@ def amount(value: str) -> Decimal:
     try:
         number = Decimal(value)
     except InvalidOperation as error:
-        raise BadValue(f"{value!r} is no amount of money", try_="write 8 or 8.50") from error
+        raise BadValue(f"{value!r} is not an amount of money", try_="write 8 or 8.50") from error
     if not number.is_finite() or not 0 <= number <= 1000 or number != round(number, 2):
         raise BadValue(f"{value} is not between 0 and 1000, in whole cents")
     return number
@@ -132,7 +132,7 @@ def _sent(data_dir: Path, books: Books, yes: bool, as_json: bool) -> Books:
         show(books)
     if books.to_send and not yes:
         if not sys.stdin.isatty():
-            raise CommandError("nothing was sent: nobody can be asked here", try_="look at the table, and add --yes")
+            raise CommandError("nothing was sent: no terminal to ask you at", try_="check the table, and add --yes")
         click.confirm(f"Send {total_in_words(books, books.to_send)}?", abort=True, err=True)
     with click.progressbar(length=len(books.to_send), label="Paying", file=sys.stderr) as bar:
         finished: set[str] = set()
@@ -154,7 +154,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
     rejections = read_rejections(path)
     payers = [account.payer for account in books.accounts if isinstance(account.payer, Rejects)]
     if not payers:
-        raise CommandError("nobody who worked on this task came from a site where work is rejected here")
+        raise CommandError("no rater of this task came from a site where this command can reject work")
     # Of several accounts, each line is for the one that knows it.
     found = [(one, [payer.problems([one]) for payer in payers]) for one in rejections]
     problems = [min(said, key=len)[0] for _, said in found if all(said)]
@@ -166,7 +166,7 @@ def _reject(books: Books, path: Path, yes: bool) -> None:
         try:
             next(payer for payer, wrong in zip(payers, said, strict=True) if not wrong).reject(one)
         except CrowdError as error:
-            before = Problem(f"{done} of {len(found)} had been rejected before that")
+            before = Problem(f"{done} of {len(found)} were rejected before the failure")
             raise CommandError([*error.problems, before]) from error
     click.echo(f"Rejected: {len(found)} of {len(found)}.")
 
@@ -176,7 +176,7 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
     from mephisto_tasks.payments.ledger import SETTLED
 
     if not books.to_send:
-        return "There was nothing to send."
+        return "There is nothing to send."
     proposed = {payment.token for payment in books.to_send}
     ours = [payment for payment in payments if payment.token in proposed and payment.state in SETTLED]
     sent = [payment for payment in ours if not payment.is_unconfirmed]
@@ -184,7 +184,7 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
     not_sent = f" Not sent: {left} of {len(proposed)}, for the reasons below." if left else ""
     written = [payment for payment in sent if payment.state == "written"]
     by_file = "".join(f"\nWritten {where}" for where in sorted({payment.words for payment in written}))
-    done = "Written, for you to hand on" if len(written) == len(sent) else "Sent"
+    done = "Written to a file for you to send" if len(written) == len(sent) else "Sent"
     return (f"{done}: {total_in_words(books, sent)}." if sent else "Nothing was sent.") + not_sent + by_file
 
 
@@ -260,7 +260,7 @@ def show(books: Books) -> None:
     for account in books.accounts:
         if account.resumed:
             begun = counted(len(account.resumed), "payment")
-            click.echo(f"Of an earlier run, and not known to have ended: {begun}. --send looks them up first.")
+            click.echo(f"Payments of an earlier run with unknown results: {begun}. --send checks them first.")
         for payment in account.to_send:
             click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
@@ -284,7 +284,7 @@ def show_workers(books: Books) -> None:
         table.add_row(*(cells[name] for name in shown))
     console().print(table)
     if books.hourly:
-        click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over workers, their practice included).")
+        click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over raters, including their practice).")
 
 
 SELDOM = (
@@ -312,28 +312,28 @@ def _cells(line: WorkerPay) -> dict[str, str]:
 def show_remaining(books: Books) -> None:
     for payment in books.payments:
         if payment.words and payment.state in ("failed", "intended", "sent"):
-            said = "Refused" if payment.state == "failed" else "Not certain"
+            said = "Refused" if payment.state == "failed" else "Uncertain"
             words = on_one_line(payment.words, LONGEST)
             click.echo(f"{said}: {payment.kind} of {payment.money} to {payment.worker}: {words}")
     for payment in books.in_between:
         said = f" ({on_one_line(payment.words, LONGEST)})" if payment.words else ""
         until = f"{datetime.fromtimestamp(payment.listed_by):%H:%M}" if payment.listed_by else ""
-        unpaid = f"run this again after {until} if it was not" if until else f"--by-hand unpaid {payment.token}"
+        unpaid = f"if it was not paid, run this again after {until}" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
-            f"Not known: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended while this was being "
-            "paid. It is not sent again. Look at the crowd's site whether it was paid, and say so: --by-hand paid "
+            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended during this payment. It is "
+            "not sent again. Check on the crowd's site whether it was paid, and record the result: --by-hand paid "
             f"{payment.token}, or {unpaid}"
         )
     for one in books.remaining:
-        click.echo(f"Remains: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
+        click.echo(f"Still owed: {one.money} to {one.worker} ({one.owed.due.why}): {one.why}.")
     written = sorted({payment.words for payment in books.payments if payment.state == "written"})
     for where in written:
         file = on_one_line(where, LONGEST) or "a file"
-        click.echo(f"Written into {file}, to be paid by hand. Note what was paid of it with --settled PSEUDONYM.")
+        click.echo(f"Written to {file}, for you to pay by hand. Record what you paid with --settled PSEUDONYM.")
     for clause in books.not_asked:
         click.echo(sentence(clause))
     if not (books.remaining or books.to_send or books.in_between or books.not_asked or written):
-        click.echo("Nothing remains to be paid.")
+        click.echo("Nothing is left to pay.")
 
 
 def _show_audit(books: Books, as_json: bool) -> None:

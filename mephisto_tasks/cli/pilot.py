@@ -65,7 +65,7 @@ def pilot(
     from mephisto_tasks.cli.launch import split_settings
 
     if name is not None and tables_dir is not None:
-        raise WrongUsage("--task-name and --tables both name a pilot", try_="leave one of them out")
+        raise WrongUsage("--task-name and --tables both give a pilot", try_="leave one of them out")
     if exclude is not None and prereg is None:
         raise WrongUsage("--exclude is for a preregistration", try_="add --prereg FILE")
     task, chosen = _named(task, chosen)
@@ -94,7 +94,7 @@ def pilot(
     blueprint = main.mephisto.blueprint
     if blueprint.prereg:
         raise CommandError(
-            "a pilot comes before its study is registered, and is no part of it",
+            "a pilot comes before the study is registered, and is not part of it",
             where="prereg",
             try_="leave prereg out, or launch the registered study",
         )
@@ -145,25 +145,25 @@ def pilot(
             stop = until_decided(inputs, margin, cap, replicates)
             if served is not None and stop["max_dialogues"] > served:
                 remarks.append(
-                    f"The cap is {served:,}, as often as the dialogues can be judged; without that it would be "
+                    f"The cap is {served:,}, because the dialogues allow no more judgements. Otherwise it would be "
                     f"{stop['max_dialogues']:,}."
                 )
                 stop = until_decided(inputs, margin, served, replicates)
         except PlanError as error:
             if blueprint.stop == "decided":  # with a plan of a fixed number it would be another study
                 raise
-            remarks.append(f"No end by what is decided is planned: {error}.")
+            remarks.append(f"Ending when decided was not planned: {error}.")
         else:
             plan, amount = plan.model_copy(update={"stop": stop}), int(stop["max_dialogues"])
     if plan.stop is None and blueprint.stop == "decided":
         if margin is None or cap is None:
             raise CommandError(
-                f"how many dialogues {task} takes until it is decided is not simulated",
-                try_="type margin=… and max_dialogues=…, or leave stop=decided out",
+                f"the number of dialogues until {task} is decided cannot be simulated",
+                try_="set margin=… and max_dialogues=…, or leave stop=decided out",
             )
         rule, amount = {key: blueprint[key] for key in ("margin", "alpha", "max_dialogues", "raters_at_a_time")}, cap
         expected = (
-            f"The cap of {cap:,} is as typed: how many dialogues {task} takes until it is decided is not simulated."
+            f"The cap of {cap:,} is your own: the number of dialogues until {task} is decided cannot be simulated."
         )
         remarks.append(expected)
     quote = quote and _quote(main, amount)
@@ -184,7 +184,7 @@ def pilot(
     lacking = [] if entry.engine == "judging" else unknown_models(models, list(blueprint.zoo_files))
     if lacking:
         command += " 'zoo_files=[FILE]'"
-        remarks.append(f"FILE is your model file with {listed(lacking)}, which the packaged ones have not.")
+        remarks.append(f"FILE is your zoo file with {listed(lacking)}, which the packaged ones do not contain.")
     if as_json:
         say_json(
             {
@@ -213,7 +213,7 @@ def _named(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     content = read_yaml(Path(task).expanduser(), error=CommandError)
     named = content.get("technique") if isinstance(content, dict) else None
     if not isinstance(named, str):
-        raise CommandError("names no technique", where=task, try_=f"name it: {PROGRAM} pilot pw_turn conf={task}")
+        raise CommandError("it names no technique", where=task, try_=f"name it: {PROGRAM} pilot pw_turn conf={task}")
     return named, (f"conf={task}", *chosen)
 
 
@@ -295,7 +295,7 @@ def _collected(
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
         if raters is None:
-            announce(run, "Each Start is a new rater. Ctrl-C ends the pilot, and plans by what is there.")
+            announce(run, "Each Start is a new rater. Ctrl-C ends the pilot and plans from its results so far.")
             follow(run, stop)
         else:
             simulate(
@@ -309,10 +309,10 @@ def _check_enough(tables: Tables) -> None:
     frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
     workers = {worker for frame in frames for worker in frame["worker_id"]}
     if not workers:
-        raise CommandError("nothing was rated in the pilot", try_="have two raters or more finish a dialogue each")
+        raise CommandError("the pilot has no ratings", try_="have two or more raters finish a dialogue each")
     if len(workers) == 1:
         raise CommandError(
-            "the pilot has 1 rater, which tells nothing of how raters differ", try_="have two or more, ten if you can"
+            "the pilot has 1 rater, which says nothing about how raters differ", try_="have two or more, ten if you can"
         )
 
 
@@ -343,7 +343,7 @@ def _priced(config: DictConfig, found: Pilot, typed: dict[str, Any]) -> tuple[Pl
     try:
         quote = _quote(config, 1)
     except HumanevalError as error:
-        remarks.append(f"The crowd does not say what it takes ({error.what}): a fee of {percent(FEE)} is planned with.")
+        remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
     if quote is not None and quote.rewards > Decimal(0):
         typed["fee"] = float(quote.fees / quote.rewards)
     return ask(**{**found.question(), **typed}), quote, remarks
@@ -373,7 +373,7 @@ def _figures(found: Pilot, inputs: PlanInputs) -> list[dict[str, Any]]:
 
 
 _LABELS = {
-    "icc": "how alike answers of a rater are (ICC)",
+    "icc": "how alike a rater's answers are (ICC)",
     "drop_out": "raters who left something unfinished",
     "minutes": "minutes a dialogue",
     "ties": "ties",

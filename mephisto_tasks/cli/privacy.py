@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 REMAINS = (
-    ("payments", "amounts and dates, for the accounts; “forgotten-…”, drawn by lot, stands in place of the worker"),
-    ("figures in reports", "leaderboards, and what you copied or published; they name nobody"),
-    ("released data", "its pseudonyms have no key any more: nobody can tell which rows are whose"),
-    ("the crowd's own site", "it has its own record of the worker; ask there"),
-    ("backups", "of the data directory, and copies that you made: delete them yourself"),
-    ("your own files", "lists of workers, names.csv of invitations, mails"),
-    ("numbers", "the database counts on: that a worker was there between two others can be seen, not who"),
+    ("payments", "amounts and dates, for the accounts; a random name “forgotten-…” replaces the rater's"),
+    ("figures in reports", "leaderboards, and copies or publications of yours; they name nobody"),
+    ("released data", "its pseudonyms have no key, so nobody can link rows to people"),
+    ("the crowd's own site", "it has its own record of the rater; ask there"),
+    ("backups", "backups and copies of the data directory: delete them yourself"),
+    ("your own files", "lists of raters, names.csv of invitations, mails"),
+    ("numbers", "the database's numbers continue, so a gap shows that a rater took part, but not who"),
 )
-KEPT_OUT = ("a block", "the pseudonym alone, so that who was blocked stays out (--lift-blocks lets them come again)")
+KEPT_OUT = ("a block", "only the pseudonym, to keep the blocked rater out (--lift-blocks lets them come back)")
 LOGGED = (
     "the log of decisions",
-    "of a study that ends when it is decided: when they came, what they were given and how often they chose each model, "
-    "under a name that is in no table (made with pseudonym.key). Without it none of the study's claims could be made "
-    "again, nor could it go on; what they chose counts there still",
+    "of a study that ends when it is decided: when they came, their assignments, and how often they chose each model, "
+    "under a name that is in no table (made with pseudonym.key). Without the log, the study's claims could not be "
+    "reproduced, and the study could not continue; their choices still count in it",
 )
 KEY_WORDS = (
-    "No pseudonym of theirs is left in the data directory. Who has pseudonym.key and knows their id can still work out what "
-    "their pseudonym was, and so find it in copies that were made elsewhere."
+    "The data directory no longer contains any of their pseudonyms. With pseudonym.key and their ID, anyone can still "
+    "compute their pseudonym, and find it in copies elsewhere."
 )
 GIVEN_OUT_AGAIN = (
-    "Dialogues and judgements are deleted, not made anonymous: the study has fewer now, and the next launch gives that work "
-    "out again."
+    "Dialogues and judgements are deleted, not anonymized. The study now has fewer, and the next launch collects them "
+    "again."
 )
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|w|m|y)")
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
@@ -75,9 +75,9 @@ def forget(
     from mephisto_tasks.storage.logs import DECISIONS, unblock_erased
 
     if bool(who) + (older_than is not None) + finish != 1:
-        raise WrongUsage("name workers, or --older-than TIME, or --finish: one of the three")
+        raise WrongUsage("name raters, or give --older-than TIME or --finish (only one of these)")
     if as_json and not (yes or dry_run):
-        raise WrongUsage("--json asks nobody", try_="add --yes, or --dry-run")
+        raise WrongUsage("--json never asks for confirmation", try_="add --yes, or --dry-run")
     with waiting_for(READING, on_screens_only=True):
         cut_off = erasing.unfinished(data_dir)
         lifted = [name for name in who if unblock_erased(data_dir, name)] if lift_blocks and not dry_run else []
@@ -87,7 +87,7 @@ def forget(
         if as_json:
             say_json({"planned": [], "forgotten": [], "let_in_again": lifted}, indent=None)
         elif lifted:
-            click.echo(f"May come again: {', '.join(lifted)}.")
+            click.echo(f"May come back: {', '.join(lifted)}.")
         else:
             click.echo("There is nobody to forget.")
         return
@@ -144,7 +144,7 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
         return by_worker_id(everybody.values(), name)
     except UnknownWorker:
         raise UnknownWorker(
-            "nobody of this pseudonym or worker id is in this data directory, so there is nothing to forget",
+            "this data directory has no rater with this pseudonym or ID, so there is nothing to forget",
             where=name,
             try_="`parlai-humaneval workers list` shows all",
         ) from None
@@ -168,19 +168,19 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
 
     out = console()
     for plan in plans:
-        what = [counted(plan.units, "unit"), counted(plan.practices, "practice visit")]
+        what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        whole = "all of theirs goes" if plan.everywhere else "only this goes: they did other tasks, too"
+        whole = "all of their data goes" if plan.everywhere else "only this goes, as they also did other tasks"
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
-            words = f"their dialogues were judged by others: the words go from {counted(plan.judged_by_others, 'unit')}"
+            words = f"others judged their dialogues: texts go from {counted(plan.judged_by_others, 'assignment')}"
             out.print(as_written(words, indent=2), soft_wrap=True)
         if plan.unpaid_in:
             unpaid = in_words(plan.unpaid_in)
-            words = f"up to {unpaid} of their work is not in the ledger as paid: pay first, as afterwards nobody can"
+            words = f"up to {unpaid} of their work is not paid, by the ledger: pay it first"
             out.print(as_written(words, "yellow", indent=2), soft_wrap=True)
         if plan.blocks:
-            kept = "may come again" if lift_blocks else "stays out: their pseudonym is kept for that alone"
+            kept = "may come back" if lift_blocks else "stays out: their pseudonym is kept only for that"
             out.print(as_written(f"blocked; {kept}", indent=2), soft_wrap=True)
         for file in plan.files:
             if file.done != "nothing of theirs":
@@ -202,7 +202,7 @@ def _print_done(
         for problem in one.problems:
             out.print(as_written(f"{problem}.", "red", indent=2), soft_wrap=True)
         for name in one.left_over:
-            out.print(as_written(f"still named in {name}: LOOK YOURSELF", "red", indent=2), soft_wrap=True)
+            out.print(as_written(f"still named in {name}: PLEASE CHECK", "red", indent=2), soft_wrap=True)
     table = Table(
         title="What remains, and why", title_justify="left", box=None, show_header=False, padding=(0, 2, 0, 0)
     )
@@ -231,11 +231,11 @@ def tell_release(released: Released, folder: Path, licence: str, as_json: bool) 
     for words in released.card.left_out:
         click.echo(f"Left out: {words}")
     if released.review is None:
-        click.echo("Nothing was found in texts that tells who somebody is.")
+        click.echo("No text was found to identify anybody.")
     else:
         marks = ", ".join(f"{number:,} × {mark}" for mark, number in released.card.marks.items())
-        click.echo(f"Replaced in texts: {marks}. What stood there → {released.review} (do not publish it)")
+        click.echo(f"Replaced in texts: {marks}. The original passages → {released.review} (do not publish it)")
     click.echo(
-        "Before you publish, read the texts: a program does not find every name. Workers have other names in every "
-        "release." + ("" if licence else " Nobody may use data without a licence: name one with --license.")
+        "Before you publish, read the texts, because a program does not find every name. Raters have new names in every "
+        "release." + ("" if licence else " Without a license, nobody may use the data: choose one with --license.")
     )

@@ -53,7 +53,7 @@ def report(
     folder = None if tables_dir is None else Path(tables_dir).expanduser()
     page = None if out is None else Path(out).expanduser()
     if blind_names and leaderboard is None:
-        raise CommandError("--blind-names is of a leaderboard", try_="name its page, too (--leaderboard FILE)")
+        raise CommandError("--blind-names is for a leaderboard", try_="also give its page (--leaderboard FILE)")
     board = None if leaderboard is None else Path(leaderboard).expanduser()
     if page is not None and board is not None and page.absolute() == board.absolute():
         raise CommandError(f"--out and --leaderboard both name {page}", try_="name another page for one of them")
@@ -93,7 +93,7 @@ def report(
         return
     wanted.check(force)
     if everywhere and exclude_scope == "dialogue":
-        raise CommandError("--everywhere leaves out workers: it cannot go with --exclude-scope dialogue")
+        raise CommandError("--everywhere excludes raters, so it cannot be combined with --exclude-scope dialogue")
     with waiting_for(READING, on_screens_only=True):
         tables, known = answers_of(
             data_dir,
@@ -121,7 +121,7 @@ def _only_tables(
     names = [name for name, is_given in given.items() if is_given]
     if names:
         raise CommandError(
-            f"--tables cannot go with {', '.join(names)}, which needs the answers of a task",
+            f"--tables cannot be combined with {', '.join(names)}, which needs the answers of a task",
             try_="leave it out, or name a task (--task-name) instead of tables",
         )
     if not folder.is_dir():

@@ -54,7 +54,7 @@ class Wanted:
 
             parent = self.page.absolute().parent
             if not parent.is_dir():
-                raise CommandError("there is no such folder", where=parent, try_="make it first, or name another page")
+                raise CommandError("there is no such folder", where=parent, try_="create it, or choose another page")
 
             check_output(self.page, force=force, tables=tables)
 
@@ -133,7 +133,7 @@ def wanted_checks(text: str, of_paper: str) -> tuple[str, ...] | None:
     """“greeting, capitals” → names; ``of_paper`` → None: those of each technique's paper. Raises CheckError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise CheckError("--exclude names no check", try_=f"give names with commas between, or {of_paper!r}")
+        raise CheckError("--exclude lists no check", try_=f"give names separated by commas, or {of_paper!r}")
     return None if names == [of_paper] else known_checks(names)
 
 

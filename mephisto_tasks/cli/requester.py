@@ -71,7 +71,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: Path) -> 
     click.echo(f"Registered. Launch with:  place={provider} requester_name={stored}")
     if (status := crowd.status()) is not None:
         click.echo(f"{status}.", err=True)
-        click.echo(f"See whether {crowd.title} knows it:  parlai-humaneval requester check {stored}")
+        click.echo(f"To check it with {crowd.title}:  parlai-humaneval requester check {stored}")
     for each in checks:
         click.echo(each)
     if any(each.wrong for each in checks):

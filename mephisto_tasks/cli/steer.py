@@ -84,7 +84,7 @@ def list_orders(task_name: str, data_dir: Path, as_json: bool) -> None:
         refused = "" if result.done else "  refused:"
         say(f"{datetime.fromtimestamp(result.at):%Y-%m-%d %H:%M:%S}  {result.by}{refused}  {result.text}")
     if not results:
-        click.echo("No orders were given.")
+        click.echo("No orders have been given.")
 
 
 KINDS: Mapping[str, type[Order]] = {
@@ -147,9 +147,9 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
 
 def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
     text = (
-        f"The launch of {task_name} has not answered yet; it follows the order as soon as it can."
+        f"The launch of {task_name} has not answered yet. It will follow the order as soon as it can."
         if alive
-        else f"No launch of {task_name} runs now: the order holds from the next launch on ({in_words(order)})."
+        else f"No launch of {task_name} is running. The order applies from the next launch ({in_words(order)})."
     )
     return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
 
@@ -189,11 +189,11 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
             try_=f"see how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
             f"another task_name=…{stopped}",
         )
-    click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would be told to:")
+    click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would get these orders:")
     for order in orders:
         click.echo(f"  {in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:
         click.echo(sentence)
     confirm(yes)
     print_results(give_and_wait(data_dir, task_name, orders), is_alive(data_dir, task_name), as_json=False)
-    click.echo(f"See how it stands:  parlai-humaneval watch {where}")
+    click.echo(f"To follow it:  parlai-humaneval watch {where}")

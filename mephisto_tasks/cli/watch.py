@@ -41,19 +41,19 @@ class Wanted:
     def check(self, ends: bool) -> None:
         """Refuse options that do nothing here; ``ends``: the command looks once. Raises ClickException."""
         if ends and (self.page or self.public):
-            raise CommandError("--once and --json look once: they cannot go with --page or --public")
+            raise CommandError("--once and --json print once: they exclude --page and --public")
         alone = {"--host": self.host is not None, "--blind-names": self.blind_names, "--title": bool(self.title)}
         lonely = [name for name, given in alone.items() if given]
         if lonely and not self.public:
             raise CommandError(
-                f"{', '.join(lonely)} is of the leaderboard that everybody may see",
+                f"{', '.join(lonely)} is for the public leaderboard",
                 try_="add --public. The page with buttons (--page) is served on this machine only; from afar, reach "
                 "it through ssh -L",
             )
         if self.port and self.page and self.public:
-            raise CommandError("--port is of one page", try_="serve --page and --public by two commands")
+            raise CommandError("--port is for one page", try_="serve --page and --public with two commands")
         if self.port and not (self.page or self.public):
-            raise CommandError("--port is of a page", try_="add --page or --public")
+            raise CommandError("--port is for a page", try_="add --page or --public")
 
 
 @dataclass
@@ -130,13 +130,13 @@ def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Ob
         pages.watch = WatchPage(standing, partial(given_by_page, data_dir, standing.task_name))
         address, stop = serve(pages.watch.app(), wanted.port)
         stack.callback(stop)
-        pages.links += (f"Page, with buttons; its link is a secret: {address}{pages.watch.path()}",)
+        pages.links += (f"Page with buttons (its link is secret): {address}{pages.watch.path()}",)
     if wanted.public:
         blind_in = study_folder(data_dir, standing.task_name) if wanted.blind_names else None
         pages.public = LeaderboardPage(observer.document, title=wanted.title, blind_in=blind_in)
         address, stop = serve(pages.public.app(), wanted.port, wanted.host or LOCAL)
         stack.callback(stop)
-        pages.links += (f"Leaderboard, for everybody: {address}/",)
+        pages.links += (f"Public leaderboard: {address}/",)
     return pages
 
 

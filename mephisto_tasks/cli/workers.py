@@ -34,10 +34,10 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     if as_json:
         say_json(asdict(result))
         return
-    click.echo(f"{counted(len(result.freed), 'place')} freed.")
+    click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"{counted(len(result.done), 'submission')} returned at the panel had completed their work here; it stays: "
+            f"{counted(len(result.done), 'submission')} returned on the panel had completed their work, which is kept: "
             + ", ".join(result.done)
         )
     if result.unknown:
@@ -77,7 +77,7 @@ def print_blocked(found: list[Block], task_name: str, data_dir: Path, as_json: b
     how = f"unblock --task-name {shlex.quote(task_name)} --worker {found[0].worker}"
     if found[0].everywhere:
         how = found[0].lifted_by
-    click.echo(f"Let one in again:  parlai-humaneval {how}")
+    click.echo(f"To unblock one:  parlai-humaneval {how}")
 
 
 def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None:
@@ -96,7 +96,7 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         click.echo(f"{one.block.worker} may take part again (was blocked: {why}){others}")
         if not one.provider_agreed:
             click.echo(
-                f"  The crowd provider still holds {one.block.qualification}: take it back there, too.", err=True
+                f"  The crowd provider still holds {one.block.qualification}: revoke it there as well.", err=True
             )
     if not lifted:
         click.echo("Nobody was blocked.")
@@ -185,7 +185,7 @@ def unblock_worker(
     print_lifted(lifted, left, as_json)
     sites = [blocks_of_site(known.provider) for known in whom] if everywhere and not problems else []
     for title in sorted({site.title for site in sites if site is not None}):
-        click.echo(f"On {title} nobody of them is blocked any more.", err=True)
+        click.echo(f"None of them is blocked on {title} any more.", err=True)
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -211,7 +211,7 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
     for known in whom:
         click.echo(f"{known.pseudonym} may try the practice again.")
     for pseudonym in left:
-        click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; take it back there, too.", err=True)
+        click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; revoke it there as well.", err=True)
 
 
 @described("workers new-browser")
@@ -221,7 +221,7 @@ def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Pat
     whom, book = chosen(data_dir, pseudonyms, ids), BrowserBook(data_dir)
     for known in whom:
         book.release(known.name)
-        click.echo(f"{known.pseudonym}: the next browser that comes under their name goes on.")
+        click.echo(f"{known.pseudonym}: the next browser that arrives under their name continues.")
     book.close()
 
 
@@ -246,9 +246,9 @@ def blocks_of_site(provider: str) -> SiteBlocks | None:
 
 def check_place(task_name: str | None, all_tasks: bool, everywhere: bool) -> None:
     if (task_name is None) != all_tasks:
-        raise WrongUsage("say where: --task-name NAME, or --all-tasks")
+        raise WrongUsage("choose --task-name NAME, or --all-tasks")
     if everywhere and not all_tasks:
-        raise WrongUsage("--everywhere goes with --all-tasks")
+        raise WrongUsage("--everywhere needs --all-tasks")
 
 
 def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) -> list[KnownWorker]:
@@ -256,7 +256,7 @@ def chosen(data_dir: Path, pseudonyms: tuple[str, ...], ids: tuple[str, ...]) ->
     from mephisto_tasks.workers.roster import by_worker_id, known_workers, named
 
     if not pseudonyms and not ids:
-        raise WrongUsage("name a worker: their pseudonym, or --worker-id ID")
+        raise WrongUsage("name a rater: their pseudonym, or --worker-id ID")
     everybody = known_workers(data_dir)
     by_id = [known.pseudonym for one in ids for known in by_worker_id(everybody.values(), one)]
     return named(everybody, [*pseudonyms, *by_id])

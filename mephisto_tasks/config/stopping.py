@@ -93,20 +93,20 @@ class StoppingSettings(BaseModel):
             if stray:
                 them = "it" if len(stray) == 1 else "them"
                 raise InvalidValue(
-                    f"only a study has {them} that ends when it is decided",
+                    f"only studies with stop=decided use {them}",
                     where=f"{' and '.join(stray)}",
                     try_=f"add stop=decided, or leave {them} out",
                 )
             return
-        unused = "judge_max_cost limits what a judge costs, and there is none"
-        refuse(self.judge_max_cost is not None and not self.judge, unused, "name its file: judge=my_judge.yaml")
-        one = f"stop=decided answers one question, and {', '.join(settings)} are {len(settings)}"
+        unused = "judge_max_cost limits the cost of a judge, but there is none"
+        refuse(self.judge_max_cost is not None and not self.judge, unused, "give its file: judge=my_judge.yaml")
+        one = f"stop=decided answers one question, but {', '.join(settings)} are {len(settings)}"
         refuse(len(settings) > 1, one, "name one setting")
         alone, pairs = ({frozenset(group) for group in combinations(models, size)} for size in (1, 2))
         refuse(
             {frozenset(group) for group in groups} not in (alone, pairs, {frozenset(models)}),
-            "stop=decided compares every two of the models, or all of them at once",
-            "leave groups out, and name the models, with group_size 2 or as many as there are models",
+            "stop=decided compares every two models, or all of them at once",
+            "leave groups out and name the models, with a group_size of 2 or of the number of models",
         )
         self.rule(models, groups)
 
@@ -120,7 +120,7 @@ class StoppingSettings(BaseModel):
             )
         if self.max_dialogues is None:
             raise ValueError(
-                "stop=decided needs max_dialogues, at which the study ends whatever is open: "
+                "stop=decided needs max_dialogues, the cap at which the study ends even if pairs are undecided: "
                 f"{self._how_many(len(models))}"
             )
         is_apart = max(map(len, groups)) == 1
@@ -142,15 +142,15 @@ class StoppingSettings(BaseModel):
 
         technique = str(getattr(self, "technique", ""))  # of the task whose settings these are
         if not can_plan_until_decided(technique, models, self.margin or 0.0):
-            return "give as many as you can pay for, such as max_dialogues=400"
+            return "choose as many as you can pay for, such as max_dialogues=400"
         asked = f"--technique {technique} --stop decided --models {models} --gap {self.margin:g}"
-        return f"take as many as `parlai-humaneval plan {asked}` says"
+        return f"`parlai-humaneval plan {asked}` recommends a number"
 
 
 def refused_change(changed: RuleChanged, rule: StoppingRule) -> ConfigError:
     """A launch cannot go on with other settings than those with which its study began. ``rule``: of the launch."""
     settings = [_as_setting(change, rule) for change in changed.changes]
-    return ConfigError(why_refused(settings), try_="leave that as it was, or begin another study: task_name=…")
+    return ConfigError(why_refused(settings), try_="leave it unchanged, or begin another study: task_name=…")
 
 
 def _as_setting(change: Change, rule: StoppingRule) -> Change:

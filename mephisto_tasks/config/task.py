@@ -169,8 +169,8 @@ class TaskConfig(StoppingSettings):
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
             raise InvalidValue(
-                "planned_for_looking is for studies that somebody ends by p-values: with stop=decided the study "
-                "ends itself, and one may look at any time",
+                "planned_for_looking is for studies that you end by p-values: with stop=decided, the study ends by "
+                "itself, and you may check it at any time",
                 try_="leave it out",
             )
         return self

@@ -75,14 +75,14 @@ class WorkerRules(BaseModel):
         both = set(self.qualifications) & set(self.not_qualifications)
         if both:
             raise ValueError(
-                f"{sorted(both)[0]!r} stands in qualifications and in not_qualifications: nobody could take part"
+                f"{sorted(both)[0]!r} is in both qualifications and not_qualifications, so nobody could take part"
             )
         if self.max_units_across is not None and not self.across_tasks:
             raise InvalidValue(
-                "max_units_across counts the units of across_tasks, too", try_="name them, or set max_units"
+                "max_units_across needs across_tasks, whose assignments it counts", try_="set that, or max_units"
             )
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
-            raise InvalidValue("across_tasks goes with max_units_across or pair_once", try_="set one of them")
+            raise InvalidValue("across_tasks needs max_units_across or pair_once", try_="set one of them")
         return self
 
     def checked_by_site(self) -> dict[str, str]:
@@ -91,7 +91,7 @@ class WorkerRules(BaseModel):
             "locales": f"live in {', '.join(self.locales)}",
             "min_approval_rate": f"had at least {self.min_approval_rate} % of their work approved",
             "min_approved": f"had at least {self.min_approved} tasks approved",
-            "adult": "have agreed to content for adults",
+            "adult": "have agreed to adult content",
             "masters": "are Masters",
         }
         return {name: words for name, words in worded.items() if getattr(self, name) not in (None, False, [])}
@@ -101,10 +101,10 @@ def _check_locale(code: str) -> None:
     country, _, part = code.partition("-")
     parts = _parts_of_countries()
     if country not in parts:
-        raise ValueError(f"{code!r} is no ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)")
+        raise ValueError(f"{code!r} is not an ISO 3166 code of a country (US, GB, DE) or of a part of one (US-NY)")
     if part and code not in parts[country]:
         known = ", ".join(sorted(parts[country])[:5])
-        raise ValueError(f"{code!r} is no ISO 3166-2 code of a part of {country}; such as: {known or 'none is known'}")
+        raise ValueError(f"{code!r} is not an ISO 3166-2 code in {country}, such as: {known or 'none is known'}")
 
 
 @cache

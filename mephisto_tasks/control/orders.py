@@ -95,19 +95,19 @@ def in_words(order: Order) -> str:
     """What an order asks for, in the words of who gives it."""
     match order:
         case Pause():
-            return "pause: let nobody new in"
+            return "pause: admit no new raters"
         case Resume():
-            return "let new workers in again"
+            return "admit new raters again"
         case More():
             return f"{order.number} more for {_named(order.models, order.setting) if order.models else 'every group'}"
         case StopGroup():
             return f"stop {_named(order.models, order.setting)}"
         case ResumeGroup():
-            return f"give out {_named(order.models, order.setting)} again"
+            return f"resume {_named(order.models, order.setting)}"
         case RetireModel():
             return f"retire {order.model}: stop every group with it"
         case RestoreModel():
-            return f"take {order.model} in again"
+            return f"restore {order.model}"
 
 
 def _named(models: Sequence[str], setting: str | None) -> str:
@@ -161,8 +161,8 @@ class Steered:
 
 
 DRAWN = (
-    "This study ends when it is decided: what is rated is drawn by lot from what is open, and its error rates hold only as "
-    "long as nothing else has a say"
+    "This study ends when it is decided: raters get pairs drawn at random from the undecided ones, and its error rates are "
+    "only valid if nothing else influences that"
 )
 
 
@@ -207,15 +207,15 @@ class _Folding:
     def follow(self, order: Order) -> str:
         """What the order has done, in a sentence. Raises _Refused."""
         if self._about.drawn and not isinstance(order, (Pause, Resume)):
-            advice = "pause it, or end the launch: a higher max_dialogues may be given at the next one"
+            advice = "pause it, or end the launch; the next one may have a higher max_dialogues"
             raise _Refused(DRAWN, try_=advice)
         match order:
             case Pause():
                 before, self._paused = self._paused, self._paused or order
-                return "It was paused already." if before else "Paused: nobody new comes in, and those inside finish."
+                return "It was already paused." if before else "Paused: no new raters start; active raters finish."
             case Resume():
                 before, self._paused = self._paused, None
-                return "New workers may come in again." if before else "It was not paused."
+                return "New raters are admitted again." if before else "It was not paused."
             case More():
                 return self._more(order)
             case StopGroup():
@@ -232,7 +232,7 @@ class _Folding:
             self._with(model)
         settings = sorted({group.setting for group in self._about.groups})
         if setting is not None and setting not in settings:
-            named = ", ".join(filter(None, settings)) or "none, so name none"
+            named = ", ".join(filter(None, settings)) or "none, so leave it out"
             raise _Refused(f"There is no setting {setting}", try_=f"name one of {named}")
         of_models = (group for group in self._about.groups if set(group.models) == set(models))
         chosen = [group for group in of_models if setting in (None, group.setting)]
@@ -249,7 +249,7 @@ class _Folding:
                 raise _Refused(f"There is no setting {order.setting}")
         given_out = [group for group in groups if self._why_stopped(group) is None]
         if not given_out:
-            raise _Refused(f"{_labels(groups)} {_is(groups)} stopped: resume first what is to get more")
+            raise _Refused(f"{_labels(groups)} {_is(groups)} stopped: resume a group before collecting more for it")
         targets = {}
         for group in given_out:
             # On top of what was asked for when the order was given: settings that asked for more later hold that already.
@@ -264,8 +264,8 @@ class _Folding:
         now = f"{wanted[0]}" if len(wanted) == 1 else f"{wanted[0]} to {wanted[-1]}"
         each, of_each = ("each of ", " of each") if len(given_out) > 1 else ("", "")
         left = len(groups) - len(given_out)
-        besides = f" ({counted(left, 'group')} that {'is' if left == 1 else 'are'} stopped left out)" if left else ""
-        wanted_now = f"{now} {self._about.counted}{of_each} are wanted now."
+        besides = f" ({counted(left, 'group')} {'is' if left == 1 else 'are'} stopped and left out)" if left else ""
+        wanted_now = f"{now} {self._about.counted}{of_each} are requested now."
         return f"{order.number} more for {each}{_labels(given_out)}{besides}: {wanted_now}"
 
     def _stop(self, order: StopGroup) -> str:
@@ -274,7 +274,7 @@ class _Folding:
         self._stopped |= {group.label: order for group in new}
         if not new:
             return f"{_labels(groups)} {_was(groups)} stopped already."
-        return f"{_labels(new)} {_is(new)} given out no more; what is under way is finished.{self._nothing_left()}"
+        return f"{_labels(new)} {_is(new)} stopped; work in progress is completed.{self._nothing_left()}"
 
     def _resume_group(self, order: ResumeGroup) -> str:
         groups = self._groups(order.models, order.setting)
@@ -284,7 +284,7 @@ class _Folding:
         stopped = [group for group in groups if self._stopped.pop(group.label, None)]
         if not stopped:
             return f"{_labels(groups)} {_was(groups)} not stopped."
-        return f"{_labels(stopped)} {_is(stopped)} given out again."
+        return f"{_labels(stopped)} {_is(stopped)} resumed."
 
     def _retire(self, model: str, order: RetireModel) -> str:
         if model in self._about.kept:
@@ -295,11 +295,11 @@ class _Folding:
         self._retired[model] = order
         groups_of = f"its {counted(len(groups), 'group')} {_is(groups)}"
         left = self._nothing_left()
-        return f"{model} is retired: {groups_of} given out no more; what is under way is finished.{left}"
+        return f"{model} is retired: {groups_of} stopped; work in progress is completed.{left}"
 
     def _nothing_left(self) -> str:
         given_out = any(self._why_stopped(group) is None for group in self._about.groups)
-        return "" if given_out else " Nothing else is given out: the launch ends when those inside have finished."
+        return "" if given_out else " No groups are left: the launch ends when active raters have finished."
 
     def _restore(self, model: str) -> str:
         self._with(model)
@@ -318,8 +318,8 @@ class _Folding:
     def _must_be_loaded(self, models: Sequence[str]) -> None:
         loaded = self._about.loaded
         if missing := [] if loaded is None else [model for model in models if model not in loaded]:
-            unloaded = f"{' and '.join(missing)} {_was(missing)} not loaded at this launch, as no group was left for it"
-            raise _Refused(f"{unloaded}: the order holds from the next launch on")
+            unloaded = f"{' and '.join(missing)} {_was(missing)} not loaded in this launch, because no group needed it"
+            raise _Refused(f"{unloaded}: the order applies from the next launch")
 
 
 def _labels(groups: Sequence[Group]) -> str:
@@ -339,6 +339,6 @@ def _too_many(group: Group, wanted: int, counted_: str) -> str:
     left = group.most - wanted
     possible = f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
     return (
-        f"{group.label}: {possible}, for there {'is' if group.most == 1 else 'are'} {group.most} to be had and {wanted} "
-        f"{counted_} are wanted already. Add dialogues, and launch again."
+        f"{group.label}: {possible}, because {group.most} {'is' if group.most == 1 else 'are'} available and {wanted} "
+        f"{counted_} are already requested. Add dialogues, and launch again."
     )

@@ -30,7 +30,7 @@ def price(orders: Sequence[Order], settings: Settings, groups: Sequence[GroupSta
     if quote is None:
         return None
     more, most = counted(units, f"more {crowd.words.unit}"), quote.money(quote.total)
-    return f"This spends real money {crowd.words.where}: up to {most} for {more}, its fee included."
+    return f"This spends real money {crowd.words.where}: up to {most} for {more}, including the fee."
 
 
 def _further(group: GroupStatus, orders: Sequence[Order]) -> int:
@@ -95,12 +95,12 @@ def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) 
     what = f"{short_name(_FULL + name)} is {was} in the running launch of {task_name!r} and {is_} here"
     if name in _OF_THE_RULE:
         return CannotChange(
-            f"{what}: no launch can change by what a study ends once it has begun, as its error rates would no longer hold",
-            try_="leave it as it is, or begin another study: task_name=…",
+            f"{what}: the rule that ends a study cannot change once it has begun, as its error rates would no longer hold",
+            try_="leave it unchanged, or begin another study: task_name=…",
         )
     return CannotChange(
-        f"{what}: a launch that runs cannot change that",
-        try_="stop it and launch again (it goes on with its counts), or give this one another task_name=…",
+        f"{what}: a running launch cannot change that",
+        try_="stop it and launch again (it continues with its counts), or give this one another task_name=…",
     )
 
 
@@ -108,19 +108,19 @@ def _kept(now: Settings, groups: Sequence[GroupStatus], task_name: str) -> list[
     value, models = now.get(_GROUPS), _names(now.get(_MODELS))
     named = [set(_names(group)) for group in value] if isinstance(value, list) else []
     there = {model for group in groups for model in group.models}
-    again = "stop it and launch again: it goes on with its counts"
+    again = "stop it and launch again: it continues with its counts"
     if strange := sorted({*models, *(model for group in named for model in group)} - there):
-        what = f"the running launch of {task_name!r} has no such model, and cannot take in any"
+        what = f"the running launch of {task_name!r} has no such model, and cannot add any"
         raise CannotChange(what, where=", ".join(strange), try_=again)
     if new := [group for group in named if group not in [set(known.models) for known in groups]]:
-        none = f"{' and '.join(sorted(new[0]))} are no group of the launch of {task_name!r} that runs"
-        raise CannotChange(f"{none}, and it cannot take in any", where="groups", try_=again)
+        none = f"{' and '.join(sorted(new[0]))} are not a group of the running launch of {task_name!r}"
+        raise CannotChange(f"{none}, which cannot add any", where="groups", try_=again)
     if named:
         kept = [group for group in groups if set(group.models) in named]
     else:
         kept = [group for group in groups if not models or set(group.models) <= set(models)]
     if not kept:
-        nothing = f"with these models nothing is left of the running launch of {task_name!r}"
+        nothing = f"these models leave nothing to collect in the running launch of {task_name!r}"
         raise CannotChange(nothing, try_="stop it instead")
     return kept
 

@@ -77,7 +77,7 @@ def launchable(
     if changed := facts.changes(settings.model_dump(mode="json")):
         raise ConfigError(
             f"the study would not be launched as it is registered: {', '.join(map(str, changed))}",
-            try_="give these settings once, and by the names that `--list-settings` shows",
+            try_="give each of these settings once, with its name from `--list-settings`",
         )
     check_dialogues(settings, data_dir)
     judge = judge_of(settings) if isinstance(settings, StaticConfig) else None
@@ -97,9 +97,9 @@ def check_dialogues(settings: TaskConfig, data_dir: Path) -> None:
             raise ConfigError(error) from error
     elif (settings.judgements_per_group or 0) > possible:
         raise ConfigError(
-            f"the plan takes {settings.judgements_per_group:,} judgements of each pair, and the dialogues make {possible:,} "
-            "pairings",
-            try_="have more dialogues, or plan for a larger gap",
+            f"the plan needs {settings.judgements_per_group:,} judgements of each pair, but the dialogues allow {possible:,}"
+            " pairings",
+            try_="add dialogues, or plan for a larger gap",
         )
 
 

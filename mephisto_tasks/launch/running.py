@@ -99,7 +99,7 @@ class RunningStudy:
     def warning(self) -> str | None:
         if self.room is not None and self.room.newly_unattended():
             return (
-                f"A rater waits for a reply, and no partner is there to write it. Link for partners: {self.partner_url}"
+                f"A rater waits for a reply, but no partner is there to write it. Link for partners: {self.partner_url}"
             )
         if (news := self.study.saving.news(self.data_dir)) is not None:
             return news
@@ -126,9 +126,9 @@ class RunningStudy:
         if self.study.remaining == 0 or not self.live_run.task_launcher.is_paid_out:
             return None
         return (
-            f"{counted(self.study.remaining, 'unit')} of work must still be done, and all {self.unit_word}s that were "
-            "agreed to are used up: some were paid whose work was stopped on our side, or held less than others. Launch "
-            "again: that tells what the rest costs."
+            f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s you agreed to "
+            "are used up: some were paid although we interrupted them, or contained less than others. Launch again to see "
+            "what the rest costs."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
@@ -143,7 +143,7 @@ class RunningStudy:
                 f"stopped after {failures} failed dialogues in a row, the last with: {self.study.broken}",
                 try_=(
                     "pay their raters",
-                    "mend that (`parlai-humaneval models check … --load` asks a model) and launch again: it goes on",
+                    "fix that (`parlai-humaneval models check … --load` tests a model) and launch again to continue",
                 ),
             )
 

@@ -74,22 +74,21 @@ SITES_S = 60.0  # how often crowds' sites are asked, at most
 LEAST_FREE = 16 * 1024  # bytes that a launch needs to write anything at all
 
 COSTS = (
-    "Looking costs: if you check these intervals again and again and stop when one looks good, you will find a difference "
+    "If you check these intervals again and again and stop when one looks good, you will find a difference "
     "between two equal models in up to a third of studies. One look at the planned end does so in one of twenty."
 )
-GO_BY_LOOKED_AT = "“p allowing for looks” stays right however often one looks, where answers are independent."
-WAIT = "Wait for the number that was planned."
+GO_BY_LOOKED_AT = "“p allowing for looks” stays valid however often you check, if answers are independent."
+WAIT = "Wait for the planned number."
 WHENEVER = (
-    "This study ends when it is decided: look whenever you like. What is decided stays so, with the chance of error that "
-    "was set, and the intervals hold at all times together. P-values and intervals that are right for one look only are not "
-    "shown."
+    "This study ends when it is decided, so you can check it at any time. Decisions are final, with the error rate that "
+    "you set, and the intervals are valid at all times together. P-values and intervals for a single look are not shown."
 )
 PLANNED = (
-    "This study was planned for looking: go by “p allowing for looks”; below .05 one may stop, as far as answers are "
-    "independent of each other. The intervals are still those of one look."
+    "This study was planned for looking: use “p allowing for looks”. Below .05 you may stop, if answers are independent of "
+    "each other. The intervals are still those of one look."
 )
 PLANNED_WITHOUT = (
-    "This study was planned for looking, and its technique has no p-value that allows for it: the intervals are those of "
+    "This study was planned for looking, but its technique has no p-value that allows for it. The intervals are those of "
     "one look."
 )
 
@@ -303,20 +302,20 @@ def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, s
     if alive and (snapshot is None or snapshot.ended is not None):
         return "starting", "A launch is starting."
     if snapshot is None:
-        return "not_running", "Nothing runs. This is what is stored."
+        return "not_running", "No launch is running. These are the stored results."
     if snapshot.ended is not None:
-        return "ended", f"Nothing runs: the last launch ended {ago(now - snapshot.ended)} ago."
+        return "ended", f"No launch is running: the last one ended {ago(now - snapshot.ended)} ago."
     if not alive:
-        return "cut_off", f"Nothing runs: the last launch was cut off, last heard of {ago(now - snapshot.at)} ago."
+        return "cut_off", f"No launch is running: the last one broke off {ago(now - snapshot.at)} ago."
     if now - snapshot.at > SILENT_S:
-        return "silent", f"The launch is there and has said nothing for {ago(now - snapshot.at)}."
+        return "silent", f"The launch is running, but has reported nothing for {ago(now - snapshot.at)}."
     if snapshot.closing:
         return "ending", "The launch is ending."
     if snapshot.broken is not None:
-        return "broken", f"Nothing is given out any more, as units failed in a row: {snapshot.broken}"
+        return "broken", f"Assignments have stopped after several failures in a row: {snapshot.broken}"
     if snapshot.paused is not None:
         since = ago(now - snapshot.paused.since)
-        return "paused", f"Paused for {since}: nobody new comes in, and those inside finish."
+        return "paused", f"Paused for {since}: no new raters start; active raters finish."
     return "running", f"Running for {ago(now - snapshot.began)}."
 
 

@@ -46,8 +46,8 @@ def kept_blind_names(folder: Path, models: Iterable[str]) -> dict[str, str]:
     except FileNotFoundError:
         kept = _Kept(seed=secrets.token_hex(16), names={})
     except ValidationError as error:
-        what = f"{path} is damaged, so which model had which blind name is lost"
-        raise BlindNamesError(what, try_="move it away to have new ones drawn") from error
+        what = f"{path} is damaged, so the models' blind names are lost"
+        raise BlindNamesError(what, try_="move it away to draw new names") from error
     from parlai_humaneval.report.render.leaderboard import blind_names  # what draws pages takes long to load
 
     names = blind_names(models, kept.seed, kept.names)
@@ -208,14 +208,14 @@ LEAST = 3  # from fewer units in the last hour nothing is told
 LONGEST = 90 * 24 * HOUR  # nothing is told of what lies further off
 
 _NO_END: dict[State, str] = {
-    "not_running": "Nothing runs.",
-    "ended": "Nothing runs.",
-    "cut_off": "Nothing runs.",
+    "not_running": "No launch is running.",
+    "ended": "No launch is running.",
+    "cut_off": "No launch is running.",
     "starting": "The launch is just starting.",
     "ending": "The launch is ending.",
-    "paused": "Paused: nobody new comes in, so there is no end in sight.",
-    "broken": "Nothing is given out any more, so there is no end in sight.",
-    "silent": "The launch has not been heard of, so nothing can be told.",
+    "paused": "No forecast while the study is paused.",
+    "broken": "No forecast: assignments have stopped.",
+    "silent": "No forecast: the launch does not report.",
 }
 
 
@@ -235,26 +235,26 @@ def estimated_end(
     if state in _NO_END:
         return End(words=_NO_END[state])
     if remaining is None:
-        return End(words="Not known: the launch has not said how much is still to be done.")
+        return End(words="No forecast: the launch has not reported how much work is left.")
     to_go = _to_go(remaining, len(ended), groups, deciding)
     if to_go is None:
         assert deciding is not None
         at_most = counted(deciding.standing.cap, deciding.standing.unit)
-        return End(words=f"When every pair is decided, which is not foreseen yet; after {at_most} at the latest.")
+        return End(words=f"When every pair is decided. There is no forecast yet; the cap is {at_most}.")
     since = max(now - HOUR, min(began or 0.0, now))
     count = sum(since <= at <= now for at in ended)
     span, hour = now - since, "the last hour" if now - since >= HOUR else "this launch so far"
     if count < LEAST:
-        was = f"only {counted(count, 'unit')} {'was' if count == 1 else 'were'}" if count else "no unit was"
+        was = f"only {counted(count, 'assignment')} {'was' if count == 1 else 'were'}" if count else "no assignment was"
         return End(words=f"No forecast yet: {was} completed in {hour}.")
     likely, low, high = count / span, (sqrt(count) - 1) ** 2 / span, (sqrt(count) + 1) ** 2 / span
     at, earliest, latest = (now + units / rate for units, rate in zip(to_go, (likely, high, low), strict=True))
     if at - now > LONGEST:
-        return End(words=f"Months away, as units come now ({count} in {hour}).")
+        return End(words=f"Months away at the current rate ({count} in {hour}).")
     first, last = _clock(earliest, now), _clock(latest, now)
     words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
-    foreseen = "" if deciding is None else " and as many are needed as is foreseen"
-    words = f"{words}, if units come as in {hour} ({count:,}){foreseen}."
+    foreseen = "" if deciding is None else " and the forecast is right"
+    words = f"{words}, if the rate stays as in {hour} ({count:,}){foreseen}."
     return End(at=at, earliest=earliest, latest=latest, words=words)
 
 
@@ -272,14 +272,14 @@ def _to_go(
 
 
 def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> str:
-    besides = ", but for what was stopped" if any(group.stopped for group in groups) else ""
+    besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         are = "is" if running == 1 else "are"
-        return f"Nothing new is given out; {running:,} under way {are} still to be finished."
+        return f"No new ones start; {running:,} in progress {are} still to be finished."
     if deciding is not None and deciding.standing.ended is not None:
         reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
         return " ".join(filter(None, (reached, deciding.standing.next_step)))
-    return f"All that was asked for is there{besides}."
+    return f"Everything has been collected{besides}."
 
 
 def _clock(at: float, now: float) -> str:

@@ -130,7 +130,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
         return
     if pay.per_hour is not None:
         hourly = _money(pay.per_hour, pay.currency)
-        yield "Effective pay", f"{hourly} an hour, practice included (median over workers)."
+        yield "Effective pay", f"{hourly} an hour, including practice (median over raters)."
     at_most = "at most " if standing.deciding is not None else ""
     spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
     left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"

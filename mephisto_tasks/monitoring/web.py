@@ -57,7 +57,7 @@ class Drawer:
         age, models = self._clock() - standing.at, {model for group in standing.groups for model in group.models}
         words: dict[str, Any] = {
             "standing": standing,
-            "late": f"What stands here is of {ago(age)} ago: the study takes long to be read." if age > LATE_S else "",
+            "late": f"These numbers are {ago(age)} old: reading the study takes a while." if age > LATE_S else "",
             "answers": list(self._answers(standing, draw)),
             "decided_warnings": view.decided_warnings(standing),
             "decided": draw.table(view.decided_table(standing)) if standing.deciding is not None else None,
@@ -141,11 +141,9 @@ FILES: Mapping[str, tuple[Path, str]] = {
 }
 PUBLIC_FILES = ("report.css", "live.js")
 
-WRONG_LINK = (
-    "This link is not right. Use the one that `parlai-humaneval watch --page` printed when it was started last."
-)
-WRONG_HOST = "This page is served for this machine only, under its own address."
-NOT_FROM_HERE = "Orders are taken from this page only."
+WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval watch --page` printed when it last started."
+WRONG_HOST = "This page is only served to this machine, at its own address."
+NOT_FROM_HERE = "Orders are only accepted from this page."
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Applicatio
         try:
             given, agreed = _read_order(await request.read())
         except ValueError as error:
-            return _told(Told(f"That is no order: {error}"), 400)
+            return _told(Told(f"That is not an order: {error}"), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
     def guarded(handler: Handler) -> Handler:

@@ -118,7 +118,7 @@ def import_tables(
     found.notes += [one.words for one in found.tables.repeats] + [one.words for one in found.tables.cleaned]
     clean, changed = without_names(found.tables, pseudonyms.given)
     if changed:
-        found.notes.append(f"Workers' own names stood in {counted(changed, 'text')}; their pseudonyms stand there now.")
+        found.notes.append(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
     written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:

@@ -158,9 +158,9 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         ]
         if could_be:
             instead = f"give --technique ({', '.join(could_be)}: its tables can be of these)"
-            raise PlanError("the pilot names no technique", try_=instead)
+            raise PlanError("the pilot does not name a technique", try_=instead)
         raise PlanError(
-            "the pilot names no technique that can be planned, and holds nothing that a plan counts (choices "
+            "the pilot does not name a technique that can be planned, and holds nothing that a plan counts (choices "
             "between two models or more, ticks of replies, slider scores)",
             try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
         )

@@ -119,7 +119,7 @@ def test_stopped_and_killed_in_mid_dialogue(tmp_path: Path) -> None:
             assert running_task_run(data_dir, TASK) is None
             if how is not signal.SIGKILL:
                 assert process.returncode == 0, rest
-                assert "everything they did is kept" in rest
+                assert "all of their work is kept" in rest
                 assert "Traceback" not in rest
         found = [(record.status, len(record.complete_turns)) for record in read_dialogues(data_dir, TASK)]
         assert found.count(("partial", 1)) == number
@@ -231,7 +231,7 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[:-1] == [
         "Demo of PW-Turn: two replies at every turn, one is chosen, with a written reason.",
-        "Nobody has to do anything: 2 simulated raters at a time rate, and the report follows.",
+        "Nothing to do for you: 2 simulated raters rate in parallel. The report follows.",
         "Loading ParlAI and Mephisto…",
         "Preparing the study…",
         "Loading the models…",

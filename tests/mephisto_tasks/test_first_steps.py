@@ -111,7 +111,7 @@ def test_the_check_is_ten_lines_and_a_verdict(tmp_path: Path) -> None:
     assert len(lines) <= 11  # a long name of the directory is folded
     assert (blank, verdict) == ("", "Everything works. To see it in action: parlai-humaneval demo")
     assert "ready: eliza, retrieval" in done.stdout
-    assert done.stderr.splitlines() == ["Looking at this installation…"]
+    assert done.stderr.splitlines() == ["Checking this installation…"]
 
 
 def test_the_check_and_models_check_tell_one_state_of_every_model(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "database.db").write_text("no database")
     done = CliRunner().invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
-    assert "To be mended, as the lines marked “wrong” say: " in done.stdout
+    assert "To fix, as described in the lines marked “wrong”: " in done.stdout
     assert "Data directory" in done.stdout.splitlines()[-1]
     assert "ERROR" not in done.stdout + done.stderr
 

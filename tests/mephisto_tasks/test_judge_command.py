@@ -154,10 +154,10 @@ def test_people_are_reported_and_exported_as_before(study: Path, judge: Judge, t
 @pytest.mark.parametrize(
     ("said", "counts", "words"),
     [
-        ("I'm sorry, I can't judge that.", (0, 24, 0), "Not one answer could be read"),
-        ("Both of them have their merits.", (0, 0, 24), "24 that nobody can read (24 asked twice now)"),
-        ('{"answer": "A"}', (24, 0, 0), "It goes by the place and not by what it reads"),
-        ('{"answer": "B"}', (24, 0, 0), "It goes by the place and not by what it reads"),
+        ("I'm sorry, I can't judge that.", (0, 24, 0), "No answer could be read"),
+        ("Both of them have their merits.", (0, 0, 24), "24 unreadable (24 asked twice in this run)"),
+        ('{"answer": "A"}', (24, 0, 0), "It judges by position and not by content"),
+        ('{"answer": "B"}', (24, 0, 0), "It judges by position and not by content"),
     ],
 )
 def test_a_judge_that_is_of_no_use_is_told_so(
@@ -243,7 +243,7 @@ def test_who_writes_more_than_it_may_is_told_of(study: Path, judge: Judge) -> No
     done = run(study, "judge", "--judge", file, "--task-name", "soba", "--max-cost", "0.5")
     assert done.exit_code == 1, done.output  # none of it can be read, either
     told = " ".join(done.output.split())
-    assert "More was spent than --max-cost allows: replies were longer than max_reply_tokens" in told
+    assert "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens" in told
     assert "Stopped before" not in told
 
 

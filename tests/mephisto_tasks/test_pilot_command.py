@@ -121,7 +121,9 @@ def test_dialogues_that_are_there_bound_the_cap_and_are_not_paid(tmp_path: Path)
     found = json.loads(printed[printed.index("{") :])
     facts, plan = read_preregistration(path), found["plan"]
     assert facts.settings["max_dialogues"] == plan["stop"]["max_dialogues"] == 400
-    assert any("The cap is 400, as often as the dialogues can be judged" in remark for remark in found["remarks"])
+    assert any(
+        "The cap is 400, because the dialogues allow no more judgements" in remark for remark in found["remarks"]
+    )
     assert facts.judge.startswith("longer@")
     assert plan["n_workers"] * plan["inputs"]["dialogues_per_worker"] < plan["n_judgements_collected"] + 5
     assert plan["cost"] == pytest.approx(plan["n_judgements_collected"] * plan["inputs"]["pay"] * 1.2, rel=0.01)
@@ -144,7 +146,7 @@ def test_tables_with_a_known_icc_are_planned_by_it(tmp_path: Path) -> None:
     assert found["command"] == (
         "parlai-humaneval launch pw_turn 'models=[ada,bob]' stop=decided margin=0.4 max_dialogues=40 'zoo_files=[FILE]'"
     )
-    assert any("FILE is your model file with ada and bob" in remark for remark in found["remarks"])
+    assert any("FILE is your zoo file with ada and bob" in remark for remark in found["remarks"])
 
 
 def test_what_a_small_pilot_cannot_tell_is_said(tmp_path: Path) -> None:
@@ -170,7 +172,7 @@ def test_a_crowd_says_what_the_main_study_costs(tmp_path: Path) -> None:
     assert float(found["quote"]["total"]) == pytest.approx(40 * 1.5 * 1.25, abs=0.5)
     site[0] = "place=prolific"
     remarks = planned("pw_turn", *site, "--tables", where)["remarks"]
-    assert any("The crowd does not say what it takes" in remark for remark in remarks)
+    assert any("The crowd's fee is unknown" in remark for remark in remarks)
 
 
 def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp_path: Path) -> None:
@@ -207,10 +209,10 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
     [
         (["pw_turn", "--tables", "missing"], "there is no such folder or table"),
         (["pw_turn", "--task-name", "missing"], "there is no"),
-        (["pw_turn", "--task-name", "a", "--tables", "b"], "both name a pilot"),
+        (["pw_turn", "--task-name", "a", "--tables", "b"], "both give a pilot"),
         (["pw_turn", "--exclude", "greeting"], "is for a preregistration"),
         (["missing.yaml"], "cannot be read"),
-        (["unnamed.yaml"], "names no technique"),
+        (["unnamed.yaml"], "does not name a technique"),
         (["pw_turns"], "there is no technique"),
         (["third_party"], "a study by third_party cannot be planned"),
         (
@@ -219,12 +221,12 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         ),
         (["pw_turn", "--margin", "0"], "two equal models would never be decided"),
         (["pw_turn", "--prereg", "new.md", "--exclude", "greting"], "Did you mean greeting"),
-        (["pw_turn", "--tables", "empty"], "nothing was rated in the pilot"),
+        (["pw_turn", "--tables", "empty"], "the pilot has no ratings"),
         (["pw_turn", "--tables", "single"], "the pilot has 1 rater"),
         (["arena", "--tables", "few"], "give a study by arena, or name the technique that it is by"),
         (["pw_turn", "turnss=4", "--tables", "few"], "Did you mean turns"),
         (["pw_turn", "models=[ada,ada]", "--tables", "few"], "cannot be compared with itself"),
-        (["pw_turn", "prereg=registered.md"], "a pilot comes before its study is registered"),
+        (["pw_turn", "prereg=registered.md"], "a pilot comes before the study is registered"),
         (["single_model", "models=[ada,bob]", "--tables", "few"], "add stop=decided"),
         (["pw_dialog", "dialogues=[chats.jsonl]", "judge=priceless.yaml", "judge_max_cost=5"], "has no price"),
         (["pw_dialog", "dialogues=[chats.jsonl]", "--max-dialogues", "50"], "can be judged 49 times"),

@@ -128,8 +128,8 @@ def test_the_papers_checks_are_those_of_its_technique(stored: Path) -> None:
     ("arguments", "words"),
     [
         (["--exclude", "same_positon"], "there is no check 'same_positon'. Did you mean same_position?"),
-        (["--exclude", " , "], "--exclude names no check"),
-        (["--everywhere", "--exclude-scope", "dialogue"], "--everywhere leaves out workers"),
+        (["--exclude", " , "], "--exclude lists no check"),
+        (["--everywhere", "--exclude-scope", "dialogue"], "--everywhere excludes raters"),
         (["--task-name", "nowhere"], "there is no task 'nowhere'"),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None
         (["--task-name", "x"], "--tables cannot go with --task-name"),
         (["--exclude", "paper"], "--tables cannot go with --exclude"),
         (["--everywhere", "--exclude", "paper"], "cannot go with --exclude, --everywhere"),
-        (["--exclude-scope", "dialogue"], "cannot go with --exclude-scope"),
+        (["--exclude-scope", "dialogue"], "cannot be combined with --exclude-scope"),
         (["--data-dir", "x"], "cannot go with --data-dir"),
         (["--out", "report.pdf"], "does not end in .html"),
     ],

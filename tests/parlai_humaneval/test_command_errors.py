@@ -72,7 +72,7 @@ class _Elsewhere(Exception):
         (["plan", "--gap"], ["error: --gap needs a value after it", "   in: main plan", "  try: main plan --help"]),
         (
             ["pay", "--task-name", "x", "--minimum", "much"],
-            ["error: --minimum: 'much' is no amount of money", "   in: main pay", "  try: write 8 or 8.50"],
+            ["error: --minimum: 'much' is not an amount of money", "   in: main pay", "  try: write 8 or 8.50"],
         ),
         (
             ["models", "check", "--zoo-file", "/not/there.yaml"],
@@ -93,15 +93,15 @@ class _Elsewhere(Exception):
         (
             ["doctor", "--profile", "x"],
             [
-                "error: --profile is of --server ec2",
+                "error: --profile needs --server ec2",
                 "   in: main doctor",
-                "  try: add that, or leave --profile out",
+                "  try: add --server ec2, or leave --profile out",
             ],
         ),
         (
             ["try", "eliza", "models=[a,b]"],
             [
-                "error: models=… goes with `launch`: here MODEL and --opponent say who talks, and a link brings people",
+                "error: models=… is for `launch`. Here MODEL and --opponent are the models, and people come by a link",
                 "   in: main try",
                 "  try: leave models=… out",
             ],

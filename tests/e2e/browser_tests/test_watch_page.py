@@ -209,7 +209,7 @@ def test_more_and_fewer_from_the_page(visit: Callable[..., Rater], study: Study,
     opened.get_by_role("button", name="Do it").click()
     expect(opened.locator("#told")).to_contain_text("33 conversations are wanted now")
     expect(opened.locator("#part-groups")).to_contain_text("of 33")
-    order("Stop heron_12B vs", "Nothing else is given out")
+    order("Stop heron_12B vs", "No groups are left")
     expect(opened.locator("#part-state")).to_contain_text("under way")
     order("Go on with heron_12B vs", "is given out again")
     opened.get_by_text("Retire a model").click()

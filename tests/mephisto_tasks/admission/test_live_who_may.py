@@ -147,7 +147,7 @@ async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_
     async with Rater(run, "moves", browser=new) as rater:
         assert rater.client.details["title"] == OTHER_BROWSER
     said = command(run, "new-browser", pseudonym(run, "moves"))
-    assert said.output == f"{pseudonym(run, 'moves')}: the next browser that comes under their name goes on.\n"
+    assert said.output == f"{pseudonym(run, 'moves')}: the next browser that arrives under their name continues.\n"
     async with Rater(run, "moves", browser=new) as rater:
         assert await rater.state() == begun
     for other in (lost, late):
@@ -235,12 +235,12 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningSt
         (["show", "w000000000000"], "no worker of this data directory has this pseudonym"),
         (["show", "--worker-id", "A1SOMEBODY"], "nobody with this worker id was ever here"),
         (["show"], "name a worker"),
-        (["block", "w000000000000", "--reason", "x"], "say where: --task-name NAME, or --all-tasks"),
+        (["block", "w000000000000", "--reason", "x"], "choose --task-name NAME, or --all-tasks"),
         (["block", "w000000000000", "--reason", " ", "--all-tasks"], "--reason is empty"),
         (["block", "w000000000000", "--reason", "x", "--all-tasks"], "has this pseudonym"),
         (
             ["block", "w000000000000", "--reason", "x", "--task-name", "test-task", "--everywhere"],
-            "goes with --all-tasks",
+            "--everywhere needs --all-tasks",
         ),
         (["list", "--task-name", "nothing"], "there is no task 'nothing'"),
         (["note", "w000000000000", " "], "the note is empty"),

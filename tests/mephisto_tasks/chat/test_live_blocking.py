@@ -59,7 +59,7 @@ async def test_who_fails_is_paid_and_turned_away_until_let_in_again(start: Launc
         arguments = ["--task-name", run.task_name, "--data-dir", str(run.data_dir)]
         lifted = CliRunner().invoke(unblock, [*arguments, "--worker", block.worker, "--json"])
         assert [one["worker"] for one in json.loads(lifted.output)["unblocked"]] == [block.worker]
-        assert await refusal(run, "terse") is None, "a running launch lets them in at once"
+        assert await refusal(run, "terse") is None, "A running launch admits them immediately"
     assert {record.status for record in records(run)} >= {"complete"}
     assert records(run)[0].checks["short_messages"]["passed"] is False
 

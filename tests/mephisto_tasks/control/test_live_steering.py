@@ -80,7 +80,7 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
             await practising.practise(RIGHT[:2], good)
             assert "nobody new comes in" in await ordered(run, Pause(by="page"))
             told = run.warning()
-            assert told == "Paused: nobody new comes in, and those inside finish. (Ordered from the page.)"
+            assert told == "Paused: no new raters start; active raters finish. (Ordered from the page.)"
             assert run.warning() is None, "the launch says it once"
             paused = said(run.data_dir).paused
             assert paused is not None
@@ -179,7 +179,7 @@ async def test_a_retired_model_speaks_to_its_last_and_is_not_loaded_again(start:
             await rater.__aenter__()
             await rater.talk_until("choose", turn=1)
         text = await ordered(run, RetireModel(model="gamma"))
-        assert text == "gamma is retired: its 2 groups are given out no more; what is under way is finished."
+        assert text == "gamma is retired: its 2 groups are stopped; work in progress is completed."
         assert await ordered(run, RetireModel(model="delta")) == (
             "There is no model delta; name one of alpha, beta, gamma."
         )
@@ -192,7 +192,7 @@ async def test_a_retired_model_speaks_to_its_last_and_is_not_loaded_again(start:
     assert [result.done for result in said(data_dir).orders] == [True, False]
     async with start(**three) as run:
         assert set(run.study.pool.specs) == {"alpha", "beta"}
-        assert "not loaded at this launch" in await ordered(run, RestoreModel(model="gamma"))
+        assert "not loaded in this launch" in await ordered(run, RestoreModel(model="gamma"))
         scripted_models.HEARD.clear()
         await whole_dialogue(run, "w9")
         await eventually(run.is_done)

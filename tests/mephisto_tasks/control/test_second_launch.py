@@ -102,9 +102,9 @@ def test_fewer_models_are_retired_and_fewer_groups_stopped() -> None:
         ({"judgements_per_group": 9}, "judgements_per_group is not set"),
         ({"models": ["a", "b", "d"]}, "d: the running launch of 't' has no such model"),
         ({"groups": [["a", "b"], ["d", "b"]]}, "d: the running launch"),
-        ({"models": ["a"]}, "nothing is left of the running launch"),
+        ({"models": ["a"]}, "leave nothing to collect in the running launch"),
         ({"turns": 5, "dialogues_per_group": 15}, "turns"),
-        ({"alpha": 0.01}, "no launch can change by what a study ends"),
+        ({"alpha": 0.01}, "the rule that ends a study cannot change"),
         ({"max_dialogues": 90}, "stop it and launch again"),
     ],
 )
@@ -115,5 +115,5 @@ def test_what_a_running_launch_cannot_change_is_named(now: dict[str, Any], words
 
 
 def test_a_group_that_is_not_among_the_running_ones() -> None:
-    with pytest.raises(CannotChange, match="b and c are no group of the launch of 't' that runs"):
+    with pytest.raises(CannotChange, match="b and c are not a group of the running launch of 't'"):
         ordered({"groups": [["a", "b"], ["b", "c"]]}, [group("a", "b"), group("a", "c")])

@@ -43,7 +43,7 @@ def test_nothing_ordered_changes_nothing() -> None:
 def test_who_paused_first_is_named_until_it_is_resumed() -> None:
     first, second = Pause(by="page"), Pause()
     assert fold([first, second], THREE).paused == first
-    assert last([first, second]) == (True, "It was paused already.")
+    assert last([first, second]) == (True, "It was already paused.")
     assert fold([first, second, Resume()], THREE).paused is None
     assert last([Resume()]) == (True, "It was not paused.")
 
@@ -76,7 +76,7 @@ def test_no_more_than_there_can_be() -> None:
     done, text = last([More(number=3)], few)
     assert not done
     assert text == (
-        "a vs b: only 2 more are possible, for there are 12 to be had and 10 judgements are wanted already. Add dialogues, "
+        "a vs b: only 2 more are possible, because 12 are available and 10 judgements are already requested. Add dialogues, "
         "and launch again."
     )
     assert dict(fold([More(number=3)], few).wanted) == {"a vs b": 10, "a vs c": 10}, (
@@ -99,7 +99,7 @@ def test_a_retired_model_takes_its_groups_along_and_back() -> None:
 def test_who_stops_the_last_group_reads_that_the_launch_will_end() -> None:
     assert "ends" not in last([RetireModel(model="a")])[1]
     assert last([RetireModel(model="a"), StopGroup(models=["b", "c"])])[1] == (
-        "b vs c is given out no more; what is under way is finished. Nothing else is given out: the launch ends when those "
+        "b vs c is stopped; work in progress is completed. No groups are left: the launch ends when those "
         "inside have finished."
     )
 
@@ -122,8 +122,8 @@ def test_settings_tell_groups_of_the_same_models_apart() -> None:
         (StopGroup(models=["a", "x"]), THREE, "There is no model x"),
         (StopGroup(models=["a"]), THREE, "There is no group of a; name one of a vs b; a vs c; b vs c."),
         (RetireModel(model="q"), Field([AB], kept={"q": "q is kept."}), "q is kept."),
-        (RestoreModel(model="a"), Field([AB], loaded=["b"]), "a was not loaded at this launch"),
-        (ResumeGroup(models=["a", "b"]), Field([AB], loaded=["b"]), "a was not loaded at this launch"),
+        (RestoreModel(model="a"), Field([AB], loaded=["b"]), "a was not loaded in this launch"),
+        (ResumeGroup(models=["a", "b"]), Field([AB], loaded=["b"]), "a was not loaded in this launch"),
     ],
 )
 def test_what_cannot_be_done_says_why(order: Order, about: Field, words: str) -> None:

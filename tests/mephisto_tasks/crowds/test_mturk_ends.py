@@ -132,7 +132,7 @@ def test_a_launch_that_ends_before_everything_is_collected_says_why_by_its_exit_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Guards scripts that launch: HITs can be used up while units are left, and a status of 0 said that all was well."""
-    why = "2 units of work must still be done, and all HITs that were agreed to are used up"
+    why = "2 assignments must still be done, but all HITs you agreed to are used up"
     monkeypatch.setattr(RunningStudy, "is_done", lambda run: True)
     for unfinished, status in ((why, 1), (None, 0)):
         monkeypatch.setattr(RunningStudy, "unfinished", lambda run, said=unfinished: said)

@@ -308,7 +308,7 @@ async def test_rules_are_prolifics_filters(site: StandIn, data_dir: Path, tmp_pa
     async with on_prolific(data_dir, *rules) as run:
         await eventually(lambda: open_places(site) == 2)
         said = " ".join(run.study.remarks)
-        assert "content for adults" in said
+        assert "adult content" in said
         assert "approved" not in said
         assert site.participant(approval_rate=99).studies()
         for left_out in (

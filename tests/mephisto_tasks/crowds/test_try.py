@@ -239,7 +239,7 @@ def tried(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         said = ""
         for line in process.stdout:
             said += line
-            if "Ctrl-C ends it" in line:
+            if "Ctrl-C ends the study" in line:
                 link = re.search(r"http://\S+\?invitation=\S+", said)
                 assert link is not None, said
                 yield process, link.group(), said

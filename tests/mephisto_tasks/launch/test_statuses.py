@@ -87,7 +87,7 @@ def test_a_task_that_is_launched_is_left_alone(killed: Path) -> None:
         finding, told = doctor(killed, repair=True)
     assert told is not None
     assert (told.running, told.behind) == ([TASK], [])
-    assert f"{TASK} is running, and was left alone" in finding.found
+    assert f"{TASK} is running, and was left unchanged" in finding.found
     assert rows(killed, STATUSES) == before
 
 

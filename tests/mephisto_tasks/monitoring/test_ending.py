@@ -50,9 +50,9 @@ def test_another_day_is_named() -> None:
         ("running", 10, 0, "No forecast yet: no unit was completed in the last hour."),
         ("running", None, 9, "Not known"),
         ("running", 10_000_000, 9, "Months away"),
-        ("running", 0, 9, "All that was asked for is there."),
+        ("running", 0, 9, "Everything has been collected."),
         ("paused", 10, 9, "Paused"),
-        ("cut_off", 10, 9, "Nothing runs."),
+        ("cut_off", 10, 9, "No launch is running."),
     ],
 )
 def test_what_cannot_be_told_is_not(state: State, remaining: int | None, done: int, said: str) -> None:
@@ -65,8 +65,8 @@ def test_what_cannot_be_told_is_not(state: State, remaining: int | None, done: i
 @pytest.mark.parametrize(
     ("running", "said"),
     [
-        (2, "Nothing new is given out; 2 under way are still to be finished."),
-        (0, "All that was asked for is there, but for what was stopped."),
+        (2, "No new ones start; 2 in progress are still to be finished."),
+        (0, "Everything has been collected, except for stopped groups."),
     ],
 )
 def test_what_was_stopped_is_not_called_done(running: int, said: str) -> None:

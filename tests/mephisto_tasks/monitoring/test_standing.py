@@ -250,7 +250,7 @@ def test_a_task_without_answers(tmp_path: Path) -> None:
 def test_a_study_that_was_planned_for_looking(study: StoredStudy) -> None:
     """Guards that the note on looking goes by the plan: it warns, or names the p-value to go by."""
     observer = _observer(study)
-    assert "Looking costs" in observer.standing().looking
+    assert "stop when one looks good" in observer.standing().looking
     planned = tmp_study(study.data_dir / "planned")
     assert "was planned for looking" in Observer(planned, TASK, draws=100).standing().looking
 

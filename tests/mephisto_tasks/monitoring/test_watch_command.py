@@ -58,9 +58,9 @@ def test_once(stored: Path) -> None:
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     for words in (
-        "Nothing runs",
+        "No launch is running",
         "alpha was chosen",
-        "Looking costs",
+        "stop when one looks good",
         "12 dialogues are complete",
         "steer pause|resume",
     ):
@@ -86,8 +86,8 @@ def test_json_and_the_list_of_tasks(stored: Path) -> None:
         (["--task-name", TASK, "--once", "--page"], "look once"),
         (["--task-name", TASK, "--page", "--host", "0.0.0.0"], "add --public"),
         (["--task-name", TASK, "--blind-names"], "add --public"),
-        (["--task-name", TASK, "--port", "80"], "--port is of a page"),
-        (["--task-name", TASK, "--page", "--public", "--port", "80"], "by two commands"),
+        (["--task-name", TASK, "--port", "80"], "--port is for a page"),
+        (["--task-name", TASK, "--page", "--public", "--port", "80"], "with two commands"),
     ],
 )
 def test_what_cannot_be_done_is_said(stored: Path, options: list[str], said: str) -> None:
@@ -200,7 +200,7 @@ def test_only_buttons_that_do_something_are_there(
 
 def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:
     """Guards against numbers that look fresh while the watcher waits for a database."""
-    assert "takes long to be read" not in Drawer(lambda: seen.at + 5).fragment(seen)
+    assert "reading the study takes a while" not in Drawer(lambda: seen.at + 5).fragment(seen)
     assert "is of 40\u00a0s ago" in Drawer(lambda: seen.at + 40).fragment(seen)
 
 
@@ -230,7 +230,7 @@ def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, its fee included.", True)
     assert asked.words == price_of(tmp_path, TASK, [order])
     assert ORDERS.read(tmp_path, TASK) == []
-    assert "holds from the next launch on" in given_by_page(tmp_path, TASK, order, asked.words).words
+    assert "applies from the next launch" in given_by_page(tmp_path, TASK, order, asked.words).words
     assert [one.kind for one in ORDERS.read(tmp_path, TASK)] == ["more"]
     assert "no model x" in given_by_page(tmp_path, TASK, RetireModel(model="x"), "").words
     assert len(ORDERS.read(tmp_path, TASK)) == 1

@@ -238,7 +238,7 @@ def test_a_payment_in_the_middle_is_never_sent_again_by_itself(abrupt: Path) -> 
     assert (middle.batch, middle.currency) == ("set-up 9", "USD")
     _, said = pay(abrupt)
     assert f"--by-hand paid {middle.token}, or --by-hand unpaid {middle.token}" in said
-    assert "Look at the crowd's site whether it was paid" in said
+    assert "Check on the crowd's site whether it was paid" in said
     _Abrupt.left = 9
     code, _ = pay(abrupt, "--send", "--yes")
     assert code == 1, "somebody must look"

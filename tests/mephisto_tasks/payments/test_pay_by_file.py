@@ -312,11 +312,11 @@ def test_what_waits_for_a_hand_is_not_called_paid(local: Path) -> None:
     assert f"what is due to {worker} waits to be sent" in refused(local, "--settled", worker)
     pay(local, "--send", "--yes")
     later = pay(local).stdout
-    assert "to be paid by hand. Note what was paid of it with --settled PSEUDONYM." in later
-    assert "Nothing remains" not in later
+    assert "for you to pay by hand. Record what you paid with --settled PSEUDONYM." in later
+    assert "Nothing is left" not in later
     for row in as_json(local)["workers"]:
         as_json(local, "--settled", row["worker"])
-    assert "Nothing remains to be paid." in pay(local).stdout
+    assert "Nothing is left to pay." in pay(local).stdout
 
 
 def test_a_site_that_has_closed_keeps_nobody_from_being_paid_elsewhere(

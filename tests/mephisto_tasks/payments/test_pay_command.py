@@ -35,7 +35,7 @@ def test_the_table(data_dir: Path) -> None:
     assert "bob" not in shown
     assert "2 of 3 turns" in shown
     assert "practice" not in shown.split("\n")[0], "nobody has practised only"
-    assert "Effective pay: $4.30 an hour (median over workers, their practice included)" in shown
+    assert "Effective pay: $4.30 an hour (median over raters, including their practice)" in shown
     assert "Nothing is sent without --send." in shown
     assert "workers earn less than $8.00/hour" in shown
     assert "earn less" not in pay(data_dir, "--minimum", "0").stdout

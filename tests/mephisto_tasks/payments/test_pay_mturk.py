@@ -131,7 +131,7 @@ def test_a_site_that_goes_away_leaves_the_rest_for_later(stage: Stage) -> None:
     assert "AmazonMechanicalTurkFullAccess" in result.stderr
     assert len(stage.mturk.account.bonuses) == 1
     looked = pay(stage.data_dir)
-    assert "Of an earlier run, and not known to have ended: 5 payments. --send looks them up first." in looked.stdout
+    assert "Payments of an earlier run with unknown results: 5 payments. --send checks them first." in looked.stdout
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.mturk) == stage.owed
 

@@ -76,7 +76,7 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
     audit = json.loads(pay(stage.data_dir, "--audit", "--json").stdout)
     totals = {currency: str(amount) for currency, amount in charged(stage.site).items()}
     assert audit == {"ledger_total": None, "ledger_total_in": totals, "differences": []}
-    assert "There was nothing to send." in send(stage.data_dir)
+    assert "There is nothing to send." in send(stage.data_dir)
     assert got(stage.site) == stage.owed
 
 

@@ -77,12 +77,12 @@ def test_help_says_what_keys_must_be_allowed(site: StandIn, data_dir: Path) -> N
 
 
 def test_doctor_names_what_is_left_open(site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A study that is open though no launch follows it; ``expire`` pauses it."""
+    """A study that is open though no launch is following it; ``expire`` pauses it."""
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
     study = ProlificStudy(data_dir, site)
     study.does(whole("a"))
     found = {(one.status, one.found): one.mend for one in providers(data_dir) if one.what == "Provider prolific"}
-    left = ("warning", f"study {study.id} is ACTIVE, and no launch follows it")
+    left = ("warning", f"study {study.id} is ACTIVE, and no launch is following it")
     assert f"requester expire --task-name {TASK}" in found[left]
     assert (
         "ok",

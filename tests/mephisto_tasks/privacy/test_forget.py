@@ -143,7 +143,7 @@ def test_nothing_of_a_worker_is_left_in_any_byte(data_dir: Path, tmp_path: Path)
     assert not (tmp_path / "report.html").exists()
     assert rows(data_dir, "PRAGMA foreign_key_check") == []
     assert rows(data_dir, "PRAGMA integrity_check") == [("ok",)]
-    assert "nobody of this pseudonym or worker id" in command("forget", WORKER, "--yes", "--data-dir", data_dir).stderr
+    assert "no rater with this pseudonym or ID" in command("forget", WORKER, "--yes", "--data-dir", data_dir).stderr
 
 
 def test_the_next_launch_gives_the_work_out_again(data_dir: Path) -> None:
@@ -157,8 +157,8 @@ def test_a_dry_run_says_all_and_changes_nothing(data_dir: Path) -> None:
     before = {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()}
     said = done("forget", pseudonym(data_dir), "--dry-run", "--data-dir", data_dir).stdout
     assert "1 unit, 1 practice visit in talking-study" in said
-    assert "the words go from 1 unit" in said
-    assert "gives that work out again" in said
+    assert "texts go from 1 assignment" in said
+    assert "collects them again" in said
     assert {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()} == before
 
 
@@ -262,7 +262,7 @@ def test_who_was_blocked_stays_out_by_a_pseudonym_alone(data_dir: Path) -> None:
         assert asyncio.run(_refusal(run, WORKER)) == BLOCKED
     # Whoever tried to come in again is known again.
     done("forget", WORKER, "--yes", "--data-dir", data_dir)
-    assert "May come again" in done("forget", mine, "--lift-blocks", "--yes", "--data-dir", data_dir).stdout
+    assert "May come back" in done("forget", mine, "--lift-blocks", "--yes", "--data-dir", data_dir).stdout
     assert holding(data_dir, WORKER, mine) == {}
 
 
@@ -317,7 +317,7 @@ def test_what_was_paid_stays_by_no_name(tmp_path: Path) -> None:
     study.add("paid", "paidworker-one", list(choices("d1", [[0], [1]])))
     study.add("paid", "paidworker-two", list(choices("d2", [[0], [1]])))
     where = ("--task-name", "paid", "--data-dir", study.data_dir)
-    assert "up to $1.00 of their work is not in the ledger as paid" in " ".join(
+    assert "up to $1.00 of their work is not paid, by the ledger" in " ".join(
         done("forget", "paidworker-one", "--dry-run", "--data-dir", study.data_dir).stdout.split()
     )
     done("pay", *where, "--send", "--yes")

@@ -125,7 +125,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
         (["pw_trun"], "choose one of:\n         pw_turn "),
         (["pw_turn", "prt=3"], "Did you mean port=…?"),
         (["pw_turn", "fast"], "'fast' is not a setting"),
-        (["pw_turn", "models=[eliza,", "retrieval]", "turns=2"], "put it into quotes: 'models=[eliza, retrieval]'"),
+        (["pw_turn", "models=[eliza,", "retrieval]", "turns=2"], "quote it: 'models=[eliza, retrieval]'"),
         (["pw_turn", "models=[eliza,"], "models"),
         (["turns", "--list-settings"], "name one first: parlai-humaneval launch pw_turn --list-settings turns"),
         (["pw_turn", "--turns", "4"], "write a setting without dashes: turns=…"),

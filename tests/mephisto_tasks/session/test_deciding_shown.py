@@ -144,7 +144,7 @@ def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: Sequ
     assert "to_go" not in [column.key for column in decided_table(seen.model_copy(update={"deciding": over})).columns]
     for words in (
         "about 203 more dialogues (80 %: 131–429)",
-        "look whenever you like",
+        "you can check it at any time",
         "5 of at most 40",
         "61–1,190",
         "pause|resume --",
@@ -245,10 +245,10 @@ def test_the_end_is_that_of_the_forecast() -> None:
     end = estimated_end(NOW, "running", 400, came, NOW - 3600, groups, foreseen)
     assert end.at is not None
     assert end.at == pytest.approx(NOW + FORECAST.expected / 2 * 3600 / 12)
-    assert end.words.endswith("and as many are needed as is foreseen.")
+    assert end.words.endswith("and the forecast is right.")
     unforeseen = foreseen.model_copy(update={"forecast": None})
     words = estimated_end(NOW, "running", 400, came, NOW - 3600, groups, unforeseen).words
-    assert words == "When every pair is decided, which is not foreseen yet; after 40 dialogues at the latest."
+    assert words == "When every pair is decided. There is no forecast yet; the cap is 40 dialogues."
 
 
 def test_the_log_goes_out_and_comes_back(tmp_path: Path) -> None:

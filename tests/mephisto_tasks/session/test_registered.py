@@ -81,7 +81,7 @@ async def test_a_launch_takes_what_was_registered_and_the_report_repeats_it(
     [
         ({"margin": 0.2}, "margin was 0.3 and is now 0.2"),
         ({"max_dialogues": 20, "seed": 6}, "max_dialogues was 12 and is now 20, seed was 5 and is now 6"),
-        ({"stop": "collected"}, "only a study has them that ends when it is decided"),
+        ({"stop": "collected"}, "only studies with stop=decided use them"),
         ({"models": ["beta", "alpha"]}, "models was alpha, beta and is now beta, alpha"),
         ({"turns": 3}, "turns was 2 and is now 3"),
     ],

@@ -40,7 +40,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"margin": float("nan")}, "nan is no margin"),
         (
             {"max_dialogues": None},
-            "take as many as `parlai-humaneval plan --technique pw_turn --stop decided --models 3 --gap 0.1` says",
+            "`parlai-humaneval plan --technique pw_turn --stop decided --models 3 --gap 0.1` recommends a number",
         ),
         (
             {
@@ -50,7 +50,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
                 "metric": "appropriate",
                 "margin": 0.4,
             },
-            "whatever is open: give as many as you can",
+            "pairs are undecided: choose as many as you can",
         ),
         (
             {"max_dialogues": 5},
@@ -60,12 +60,12 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"alpha": 0.9}, "0.9 is no rate of false claims"),
         (
             {"stop": "collected"},
-            "margin and max_dialogues: only a study has them that ends when it is decided; add stop=decided",
+            "margin and max_dialogues: only studies with stop=decided use them; add stop=decided",
         ),
         ({"stop": "decide"}, "Did you mean decided"),
         ({"groups": [["a", "b"], ["a", "c"]]}, "leave groups out"),
         ({"dialogues_per_worker": 2}, "leave dialogues_per_worker at 1"),
-        ({"planned_for_looking": True}, "with stop=decided the study ends itself"),
+        ({"planned_for_looking": True}, "with stop=decided, the study ends by itself"),
         ({"raters_at_a_time": 0}, "raters_at_a_time: must be 1 or more"),
         ({"quality_control_model": "dull", "conversations_per_unit": 2}, "say quality_control_model= for none"),
         ({"judge": "my_judge.yaml"}, "of conversations that raters steer, nobody knows what it would say on average"),

@@ -50,7 +50,7 @@ def new_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 def test_check_tells_what_is_left_to_do_and_never_goes_to_the_network(new_machine: None) -> None:
     """Guards `models check` for all: options are those of the agent, and nothing is downloaded or asked."""
     found: dict[str, Checked] = {name: check(spec) for name, spec in ZOO.items()}
-    human = found.pop("human")  # the only one that talks in a launch only
+    human = found.pop("human")  # the only one that talks available only in a launch
     assert (human.state, human.ok) == ("in a launch", True)
     assert "A launch is needed" in human.asks[0]
     assert {name: (one.state, one.missing if one.state == "cannot" else []) for name, one in found.items()} == {

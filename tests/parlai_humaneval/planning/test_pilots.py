@@ -138,11 +138,11 @@ def test_pilots_that_say_too_little() -> None:
         pilot_of(example_tables())
     with pytest.raises(PlanError, match="no judgements of two models by arena"):
         pilot_of(example_tables(), "arena")
-    with pytest.raises(PlanError, match="names no technique"):
+    with pytest.raises(PlanError, match="does not name a technique"):
         pilot_of(Tables(**NOTHING))
     unnamed = compared()
     unnamed = replace(unnamed, comparisons=unnamed.comparisons.assign(technique=None))
-    with pytest.raises(PlanError, match="names no technique"):
+    with pytest.raises(PlanError, match="does not name a technique"):
         pilot_of(unnamed)
     assert pilot_of(unnamed, "pw_dialog").technique == "pw_dialog"
 

@@ -55,7 +55,7 @@ def _heroku() -> list[str]:
     program = heroku_program()
     if program is None:
         where = Path(get_mephisto_tmp_dir()) / "heroku"
-        return [*missing, f"Heroku's command line is not there: unpack it from {CLI_ADDRESS} into {where}"]
+        return [*missing, f"Heroku's command line is not installed: unpack it from {CLI_ADDRESS} into {where}"]
     try:
         known = subprocess.run([program, "auth:whoami"], capture_output=True, timeout=WHOAMI_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -83,8 +83,8 @@ def _ec2(profile: str) -> list[str]:
     try:
         known = json.loads(details.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return [*missing, f"the machines that all studies share are not made: `{prepare}` makes them, once"]
+        return [*missing, f"the machines that all studies share do not exist: `{prepare}` creates them, once"]
     except ValueError:
-        return [*missing, f"{details} is damaged: `{prepare}` writes it anew"]
+        return [*missing, f"{details} is damaged: `{prepare}` writes it again"]
     absent = [key for key in FALLBACK_KEYS if key not in known]
-    return [*missing, f"{details} lacks {', '.join(absent)}: `{prepare}` goes on"] if absent else missing
+    return [*missing, f"{details} lacks {', '.join(absent)}: `{prepare}` continues"] if absent else missing

@@ -140,30 +140,30 @@ class StaticConfig(TaskConfig):
 
 
 def _groups(config: StaticConfig) -> None:
-    twice = f"a model stands twice in models: {', '.join(config.models)}"
+    twice = f"a model appears twice in models: {', '.join(config.models)}"
     refuse(len(set(config.models)) < len(config.models), twice)
     for group in config.groups:
         pairs = f"groups are pairs of two different models, such as [[a,b],[a,c]]; got {group}"
         refuse(len(group) != 2 or len(set(group)) != 2, pairs)
     different = {frozenset(group) for group in config.groups}
-    same = "the same two models stand twice among the groups; each pair is compared once"
+    same = "the same two models are in two groups, but each pair is compared once"
     refuse(len(different) < len(config.groups), same)
     alone = config.show == "pair" and len(config.models) == 1 and not config.groups
-    refuse(alone, "comparing needs two models or more ('models=[a,b]'); one named")
+    refuse(alone, "a comparison needs two or more models ('models=[a,b]'), but one is named")
 
 
 def _sources(config: StaticConfig) -> None:
     show, makes, names = config.show, config.generate, config.model_names()
     is_rated = show in ("replay", "turn")
-    refuse(makes and not names, f"generate={makes} needs the models that are to talk: 'models=[a,b]'")
+    refuse(makes and not names, f"generate={makes} needs models to talk: 'models=[a,b]'")
     refuse(makes == "pairs" and len(names) < 2, "generate=pairs needs two models or more ('models=[a,b]')")
     apart = makes and (is_rated or (show, makes) == ("pair", "pairs"))
-    refuse(apart, f"show={show} does not go with generate={makes}")
+    refuse(apart, f"show={show} cannot be combined with generate={makes}")
     refuse(
         not makes and not config.dialogues,
         "there is nothing to judge",
         "name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
-        "out, 'dialogues=[packaged]' are samples",
+        "with samples, use 'dialogues=[packaged]'",
     )
     files = [one for one in config.dialogues if not (one == PACKAGED or (isinstance(one, dict) and "task" in one))]
     named = "name live tasks, 'dialogues=[{task: NAME}]'"
@@ -171,16 +171,16 @@ def _sources(config: StaticConfig) -> None:
     people = "human_share needs human_dialogues: files of dialogues between two people, or packaged"
     refuse(config.human_share and not config.human_dialogues, people)
     mixed = (config.human_dialogues or config.human_share) and show != "segment"
-    refuse(mixed, "human_dialogues are mixed among segments only (show=segment)")
+    refuse(mixed, "human_dialogues are only mixed among segments (show=segment)")
 
 
 def _segments(config: StaticConfig) -> None:
     lengths = config.segment_lengths
     if config.show != "segment":
-        refuse(lengths or config.features, "segment_lengths and features go with show=segment")
+        refuse(lengths or config.features, "segment_lengths and features need show=segment")
         return
     wrong = not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths)
-    refuse(wrong, f"segment_lengths are different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
+    refuse(wrong, f"segment_lengths must be different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
     longest = max(lengths) + config.seed_exchanges
     refuse(
         config.generate and config.exchanges < longest,
@@ -197,17 +197,17 @@ def _asked(config: StaticConfig) -> None:
     dimensions_for(config.scales)
     scales = "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"
     refuse(show == "whole" and not config.scales, scales)
-    refuse(config.scales and show != "whole", "scales go with show=whole")
-    golds = "attention checks (golds_per_unit) exist for pairs and segments only"
+    refuse(config.scales and show != "whole", "scales need show=whole")
+    golds = "attention checks (golds_per_unit) only exist for pairs and segments"
     refuse(config.golds_per_unit and show not in ("pair", "segment"), golds)
     more = "ask for more with judgements_per_group"
     refuse(config.judgements_per_item > 1 and pair, "a pair of dialogues is judged once", more)
-    every = "judgements_per_group goes with show=pair; elsewhere every item gets judgements_per_item"
+    every = "judgements_per_group needs show=pair; otherwise every item gets judgements_per_item"
     refuse(config.judgements_per_group and not pair, every)
     if pair and not config.question:
         pair_question(config.metric, config.technique)
-    again = "replies.filter=block has a model asked again, but these dialogues are finished"
-    refuse(config.replies.filter == "block", again, "say replies.filter=mask")
+    again = "replies.filter=block asks a model again, but these dialogues are finished"
+    refuse(config.replies.filter == "block", again, "use replies.filter=mask")
 
 
 def _stopping(config: StaticConfig) -> None:
@@ -217,23 +217,23 @@ def _stopping(config: StaticConfig) -> None:
         return
     refuse(
         config.show not in ("pair", "segment"),
-        "stop=decided takes raters for independent, and dialogues that are rated once more have several raters each, who "
-        "all see what is good or bad in them: equal models would be called different far too often",
+        "stop=decided assumes independent raters, but dialogues that are rated again have several raters each, who all see "
+        "the same strengths and weaknesses: equal models would be called different far too often",
         "launch pw_dialog or spot_the_bot, or leave stop out",
     )
     refuse(
         config.units_per_worker not in (None, 1),
-        "stop=decided draws all that a worker judges when they come, so that each has one unit",
-        "say units_per_worker=1, and how much is in it with items_per_unit",
+        "stop=decided draws all items of a rater when they arrive, so each rater has one assignment",
+        "set units_per_worker=1, and its size with items_per_unit",
     )
     refuse(
         config.judgements_per_item > 1,
-        "stop=decided takes raters for independent, and those of one dialogue all see what is good or bad in it",
-        "say judgements_per_item=1, and have more dialogues instead: num_dialogues=…",
+        "stop=decided assumes independent raters, but those of one dialogue all see its strengths and weaknesses",
+        "set judgements_per_item=1, and use more dialogues instead: num_dialogues=…",
     )
     refuse(
         config.judge and config.show != "pair",
-        "a judge helps to decide only where finished dialogues are compared",
+        "a judge can only help to decide if finished dialogues are compared",
         "leave judge out, or launch pw_dialog or self_chat",
     )
     if config.model_names():
@@ -251,16 +251,16 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     if cap > possible and config.show == "segment":
         how = f"num_dialogues={cap}" if config.generate else f"{cap} of each two models are enough"
         raise ValueError(
-            f"max_dialogues is {cap}, and {' and '.join(fewest)} hold {possible} dialogues with each other, each of which "
-            f"is judged once. All judgements may be needed for the pair that is decided last, so say "
-            f"max_dialogues={possible} or less, or have more dialogues: {how}"
+            f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
+            f"is judged once. The pair that is decided last may need all judgements, so set "
+            f"max_dialogues={possible} or less, or use more dialogues: {how}"
         )
     if cap > possible:
         each = math.isqrt(cap - 1) + 1
         how = f"num_dialogues={each}" if config.generate else f"{each} of each model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
         raise ValueError(
-            f"max_dialogues is {cap}, and {' vs '.join(fewest)} can be judged {possible} times: each pairing of the "
-            f"dialogues ({of}) once. All judgements may be needed for the pair that is decided last, so say "
-            f"max_dialogues={possible} or less, or have more dialogues: {how}"
+            f"max_dialogues is {cap}, but {' vs '.join(fewest)} can be judged {possible} times: each pairing of the "
+            f"dialogues ({of}) once. The pair that is decided last may need all judgements, so set "
+            f"max_dialogues={possible} or less, or use more dialogues: {how}"
         )

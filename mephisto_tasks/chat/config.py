@@ -205,13 +205,13 @@ class InteractiveConfig(RatingConfig):
 
 def _check_settings(names: Sequence[str], variants: Mapping[str, Mapping[str, Any]], technique: str) -> None:
     if "all" in variants:
-        raise InvalidValue("“all” stands for every setting", where="variants", try_="give this one another name")
-    choose = f"choose of: {', '.join(variants)}, several of them as a list, or all"
+        raise InvalidValue("“all” already means every setting", where="variants", try_="give this setting another name")
+    choose = f"choose from: {', '.join(variants)}; or a list of several, or all"
     for name in names:
         refuse(name not in {*variants, "all"}, f"{technique} has no setting {name!r}", choose)
     twice = len(set(names)) < len(names) or not names
     refuse(twice, f"setting must name each setting once, and at least one; got {list(names)}")
-    refuse(len(names) > 1 and "all" in names, "setting: “all” stands alone, it already means every setting")
+    refuse(len(names) > 1 and "all" in names, "setting: “all” already means every setting, so give it alone")
     for name, changes in variants.items():
         unknown = ", ".join(sorted(set(changes) - VARIABLE))
         refuse(unknown, f"variants.{name}: cannot change {unknown}; it can change {', '.join(sorted(VARIABLE))}")
@@ -224,7 +224,7 @@ def _groups(config: InteractiveConfig) -> None:
         refuse(len(group) != size, compares, "change the group, or group_size")
         refuse(len(set(group)) != len(group), f"a model cannot be compared with itself: {list(group)}")
     different = {frozenset(group) for group in groups}
-    refuse(len(different) != len(groups), "the same models stand twice among the groups; each group is compared once")
+    refuse(len(different) != len(groups), "the same models are in two groups, but each group is compared once")
     needed = f"{size} models" if size > 1 else "one model"
     refuse(not groups, f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
 
@@ -243,26 +243,28 @@ def _choices(config: InteractiveConfig) -> None:
 
 def _asked(config: InteractiveConfig) -> None:
     ticks, asked, size = config.ticks(), config.turn_question, config.group_size
-    only = f"turn_criteria are ticked with turn_question=tick only; this study has {asked}"
+    only = f"turn_criteria need turn_question=tick, but this study has {asked}"
     refuse(ticks and asked != "tick", only)
-    refuse(asked == "tick" and size != 1, "ticking is about one reply: group_size must be 1")
+    refuse(asked == "tick" and size != 1, "ticks are about one reply, so group_size must be 1")
     wanted = "turn_question=tick needs turn_criteria, such as [engaging,human-like,interesting]"
     refuse(asked == "tick" and not ticks, wanted)
     nothing = asked == "none" and not config.final_criteria and not config.verdict
-    refuse(nothing, "nothing would be rated: turns are not, so name final_criteria or set verdict=true")
-    refuse(config.final_criteria and size != 1, "final_criteria are about one partner: group_size must be 1")
-    between = f"a verdict is between two partners side by side: group_size must be 2, not {size}"
+    refuse(nothing, "nothing would be rated: without ratings of turns, set final_criteria or verdict=true")
+    refuse(config.final_criteria and size != 1, "final_criteria are about one partner, so group_size must be 1")
+    between = f"a verdict is between two partners side by side, so group_size must be 2, not {size}"
     refuse(config.verdict and size != 2, between)
     apart = config.history == "independent" and asked == "none"
-    refuse(config.verdict and not apart, "a verdict goes with history=independent and turn_question=none")
+    refuse(config.verdict and not apart, "a verdict needs history=independent and turn_question=none")
 
 
 def _units(config: InteractiveConfig) -> None:
     control, held, groups = config.quality_control_model, config.conversations_per_unit, config.model_groups()
-    several = "quality_control_model takes one conversation of several: conversations_per_unit must be 2 or more"
+    several = "quality_control_model takes one of several conversations, so conversations_per_unit must be 2 or more"
     refuse(control and held < 2, several)
     regular = held - bool(control)
-    needs = f"a unit of {held} conversations needs {regular} different groups of models, but there are {len(groups)}"
+    needs = (
+        f"an assignment of {held} conversations needs {regular} different groups of models, but there are {len(groups)}"
+    )
     refuse(regular > len(groups), needs)
     is_rated = control in {name for group in groups for name in group}
     refuse(is_rated, f"{control!r} is the quality-control model and cannot be rated as well")
@@ -271,29 +273,29 @@ def _units(config: InteractiveConfig) -> None:
 def _stopping(config: InteractiveConfig) -> None:
     refuse(
         config.is_decided and config.quality_control_model,
-        "stop=decided draws all conversations of a unit from the models that it compares, and one with a "
-        "quality_control_model is none of them",
-        "say quality_control_model= for none of them. Checks that block (blocking_checks) go with stop=decided",
+        "stop=decided draws all conversations of an assignment from the models that it compares, which excludes a "
+        "quality_control_model",
+        "set quality_control_model= to use none; you can combine blocking_checks with stop=decided",
     )
     refuse(
         config.is_decided and config.judge,
-        "a judge helps to decide only where finished dialogues are compared: of conversations that raters steer, nobody "
-        "knows what it would say on average",
+        "a judge can only help to decide between finished dialogues: its average answer on conversations that raters steer "
+        "is unknown",
         "leave judge out, or launch pw_dialog or self_chat",
     )
     config.check_stopping(config.model_names(), config.model_groups(), config.settings())
     refuse(
         config.is_decided and config.dialogues_per_worker > 1,
-        "stop=decided draws all dialogues of a worker when they come",
-        "leave dialogues_per_worker at 1, and say how many different ones a worker has with conversations_per_unit",
+        "stop=decided draws all dialogues of a rater when they arrive",
+        "leave dialogues_per_worker at 1, and set how many different ones a rater has with conversations_per_unit",
     )
 
 
 def _context(config: InteractiveConfig) -> None:
     kind, personas = config.context_kind, config.bot_persona if isinstance(config.bot_persona, list) else []
     refuse(kind != "jsonl" and not config.context_file, f"context_kind={kind} needs the context_file of that kind")
-    opinion = "ask_opinion goes with topic=free: it is about the topic that the rater named"
+    opinion = "ask_opinion needs topic=free, because it is about the topic that the rater named"
     refuse(config.ask_opinion and config.topic != "free", opinion)
     unknown = ", ".join(name for name in personas if name not in config.model_names())
-    refuse(unknown, f"bot_persona names {unknown}, which takes no part in this study")
+    refuse(unknown, f"bot_persona names {unknown}, which is not in this study")
     refuse(config.rater_ends and config.max_turns < config.turns, "max_turns is smaller than turns")

@@ -134,9 +134,7 @@ def expire(task_name: str, data_dir: Path) -> None:
     unit = words.pop() if len(words) == 1 else "unit"
     count = sum(taken.values())
     many = f"{count} {unit}{'' if count == 1 else 's'}"
-    click.echo(
-        f"Taken off the market: {many} of {task_name!r}." if count else f"Nothing of {task_name!r} was on the market."
-    )
+    click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing of {task_name!r} to withdraw.")
 
 
 for command in (add, list_, check, forget, expire):

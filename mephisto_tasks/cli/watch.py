@@ -47,7 +47,7 @@ class Wanted:
         if lonely and not self.public:
             raise CommandError(
                 f"{', '.join(lonely)} is for the public leaderboard",
-                try_="add --public. The page with buttons (--page) is served on this machine only; from afar, reach "
+                try_="add --public. The page with buttons (--page) is only served on this machine; remotely, reach "
                 "it through ssh -L",
             )
         if self.port and self.page and self.public:

@@ -289,7 +289,7 @@ def print_lines(lines: list[WorkerLine]) -> None:
     console().print(table)
     people = sum(not line.simulated for line in lines)
     click.echo(
-        f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). One in detail:  "
+        f"{counted(len(lines), 'worker')} ({people} real, {len(lines) - people} simulated). Details of one:  "
         f"parlai-humaneval workers show {lines[0].worker}"
     )
 

@@ -24,7 +24,7 @@ FOLDER = "payments"  # in the study's folder
 BY_HAND_FILE = "_owed"  # begins as no site's name can
 BY_HAND = (
     "You pay {total} of this by hand: --send writes a list of who is owed what in {folder}. The ledger has it as written; "
-    "once you have paid a worker, --settled notes it as paid"
+    "once you have paid a worker, record it with --settled"
 )
 _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
 
@@ -35,7 +35,7 @@ def worker_names(data_dir: Path) -> dict[str, str]:
 
 
 class FilePayer:
-    witness = "the files in its folder (nobody else knows what became of them)"
+    witness = "the files in its folder (only you know what became of them)"
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class FilePayer:
         there = sorted(path.name for path in self._folder.glob("*") if _NUMBERED.search(path.name))
         strange = [name for name in there if name not in self._known]
         if payments and strange:
-            what = f"{self._folder} holds {strange[0]}, of which the ledger knows nothing: nothing was written"
+            what = f"{self._folder} holds {strange[0]}, which is not in the ledger, so nothing was written"
             ledger = "put back the ledger that it was written with (ledger.db)"
             raise PayError(what, try_=f"{ledger}, or, if nobody was paid by that file, move it away")
 

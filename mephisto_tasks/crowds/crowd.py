@@ -277,11 +277,11 @@ class Crowd:
         from mephisto_tasks.admission.eligibility import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
-        return [f"Nobody checks here that workers {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
+        return [f"Nothing checks here that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         """What to do about such rules, as a clause."""
-        return "invite only people of whom you know it"
+        return "invite only people whom you know to meet it"
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
         """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""
@@ -366,7 +366,7 @@ class CrowdLaunch:
         if agree is not None:
             agree(quoted)
         elif quoted.is_real:
-            what = f"place={self.crowd.place} spends real money, and nobody has agreed to it"
+            what = f"place={self.crowd.place} spends real money, but nobody has agreed to it"
             raise CrowdError(what, try_="launch with `parlai-humaneval launch`")
         if quoted.refusal is not None:
             raise CrowdError(quoted.refusal, try_=quoted.advice)

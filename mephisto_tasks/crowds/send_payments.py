@@ -35,7 +35,7 @@ def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = 
     note = Note(ledger, done)
     try:
         for account in books.accounts:
-            ledger.intend(account.proposal.found, "confirmed", "was paid already, not by this program")
+            ledger.intend(account.proposal.found, "confirmed", "was already paid, but not by this program")
             ledger.intend(account.proposal.payments)
             for payment in account.proposal.confirmed:
                 note(payment, "confirmed", payment.words)
@@ -61,7 +61,7 @@ def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
             for unit in units:
                 db.update_unit(unit, status=ACCEPTED)
     except (sqlite3.OperationalError, ResultsError) as error:
-        what = f"what was sent stands in the ledger, but Mephisto's database could not be told ({error})"
+        what = f"the ledger has what was sent, but Mephisto's database could not be updated ({error})"
         raise PayError(what, try_="run this again: nothing is sent twice") from error
 
 
@@ -75,21 +75,21 @@ def settle(data_dir: Path, books: Books, workers: Collection[str]) -> list[Payme
         remaining = [(account, one) for account, one in everything if one.worker == worker]
         if not remaining and not of_files:
             if any(one.worker == worker for one in books.to_send):
-                what = f"what is due to {worker} waits to be sent"
+                what = f"what is due to {worker} is waiting to be sent"
                 raise PayError(
-                    what, try_="pay it with --send first, or have that write it into a file to be paid by hand"
+                    what, try_="pay it with --send first, or let --send write it to a file for you to pay by hand"
                 )
             claimed = {one.worker for one in books.payments if one.state == "written"}
             known = ", ".join(sorted({one.worker for one in books.remaining} | claimed))
-            others = f", only to {known}" if known else ", nor to anybody else: there is nothing to note"
-            raise PayError(f"nothing remains to be paid to {worker}{others}")
+            others = f", only to {known}" if known else ", nor to anybody else, so there is nothing to record"
+            raise PayError(f"nothing is left to pay to {worker}{others}")
         written += of_files
         unwritten = [(account.payer.account, one) for account, one in remaining if one.written is None]
         settled += [one.owed.payment(account, "bonus", "", one.amount) for account, one in unwritten]
     ledger = Ledger(data_dir, books.task_name)
     ledger.intend(settled)
     for payment in (*settled, *written):
-        ledger.note(payment.token, "by_hand", "noted with --settled")
+        ledger.note(payment.token, "by_hand", "recorded with --settled")
     return [*settled, *written]
 
 
@@ -101,18 +101,16 @@ def settle_by_hand(data_dir: Path, books: Books, answers: Sequence[tuple[Answer,
     there |= listed
     for answer, token in answers:
         if answer == "unpaid" and token in listed:
-            what = f"the crowd's site lists the payment {token} as paid by now"
-            raise PayError(what, try_="run --send, which notes it")
+            what = f"the crowd's site now lists the payment {token} as paid"
+            raise PayError(what, try_="run --send, which records it")
         if token not in there:
             known = ", ".join(there) or "none"
-            what = (
-                f"no payment with the token {token} was left in the middle of paying. Tokens of such payments: {known}"
-            )
+            what = f"no payment with the token {token} was interrupted. Tokens of interrupted payments: {known}"
             raise PayError(what)
         if answer == "unpaid" and (until := there[token].listed_by):
             what = f"the crowd's site may list the payment {token} as late as {datetime.fromtimestamp(until):%H:%M}"
-            raise PayError(f"{what}: nobody can know yet that it is unpaid", try_="run this again then")
+            raise PayError(f"{what}, so it is too early to call it unpaid", try_="run this again then")
     ledger = Ledger(data_dir, books.task_name)
     for answer, token in answers:
-        ledger.note(token, "by_hand" if answer == "paid" else "failed", f"{answer}, noted with --by-hand")
+        ledger.note(token, "by_hand" if answer == "paid" else "failed", f"{answer}, recorded with --by-hand")
     return [there[token] for _, token in answers]

@@ -56,7 +56,7 @@ class LinkSigner:
         key = create_once(self.key_file, secrets.token_bytes(KEY_BYTES))
         if len(key) != KEY_BYTES:
             what = f"{self.key_file} is damaged ({len(key)} bytes instead of {KEY_BYTES})"
-            raise DamagedKey(what, try_=f"put the right file back; or remove it, and {self._without_it}")
+            raise DamagedKey(what, try_=f"restore the correct file, or remove it and {self._without_it}")
         return Signer(key, salt=self._purpose, key_derivation="hmac", digest_method=hashlib.sha256)
 
 
@@ -73,7 +73,7 @@ class SignedIds:
     """Makes pairs of a worker's name and an assignment, and knows them again."""
 
     def __init__(self, data_dir: Path) -> None:
-        without = "let raters press Start once more: addresses that were made before are no good without it"
+        without = "ask raters to press Start again: earlier addresses are not valid without it"
         self._signer = LinkSigner(data_dir / RATERS_KEY, "rater", without)
 
     def fresh(self) -> dict[str, str]:

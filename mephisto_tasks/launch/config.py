@@ -174,15 +174,15 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     if missing:
         raise ConfigError(
             f"conf {conf!r} lacks mephisto.{missing[0]}",
-            try_="begin a file of yours with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
+            try_="start your own file with a conf of the task:\n  #@package _global_\n  defaults: [local, _self_]",
         )
     if registered is not None:  # from here on the study goes by what was read, wherever the file is
         composed.mephisto.blueprint.prereg = registered.canonical
     if embedded:
         for override in typed:
             if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
-                what = f"embedded models in the place of others, and {short_name(override)} names some"
-                raise ConfigError(f"embedded=true puts {what}", try_="leave one of them out")
+                what = f"embedded models instead of others, but {short_name(override)} names some"
+                raise ConfigError(f"embedded=true uses {what}", try_="leave one of them out")
         use_embedded(composed)
     for override in overrides:  # they rule over variants, too
         name = name_of(override).removeprefix(BLUEPRINT)
@@ -258,14 +258,14 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
     if unknown := _NO_SUCH.search(str(error)):
         where = where_it_goes(unknown[1])
         if unknown[1] in known and where:
-            what = f"{short_name(unknown[1])} is no setting of this place"
+            what = f"{short_name(unknown[1])} is not a setting of this place"
             return ConfigError(what, try_=f"add {' or '.join(where)}, or leave it out")
         return no_setting(unknown[1], [name for name in known if name != unknown[1]])
     for override in (override for override in overrides if override in str(error)):
         name, value = short_name(name_of(override)), override.partition("=")[2]
         if "Ambiguous value" in str(error):
-            quoted = f"put it into brackets, and quote it: '{name}=[{value}]'"
-            return ConfigError(f"{name}={value} is read as no list", try_=quoted)
+            quoted = f"write '{name}=[{value}]'"
+            return ConfigError(f"{name}={value} is not a list", try_=quoted)
         if str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
         if wanted := _CONVERTED.search(str(error.__cause__ or error)):
@@ -278,7 +278,7 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
         except HydraException:
             return ConfigError(
                 f"{in_short(override)} cannot be read",
-                try_="close all brackets, and put a value with signs beyond letters, digits and _ - . : / in double "
+                try_="close all brackets. If the value has other signs than letters, digits and _ - . : /, put it in double "
                 "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
             )
     said = " ".join(str(error).strip().splitlines()[:3])
@@ -296,7 +296,7 @@ def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:
     facts = read_preregistration(Path(given[-1].strip("'\"")).expanduser())
     if facts.technique != task:
         raise ConfigError(
-            f"what is registered there is a study by {facts.technique}, not by {task}",
+            f"it registers a study with {facts.technique}, not with {task}",
             where=f"prereg={given[-1]}",
             try_=f"launch {facts.technique}, or name another file",
         )
@@ -373,14 +373,14 @@ def _check_address(config: DictConfig) -> None:
     if _is_local(config):
         public = str(architect.get("public_url") or "")
         if public and not is_web_address(public):
-            raise ConfigError(f"public_url={public} is no address: https://study.example.org is one")
+            raise ConfigError(f"public_url={public} is not an address such as https://study.example.org")
         return
     here = not architect.public_url or not opens_elsewhere(str(architect.public_url))
     if here and crowd_in(config).stand_in():
         return
     if not str(architect.public_url).startswith("https://"):
         raise ConfigError(
-            "crowd workers need an https address that reaches this machine",
+            "crowd raters need an https address that reaches this machine",
             try_=f"set public_url=https://… (now {str(architect.public_url)!r})",
         )
 

@@ -118,7 +118,7 @@ def unfinished(data_dir: Path) -> list[ErasurePlan]:
     except FileNotFoundError:
         return []
     except ValidationError as error:
-        advice = "name the workers once more, after moving that file away"
+        advice = "move that file away, and name the raters again"
         raise ForgetError(f"{path} is damaged", try_=advice) from error
 
 
@@ -140,8 +140,8 @@ def forget(
         # Somebody may have taken long to agree, and what was cut off may be long ago.
         for before, after in zip(people, as_they_are_now(data_dir, people), strict=True):
             if (before.tasks, before.parts) != (after.tasks, after.parts):
-                what = f"{before.pseudonym} took part meanwhile: nothing was deleted"
-                raise ForgetError(what, try_="run it once more, and see what would go now")
+                what = f"{before.pseudonym} took part in the meantime, so nothing was deleted"
+                raise ForgetError(what, try_="run it again to see what would be deleted now")
         everybody = [*as_they_are_now(data_dir, again), *people]
         for person in everybody:
             _check_not_being_paid(data_dir, person)
@@ -201,8 +201,8 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
             try:
                 stack.enter_context(task_lock(data_dir, task))
             except AlreadyRunning as error:
-                what = f"a launch of task {task!r} is alive, in which they took part or others judge their dialogues"
-                advice = "stop it (Ctrl-C where it runs), forget, and launch again: it goes on"
+                what = f"a launch of task {task!r}is running, in which they took part or others judge their dialogues"
+                advice = "stop it (Ctrl-C where it runs), forget, and launch again to continue"
                 raise ForgetError(f"{what}: nothing was deleted", try_=advice) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():
                 stack.enter_context(only_payer(data_dir, task))

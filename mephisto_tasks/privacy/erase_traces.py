@@ -41,7 +41,7 @@ def erase(path: Path, statements: Sequence[Statement]) -> None:
     database = Database(
         path,
         error=ResultsError,
-        if_busy="run `parlai-humaneval forget --finish` after that: it completes what was begun",
+        if_busy="run `parlai-humaneval forget --finish` after that, to finish the deletion",
         patience_s=PATIENCE_S,
         pragmas=["secure_delete = ON"],
     )
@@ -57,7 +57,7 @@ def erase(path: Path, statements: Sequence[Statement]) -> None:
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if held:  # what was taken out stands in the file still, or in its log
-            raise sqlite3.OperationalError("the file is locked by a reader")
+            raise sqlite3.OperationalError("another program is reading the file")
 
 
 DELETED = "[deleted]"  # stands where somebody's words stood in what others did
@@ -222,9 +222,9 @@ class Outside(BaseModel):
             "rewritten": f"rewritten without {counted(self.rows, 'row') if self.rows else 'their words'}",
             "deleted": "deleted (the command that wrote it makes a new one)",
             "nothing of theirs": "holds nothing of theirs",
-            "changed since": "somebody changed it since it was written: LOOK YOURSELF",
-            "not there": "is not there any more: if it was moved or copied, LOOK YOURSELF",
-            "stays": "stays: it names nobody, and nobody can tell which of its rows are whose",
+            "changed since": "it has changed since it was written: PLEASE CHECK",
+            "not there": "no longer exists: if it was moved or copied, PLEASE CHECK",
+            "stays": "stays: it names nobody, and its rows cannot be linked to people",
         }[self.done]
 
 

@@ -37,7 +37,7 @@ from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
-LICENCE = "none was named (--license), so that nobody may use these data"
+LICENCE = "none was named (--license), so nobody may use these data"
 
 
 class _Part(BaseModel):
@@ -255,7 +255,7 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
         return
     if not found.texts:
         raise ReleaseError(
-            "no consent text is stored with these answers, so that nothing here says that they may be published",
+            "no consent text is stored with these answers, so nothing shows that they may be published",
             try_=(
                 "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
                 '--without-consent-text "Signed forms, ethics board 12/26"',

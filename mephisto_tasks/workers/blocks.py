@@ -73,7 +73,7 @@ def block_by_hand(
     sites = {} if site_of is None else {known.provider: site_of(known.provider) for known in workers}
     without = [known.pseudonym for known in workers if site_of is not None and sites[known.provider] is None]
     if without:
-        what = "the site that they come from cannot block them"
+        what = "their crowd's site cannot block them"
         raise BlockError(what, where=", ".join(without), try_="leave --everywhere out")
     name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
     problems = []

@@ -63,9 +63,9 @@ def named(workers: dict[str, KnownWorker], given: Iterable[str]) -> list[KnownWo
     for name in given:
         if name not in workers:
             raise UnknownWorker(
-                "no worker of this data directory has this pseudonym",
+                "no rater in this data directory has this pseudonym",
                 where=name,
-                try_="`parlai-humaneval workers list` shows all, and --worker-id finds the pseudonym of an id",
+                try_="`parlai-humaneval workers list` shows all, and --worker-id finds a rater by ID",
                 misspelt=misspelt(name, workers, cutoff=0.8),
             )
     return [workers[name] for name in given]
@@ -75,7 +75,7 @@ def by_worker_id(workers: Collection[KnownWorker], worker_id: str) -> list[Known
     """The workers whom their site calls so; a sandbox may know the same id. Raises UnknownWorker."""
     found = [worker for worker in workers if clean_label(worker_id) in names_of(worker.name)]
     if not found:
-        raise UnknownWorker("nobody with this worker id was ever here (in this data directory)")
+        raise UnknownWorker("this data directory has no rater with this ID")
     return found
 
 
@@ -134,13 +134,13 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
         _check(path, number, name)
         lines.setdefault(name, []).append(number)
     if not lines:
-        raise WorkerListError(f"{path} names nobody", try_="put a worker id on each line, or do not set it")
+        raise WorkerListError(f"{path} names nobody", try_="put one rater's ID on each line, or do not set it")
     given = {name for name in lines if _PSEUDONYM.fullmatch(name)}
     if unknown := sorted(given - set(pseudonyms())) if given else []:
         raise WorkerListError(
-            f"{unknown[0]} is the pseudonym of nobody in this data directory (another one has other pseudonyms)",
+            f"{unknown[0]} is not a pseudonym in this data directory (pseudonyms differ between data directories)",
             where=f"{path}, line {lines[unknown[0]][0]}",
-            try_="see `parlai-humaneval workers list`, or give the worker's id",
+            try_="see `parlai-humaneval workers list`, or give the rater's ID",
         )
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
     remarks = [f"{path} names {len(twice)} twice ({'; '.join(twice[:3])}); once is enough."] if twice else []
@@ -163,7 +163,7 @@ class FollowedList:
             try:
                 self.listed = read_worker_list(self._path, self._pseudonyms)
             except WorkerListError as error:
-                logger.warning("%s. Until that is right, those count whom it named before", error)
+                logger.warning("%s. Until that is fixed, its earlier names count", error)
         return self.listed.has(worker_name, pseudonym)
 
 
@@ -202,10 +202,10 @@ def _csv_rows(path: Path) -> Iterable[tuple[int, str]]:
 def _check(path: Path, number: int, name: str) -> None:
     what = None
     if not name:
-        what = "no worker stands there"
+        what = "it has no ID"
     elif name.startswith(_FORMULA):
         what = f"begins with {name[0]!r} like a spreadsheet's formula, and unlike a worker id"
     elif re.search(r"[\s,;\"'<>]", name) or not name.isprintable() or len(name) > 200:
-        what = f"{name[:60]!r} is no worker id: one a line, without blanks, commas and quotation marks"
+        what = f"{name[:60]!r} is not an ID: write one per line, without spaces, commas and quotation marks"
     if what is not None:
         raise WorkerListError(what, where=f"{path}, line {number}")

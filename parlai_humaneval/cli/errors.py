@@ -153,7 +153,7 @@ def _usage(error: click.UsageError) -> Problem:
     name, equals, value = extra[1].partition("=")
     option = "" if error.ctx is None or not equals else _option_called(name, error.ctx.command)
     meant = Misspelt(extra[1], (f"{option}={value}",)) if option else None
-    return Problem(f"nothing takes '{extra[1]}' here", misspelt=meant)
+    return Problem(f"unexpected argument '{extra[1]}' here", misspelt=meant)
 
 
 _OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {
@@ -207,7 +207,9 @@ def cli_errors(*foreign: str) -> Iterator[None]:
         if error.filename is not None:
             raise CommandError(error.strerror or type(error).__name__, where=error.filename) from error
         if error.errno in NO_ROOM:  # it names no file
-            raise CommandError(error.strerror or "no room is left", try_="make room, and run this again") from error
+            raise CommandError(
+                error.strerror or "no space is left", try_="free some space, and run this again"
+            ) from error
         raise
     except Exception as error:
         if any(base.__name__ in (*FOREIGN, *foreign) for base in type(error).__mro__):

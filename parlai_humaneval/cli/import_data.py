@@ -102,14 +102,14 @@ def import_tables(
         if not as_json:
             _show_understood(found.understood)
         if any(seen.guesses for seen in found.understood) and not yes and not as_json and sys.stdin.isatty():
-            click.confirm("Is that right?", abort=True, err=True)
+            click.confirm("Is this right?", abort=True, err=True)
     else:
         names = tuple(name.strip() for name in (criteria or "").split(",") if name.strip())
         plan = ImportPlan(pseudonyms, metric, setting, names, keep_failed, repeats)
         from parlai_humaneval.importers.readers import gather
 
         if source in _READERS and len(files) > 1:
-            raise CommandError("Name one Mephisto data directory", try_="import several into folders of their own")
+            raise CommandError("Name one Mephisto data directory", try_="import several into separate folders")
         total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
         with click.progressbar(units, length=total, label="Reading", file=sys.stderr) as read:
             result = gather(read, plan, skip_bad=skip_bad)
@@ -139,7 +139,7 @@ def _fitting(
     ]
     for name, given, formats in uses:
         if given and source not in formats:
-            raise CommandError(f"{name} goes with --from {' or '.join(formats)}, not with {source}")
+            raise CommandError(f"{name} is for --from {' or '.join(formats)}, not for {source}")
 
 
 def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
@@ -231,7 +231,7 @@ def _show(summary: dict[str, Any], out: str) -> None:
         say(note)
     skipped = summary["skipped"]
     if skipped:
-        click.echo(f"Skipped, as it is bad: {len(skipped):,}")
+        click.echo(f"Skipped because of errors: {len(skipped):,}")
         for one in skipped[:SHOWN]:
             say(f"  {one}")
         if len(skipped) > SHOWN:

@@ -45,9 +45,9 @@ def check(
     if every == bool(names):
         raise WrongUsage("Give the names of models, or --all")
     if every and load_too:
-        raise WrongUsage("--load takes names: --all would load and download every model there is")
+        raise WrongUsage("--load needs names: --all would load and download every model")
     if fix and not load_too:
-        raise WrongUsage("--fix goes with --load: only a server that is asked says what it refuses")
+        raise WrongUsage("--fix needs --load: a server only says what it rejects when it is asked")
     if fix is None:
         fix = None if sys.stdin.isatty() and not as_json else False
     zoo = load_zoo(more=zoo_files)
@@ -62,9 +62,7 @@ def check(
         for result in results:
             _print(result)
     for one in () if as_json else given:
-        click.echo(
-            f"To launch {one.name}, put this into a file, and name it with zoo_files=[FILE]:\n{one.entry}".rstrip()
-        )
+        click.echo(f"To launch {one.name}, put this in a file, and use it with zoo_files=[FILE]:\n{one.entry}".rstrip())
     if not every and not all(result["ok"] for result in results):
         ctx.exit(1)
 
@@ -186,7 +184,7 @@ def _train(plan: TrainingPlan, verbose: bool) -> Trained:
     training = plan.spec.training
 
     def resumes(where: str) -> None:
-        click.echo(f"An interrupted training of {plan.spec.name} goes on from its checkpoint: {where}.", err=True)
+        click.echo(f"Continuing an interrupted training of {plan.spec.name} from its checkpoint: {where}.", err=True)
 
     if training is not None and training.takes:
         click.echo(f"It takes {training.takes}.", err=True)
@@ -221,9 +219,9 @@ def _interrupted(plan: TrainingPlan | None) -> CommandError:
 
     where = checkpoint_of(plan)
     if where is None:
-        return CommandError("interrupted before the first checkpoint, so nothing is kept", try_=command)
-    kept = f"what was learned up to the last checkpoint ({where}) is kept in {plan.work}"
-    return CommandError(f"interrupted: {kept}", try_=f"{command} (goes on from there)")
+        return CommandError("interrupted before the first checkpoint, so nothing was saved", try_=command)
+    kept = f"the last checkpoint ({where}) is kept in {plan.work}"
+    return CommandError(f"interrupted: {kept}", try_=f"{command} (continues from there)")
 
 
 def _given(ctx: click.Context) -> list[str]:
@@ -302,7 +300,7 @@ def train_tiny_command(out: str | None, corpus: str | None, seconds: float, verb
         raise CommandError(lacking.what, try_=lacking.try_)
     folder = Path(out) if out else default_folder()
     started = time.monotonic()
-    with working(f"Training a tiny generator, at most {seconds + 15:.0f} s"):
+    with working(f"Training a tiny generator for at most {seconds + 15:.0f} s"):
         made = train_tiny(
             folder,
             corpus=Path(corpus) if corpus else PACKAGED_CORPUS,

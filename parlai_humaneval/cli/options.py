@@ -131,9 +131,7 @@ def placed(
     stay = [spec.name for spec, new in zip(specs, there, strict=True) if new is spec]
     if stay and engine != "here":
         names = ", ".join(stay)
-        click.echo(
-            f"Asked from this process, as servers, programs and people are, not put on {engine}: {names}", err=True
-        )
+        click.echo(f"Servers, programs and people are asked from this process, not from {engine}: {names}", err=True)
     return there
 
 

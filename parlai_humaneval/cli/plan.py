@@ -80,8 +80,8 @@ def plan(
         known |= of_settings(settings)
         if known.get("discordance") == 0 and "discordance" not in typed:
             raise PlanError(
-                "the pilot holds only ties, and does not say how often judges tell models apart",
-                try_="type --discordance, such as --discordance 0.5 where half are ties",
+                "the pilot has only ties, so the share of decided judgements is unknown",
+                try_="give --discordance, such as --discordance 0.5 if half are ties",
             )
         technique = technique or known.get("technique")
         compare = compare or technique is None
@@ -129,7 +129,7 @@ def plan(
             command = shlex.join(["parlai-humaneval", "launch", str(technique), f"prereg={prereg}", *own])
             text += f"\n\nRegistered as {facts.name} in {prereg}: {command}"
             if lacking and zoo_files == ["FILE"]:
-                text += f"\nFILE is your model file with {listed(lacking)}, which the packaged ones have not."
+                text += f"\nFILE is your zoo file with {listed(lacking)}, which the packaged ones do not contain."
         _print(written, text, out, as_json)
     except PlanError as error:
         raise WrongUsage(error) from error
@@ -160,11 +160,11 @@ def _pilot(
     if path is None:
         if repeats is not None:
             raise PlanError(
-                "--repeats is about the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
+                "--repeats is for the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
             )
         return None
     if compare:
-        raise PlanError("--pilot is of one technique, and says nothing of others", try_="leave --compare out")
+        raise PlanError("--pilot has one technique, and says nothing about others", try_="leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -178,9 +178,7 @@ def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any
             raise PlanError(f"--{option} is for one plan", try_="give --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError(
-            "only one technique at a time can have that", where=f"{' and '.join(own)}", try_="give --technique, too"
-        )
+        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="give --technique, too")
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
@@ -189,13 +187,13 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
     if given and not stop:
         named = " and ".join(given)
         raise PlanError(
-            "only a study has that which ends when it is decided",
+            "this is only for studies with stop=decided",
             where=named,
             try_=f"add --stop decided, or leave {named} out",
         )
     if stop and "judge_agreement" in typed:
         raise PlanError(
-            "no study ends on a judge's word, as error rates are not shown to hold then",
+            "no study can stop by a judge's answers, because its error rates would be unproven",
             try_="leave --judge-agreement out, or --stop",
         )
 
@@ -241,8 +239,8 @@ def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequen
     """Settings of the launch that are registered as they are typed; their names are checked by the launch."""
     if prereg is None:
         if lists := [word for word in chosen if "=[" in word]:
-            what = f"settings such as {lists[0]} are registered, and there is no file to write them to"
-            raise PlanError(what, try_="add --prereg FILE, or say it by an option, such as --models 2")
+            what = f"settings such as {lists[0]} belong in a preregistration, but there is no file for it"
+            raise PlanError(what, try_="add --prereg FILE, or use an option, such as --models 2")
         if chosen:
             raise ExtraWord(chosen[0])
         if exclude is not None:
@@ -355,7 +353,7 @@ def plan_text(plan: Plan) -> str:
 
         until = UntilDecided.model_validate(plan.stop)
         studies = f"{until.studies:,} studies of each truth, --seed {until.seed}"
-        lines += ["", f"Ending when decided, by simulation ({studies}):", ""]
+        lines += ["", f"Simulated studies that end when decided ({studies}):", ""]
         lines += [*_columns(until_decided_rows(until)), "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
     return "\n".join([*lines, *_wrapped(*plan.sources, *(plan.stop or {"sources": ()})["sources"], mark="- ")])

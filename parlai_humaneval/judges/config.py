@@ -55,28 +55,27 @@ class JudgeFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$", description="what the judge is called")]
-    model: str | dict[str, Any] = Field(description="a model of the zoo, by name; or an entry, with its `options`")
-    zoo_files: list[str] = Field(default_factory=list, description="files of your own that have the model")
-    prompt: str = Field("", description="your own prompt, with its places in braces; empty: the packaged one")
-    prompt_file: str = Field("", description="a file with it instead")
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$", description="name of the judge")]
+    model: str | dict[str, Any] = Field(description="name of a model in the zoo, or an entry with its `options`")
+    zoo_files: list[str] = Field(default_factory=list, description="your own zoo files with the model")
+    prompt: str = Field("", description="your own prompt, with placeholders in braces; empty: the packaged one")
+    prompt_file: str = Field("", description="a file with the prompt instead")
     answer_format: AnswerFormat = Field(
         "json",
         description="`json`: an object; `letter`: the letter alone, where one of several is chosen; `score`: a number for "
         "each candidate by itself, of which the highest is chosen",
     )
-    both_orders: bool = Field(True, description="ask with the candidates the other way round, too")
+    both_orders: bool = Field(True, description="also ask with the candidates in reverse order")
     price_per_1k: Price | None = Field(
-        None, description="`prompt`, `completion` and `currency` of 1,000 tokens; else the prices of the zoo entry"
+        None,
+        description="`prompt`, `completion` and `currency` of 1,000 tokens; by default, the prices of the zoo entry",
     )
-    family: list[str] = Field(
-        default_factory=list, description="models of the study that come from the judge's own house"
-    )
+    family: list[str] = Field(default_factory=list, description="models of the study by the judge's own maker")
     max_reply_tokens: Annotated[int, Field(ge=1)] = Field(
         MOST_TOKENS, description="longest answer, for servers whose entry has no `max_tokens`; a budget counts with it"
     )
-    seed: Annotated[int, Field(ge=0)] = Field(0, description="of what the model draws")
-    version: str = Field("", description="your own mark of a version, such as of the function's code")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="random seed of the model")
+    version: str = Field("", description="your own version mark, such as of the function's code")
 
     @field_validator("version", mode="before")
     @classmethod
@@ -147,7 +146,7 @@ def load_judge(path: Path, limit: str | None = None) -> JudgeSpec:
 def _read(path: Path) -> JudgeFile:
     data = read_yaml(path, "name the YAML file of a judge", JudgeError)
     if not isinstance(data, dict):
-        raise JudgeError(f"{path} holds no judge", try_="give it at least name: and model:")
+        raise JudgeError(f"{path} contains no judge", try_="give it at least name: and model:")
     try:
         return JudgeFile.model_validate(data)
     except ValidationError as error:
@@ -159,9 +158,9 @@ def _key_problem(path: Path, error: Mapping[str, Any]) -> Problem:
     where = f"{path}: {place}" if place else f"{path}"
     if error["type"] == "extra_forbidden":
         name, known = str(error["loc"][-1]), (Price if len(error["loc"]) > 1 else JudgeFile).model_fields
-        return JudgeError("there is no such key", where=where, **choose_from(name, known)).problems[0]
+        return JudgeError("this key does not exist", where=where, **choose_from(name, known)).problems[0]
     if error["type"] == "missing":
-        return Problem(f"{where} is missing", try_=("write it down as the page on judges shows",))
+        return Problem(f"{where} is missing", try_=("add it, as the page on judges shows",))
     return (
         Problem(str(error["msg"]).removeprefix("Value error, "), where) if place else value_problem(error).within(where)
     )

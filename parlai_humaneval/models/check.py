@@ -24,7 +24,7 @@ State = Literal["ready", "to download", "to train", "to serve", "in a launch", "
 ADDRESSES = ("base_url", "url")
 KEY_VARIABLES = ("api_key_env", "authorization_env")
 
-NOT_TRIED = ", which is not tried here; --load does"
+NOT_TRIED = ", which is not tested here; --load does"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def check(spec: ModelSpec) -> Checked:
         if wrong := _complaint(spec, check_memory):
             return Checked(spec, "cannot", "memory", wrong, downloads, asks)
     if (variable := _first(KEY_VARIABLES, spec)) and not os.environ.get(variable):
-        holds = f"it holds the key of {_address(spec) or 'its server'}"
+        holds = f"it contains the key of {_address(spec) or 'its server'}"
         return Checked(spec, "cannot", "key", [f"The environment variable {variable} is not set; {holds}."], asks=asks)
     if downloads:
         source = "ParlAI" if "ParlAI" in downloads[0] else "Hugging Face"

@@ -72,7 +72,7 @@ def model_given(
 ) -> Given:
     """What somebody means who names a model so; a ZooError, which says what it could be, where it is nothing."""
     if not given.strip():
-        raise ZooError("no model is named", try_=f"expected {_WORTH}")
+        raise ZooError("no model is given", try_=f"expected {_WORTH}")
     if given in zoo:
         return Given(given, f"the model {given}")
     if given.startswith(("http://", "https://")):
@@ -85,7 +85,7 @@ def model_given(
         if path.suffix == ".py":
             return _function(path, function, zoo)
         if not path.with_name(f"{path.name}.opt").is_file():
-            raise ZooError(f"{path} is no model: expected {_WORTH}")
+            raise ZooError(f"{path} is not a model: expected {_WORTH}")
         return Given(_name(path.stem, zoo), f"ParlAI's model {path}", _parlai_options(path))
     beside = path.with_name(f"{path.name}.py")
     if ":" in given and beside.is_file():
@@ -148,7 +148,7 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
 
                 config = AutoConfig.from_pretrained(str(path.resolve()))
         except Exception as error:  # whatever a broken config.json makes of the library
-            what = f"{path / 'config.json'} is no model's configuration: {' '.join(str(error).split())}"
+            what = f"{path / 'config.json'} is not a model's configuration: {' '.join(str(error).split())}"
             raise ZooError(what) from error
         kind = "seq2seq" if config.is_encoder_decoder else "causal"
         options = {"model": _AGENTS[kind], "hf_model": str(path.resolve())}
@@ -167,7 +167,7 @@ def _parlai_options(file: Path) -> dict[str, Any]:
     try:
         silent = bool(json.loads(saved.read_bytes()).get("skip_generation"))
     except (ValueError, AttributeError) as error:
-        raise ZooError(f"{saved} holds no options of ParlAI: {error}") from error
+        raise ZooError(f"{saved} has no ParlAI options: {error}") from error
     return {"model_file": str(file.resolve()), **({"skip_generation": False} if silent else {})}
 
 
@@ -180,23 +180,24 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
     if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
-            "the address of a server holds no user, password or query", try_="put a key into an environment variable"
+            "the address of a server must not contain a user, password or query",
+            try_="put a key into an environment variable",
         )
     base = base_of(url)
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None and speaks_chat(url):
         if served_model is None:
-            raise ZooError(f"{base} lists no models (GET /models)", try_="say which one it has: --served-model NAME")
+            raise ZooError(f"{base} lists no models (GET /models)", try_="name its model: --served-model NAME")
         listed = (base, [served_model], key_variable or "")
     if listed is None:
         name = _name(host, zoo)
-        told = f"the server at {url}, asked by the JSON contract since it lists no models (GET /models)"
+        told = f"the server at {url}, asked with the JSON contract because it lists no models (GET /models)"
         key = {} if key_variable is None else {"authorization_env": key_variable}
         return Given(name, told, {"model": _AGENTS["contract"], "url": url, **key})
     address, models, variable = listed
     if served_model is None and len(models) != 1:
         names = ", ".join(models[:SHOWN]) or "none"
-        raise ZooError(f"{url} lists {len(models)} models ({names})", try_="say which: --served-model NAME")
+        raise ZooError(f"{url} lists {len(models)} models ({names})", try_="choose one: --served-model NAME")
     model = served_model or models[0]
     options = {"model": _AGENTS["chat"], "base_url": address, "served_model": model, "api_key_env": variable}
     return Given(_name(model.rpartition("/")[2], zoo), f"the model {model} of the server at {address}", options)
@@ -218,7 +219,7 @@ def _listed(base_url: str, key_variable: str | None) -> tuple[str, list[str], st
         raise ZooError(f"{base_url} does not answer ({said}): is the server running?") from error
     if response.status_code in refused:
         advice = f"put it into the environment variable {variable}, or name one (--api-key-env)"
-        raise ZooError(f"{base_url} wants a key", try_=advice)
+        raise ZooError(f"{base_url} requires a key", try_=advice)
     try:
         names = [str(model["id"]) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):

@@ -60,7 +60,7 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
         (["launch", "pw_turn", "models=[eliza]"], "('models=[a,b]'); 1 named"),
         (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "two models or more (--models a,b)"),
         (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),
-        (["demo", "--raters", "2", "models=eliza,dull"], "put it into brackets, and quote it: 'models=[eliza,dull]'"),
+        (["demo", "--raters", "2", "models=eliza,dull"], "write 'models=[eliza,dull]'"),
     ],
 )
 def test_a_hint_can_be_typed_in_the_command_that_gave_it(tmp_path: Path, arguments: list[str], said: str) -> None:

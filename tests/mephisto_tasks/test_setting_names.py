@@ -73,7 +73,7 @@ def test_a_name_with_several_meanings_lists_them() -> None:
         ("pw_turn", ["show=pair"], "techniques in which people judge finished dialogues have it, such as pw_dialog"),
         ("pw_turn", ["bonus_budget=3"], "add place=mturk or place=mturk_sandbox or place=prolific, or leave it out"),
         ("pw_turn", ["panel=sona"], "add place=link, or leave it out"),
-        ("pw_turn", ["models=a,b"], "put it into brackets, and quote it: 'models=[a,b]'"),
+        ("pw_turn", ["models=a,b"], "write 'models=[a,b]'"),
         ("pw_turn", ["task_reward=lots"], "task_reward=lots: a number is expected"),
         ("pw_turn", ["embedded=perhaps"], "embedded is true or false, not 'perhaps'; write embedded=true"),
         ("pw_turn", ["task_reward=-1"], "task_reward: must be 0.0 or more, not -1.0"),

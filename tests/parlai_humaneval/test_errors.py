@@ -25,7 +25,7 @@ from parlai_humaneval.tables.columns import TableError
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (HumanevalError("no room is left"), "no room is left"),
+        (HumanevalError("no space is left"), "no space is left"),
         (HumanevalError("is empty", where="a.csv", try_="expected names"), "a.csv: is empty; expected names"),
         (HumanevalError("a", try_=("run b", "or run c")), "a; run b; or run c"),
         (HumanevalError("is it misspelt?", try_="see the list"), "is it misspelt? See the list"),

@@ -26,7 +26,7 @@ INVITATION, VISITOR = "invitation", "visitor"
 LINK_KEY = "invitations.key"  # in the study's folder: links of one study are good for no other
 VISITOR_KEY = "visitors.key"
 """In the data directory: a browser that came by a class's link is the same visitor in every study there."""
-INVITE_ANEW = "invite everybody anew: links that were made before are no good without it"
+INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
 WRONG = (
     phrase("Wrong link"),
     phrase(

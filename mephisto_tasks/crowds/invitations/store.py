@@ -20,7 +20,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.text import is_formula, on_one_line
 
 NAME, EMAIL = "name", "email"
-EXPECTED = "make the first line a header with the column “name”, and perhaps “email” (name,email)"
+EXPECTED = "make the first line a header with the column “name” and, optionally, “email” (name,email)"
 _JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))
 """They show nothing, and belong into Persian and Indian names, and into some emoji."""
 _AT_ENDS = " \t\ufeff\u200b\u200e\u200f\u2060"
@@ -60,8 +60,8 @@ def read_people(path: Path) -> list[Person]:
         trouble = trouble_of(person)
         if trouble is None and person.identity in people:
             first, earlier = people[person.identity]
-            named = f"{_shown(person.email or person.name)} stands in line {first} already ({_shown(earlier.name)})"
-            trouble = f"{named}; one line a person"
+            named = f"{_shown(person.email or person.name)} is already in line {first} ({_shown(earlier.name)})"
+            trouble = f"{named}; use one line per person"
         if trouble:
             troubles.append(f"line {line}: {trouble}")
         else:
@@ -69,9 +69,9 @@ def read_people(path: Path) -> list[Person]:
     if troubles:
         more = f"\n  … and {len(troubles) - MOST_TOLD} more lines" if len(troubles) > MOST_TOLD else ""
         lines = "".join(f"\n  {trouble}" for trouble in troubles[:MOST_TOLD])
-        raise NamesError(f"nobody is invited until these lines are right:{lines}{more}", where=path)
+        raise NamesError(f"nobody is invited until these lines are correct:{lines}{more}", where=path)
     if not people:
-        raise NamesError("holds no names", where=path, try_="name one person in each line below the header")
+        raise NamesError("holds no names", where=path, try_="name one person per line below the header")
     return [person for _, person in people.values()]
 
 
@@ -100,7 +100,7 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         what, where = f"is not UTF-8 (byte 0x{content[error.start]:02x})", f"{path}, line {line}"
-        raise NamesError(what, where=where, try_="save it as UTF-8; spreadsheets call that “CSV UTF-8”") from error
+        raise NamesError(what, where=where, try_="save it as UTF-8; spreadsheets call this “CSV UTF-8”") from error
     return text.rstrip() + "\n" if text.strip() else ""  # lines that are empty at the end of a file mean nothing
 
 
@@ -110,7 +110,7 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
         raise NamesError("is empty", where=path, try_=EXPECTED)
     for name in (NAME, EMAIL):
         if names.count(name) > 1:
-            raise NamesError(f"{path}, line 1: the column “{name}” stands twice", try_="keep one of them")
+            raise NamesError(f"{path}, line 1: the column “{name}” appears twice", try_="keep one of them")
     if NAME not in names:
         what = f"has no column “name”, but {_shown(', '.join(header))}"
         raise NamesError(what, where=f"{path}, line 1", try_=EXPECTED)
@@ -120,16 +120,16 @@ def _columns(path: Path, header: list[str]) -> dict[str, int]:
 def trouble_of(person: Person) -> str | None:
     """Why nobody can be invited under such a name, or with such an address."""
     if not normalised(person.name):
-        return f"has no name for {_shown(person.email)}" if person.email else "is empty; take the line out"
+        return f"has no name for {_shown(person.email)}" if person.email else "is empty; remove the line"
     for text in (person.name, person.email):
         if is_formula(text):
-            return f"{_shown(text)} is no name: a spreadsheet would run what begins with {text[0]!r} as a formula"
+            return f"{_shown(text)}is not a name: a spreadsheet would run what begins with {text[0]!r} as a formula"
         if not text.translate(_JOINERS).isprintable():
             return f"{_shown(text)} holds characters that cannot be printed, such as a line break"
         if len(text) > LONGEST:
             return f"{_shown(text)} is longer than {LONGEST} characters"
     if person.email and ("@" not in person.email.strip("@") or " " in person.email):
-        return f"{_shown(person.email)} is no e-mail address"
+        return f"{_shown(person.email)} is not an e-mail address"
     return None
 
 
@@ -208,7 +208,7 @@ class InvitationStore:
             folder / FILE,
             error=InvitationError,
             migrations=(_SCHEMA,),
-            if_damaged="put a copy of it back; or remove it, and invite everybody again: without it no link is valid",
+            if_damaged="restore a copy of it; or remove it and invite everybody again, because no link is valid without it",
         )
         self._clock = clock
 
@@ -275,7 +275,7 @@ class InvitationStore:
         if latest > now + CLOCK_SLACK_S:
             newest = f"the newest invitation was made, or used, on {_date(latest)}"
             what = f"the clock of this machine says {_date(now)}, but {newest}"
-            raise InvitationError(what, try_="set the clock right: links would be good for the wrong time")
+            raise InvitationError(what, try_="set the clock, because links would be valid for the wrong time")
         return now
 
     def _named(self, connection: sqlite3.Connection, name: str) -> Invitation:
@@ -283,11 +283,11 @@ class InvitationStore:
         valid = [Invitation(*row) for row in connection.execute(f"{_WITH_GUESTS} WHERE revoked IS NULL")]
         meant = [one for one in valid if wanted in (normalised(one.name), normalised(one.email))]
         if not meant:
-            raise InvitationError(f"“{name}” has no invitation that could be withdrawn", try_="--list shows all")
+            raise InvitationError(f"“{name}” has no invitation to withdraw", try_="--list shows all")
         if len(meant) > 1:
             ways = ", ".join(each.email or f"{each.name} (a class)" for each in meant)
             what = f"“{name}” is the name of {len(meant)} invitations: {ways}"
-            raise InvitationError(what, try_="say which by its address")
+            raise InvitationError(what, try_="choose one by its address")
         return meant[0]
 
     def _standing(

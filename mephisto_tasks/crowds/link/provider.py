@@ -78,7 +78,7 @@ class LinkRequester(_OfType, Requester):
 
 class LinkWorker(_OfType, Worker):
     def bonus_worker(self, amount: float, reason: str, unit: Any = None) -> tuple[bool, str]:
-        return False, "workers who came by a link are paid at the panel that sent them"
+        return False, "raters who came by a link are paid on the panel that sent them"
 
     def block_worker(self, reason: str, unit: Any = None, requester: Any = None) -> tuple[bool, str]:
         self._visits.set_blocked(self.db_id, True)

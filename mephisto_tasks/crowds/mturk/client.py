@@ -108,11 +108,11 @@ def endpoint(provider: str) -> str:
     address = endpoint_named() or (SANDBOX_ENDPOINT if provider == SANDBOX else LIVE_ENDPOINT)
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        what = f"AWS_ENDPOINT_URL_MTURK={address!r} is no address"
+        what = f"AWS_ENDPOINT_URL_MTURK={address!r} is not an address"
         raise MTurkError(what, try_="write https://… or http://127.0.0.1:PORT")
     amazons = AMAZONS_HOST.match(parts.hostname)
     if amazons is not None and amazons["region"] != REGION:
-        what = f"cannot ask MTurk at {address}: MTurk is in the region {REGION} only"
+        what = f"cannot ask MTurk at {address}: MTurk is only in the region {REGION}"
         raise MTurkError(what, try_="correct AWS_ENDPOINT_URL_MTURK, which names another one, or unset it")
     return address
 

@@ -168,8 +168,8 @@ class MTurkAccounts:
         "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
         "and this is not a terminal where you could type them"
     )
-    keys_advice: str = "give one of these"
-    only_here: str = "Its keys are those of the environment, and are not kept: set them wherever you launch."
+    keys_advice: str = "provide one of these"
+    only_here: str = "Its keys come from the environment and are not stored: set them wherever you launch."
 
     def has_keys(self, name: str) -> bool:
         import boto3

@@ -124,7 +124,7 @@ def expire(client: Any, hit_ids: Sequence[str]) -> list[str]:
 
 def _expire(client: Any, hit_id: str) -> str:
     try:
-        with asking(f"take the HIT {hit_id} off the market"):
+        with asking(f"withdraw the HIT {hit_id}"):
             client.update_expiration_for_hit(HITId=hit_id, ExpireAt=LONG_AGO)
     except MTurkError as error:
         return "" if error.code == GONE else str(error)

@@ -79,7 +79,7 @@ def quote(
     refusal = None
     if is_real and balance is not None and lacking > 0:
         has = f"the MTurk account of {requester!r} has {money(balance)}, and this launch can cost {money(lacking + balance)}"
-        refusal = f"{has}: add {money(lacking)} at requester.mturk.com/account, or ask for less. Nothing was made"
+        refusal = f"{has}: add {money(lacking)} at requester.mturk.com/account, or ask for less. Nothing was created"
     return Quote(
         provider=provider,
         requester=requester,
@@ -319,7 +319,7 @@ class MTurkLaunch(CrowdLaunch):
         ours = [OmegaConf.select(blueprint, name) for name in ("onboarding_qualification", "block_qualification")]
         total = len(wanted) + sum(map(bool, ours)) + len(self.blocks)
         if total > MOST_REQUIREMENTS:
-            what = f"MTurk takes {MOST_REQUIREMENTS} requirements, and with ours there are {total}"
+            what = f"MTurk allows {MOST_REQUIREMENTS} requirements, but including ours there are {total}"
             raise ConfigError(what, where=PREFIX[:-1])
         return wanted
 
@@ -330,10 +330,10 @@ class MTurkLaunch(CrowdLaunch):
             expired = expire_left_over(db, self.task_name)
         if not expired:
             return []
-        words = "%d HITs of an earlier launch of %r were still on MTurk, and were taken off"
+        words = "%d HITs of an earlier launch of %r were still on MTurk, and were withdrawn"
         logger.warning(words, expired, self.task_name)
         left = f"{expired} HIT(s) of an earlier launch, which did not end cleanly, were still on MTurk"
-        return [f"{left}: they were taken off."]
+        return [f"{left}: they were withdrawn."]
 
     def setup(self, db: Any) -> CrowdSetup:
         setup = super().setup(db)

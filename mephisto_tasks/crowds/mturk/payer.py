@@ -309,13 +309,13 @@ class MTurkPayer:
                 note(payment, payment.state if uncertain else "failed", str(error))
 
     def _approve(self, payment: Payment, note: Note) -> None:
-        if self._confirmed(payment, note, "was approved already"):
+        if self._confirmed(payment, note, "was already approved"):
             return
         try:
             with asking(f"approve assignment {payment.assignment}"):
                 self._client.approve_assignment(AssignmentId=payment.assignment)
         except MTurkError:
-            if self._confirmed(payment, note, "was approved meanwhile"):
+            if self._confirmed(payment, note, "has been approved in the meantime"):
                 return
             raise
         note(payment, "sent", "")
@@ -330,7 +330,7 @@ class MTurkPayer:
 
     def _send_bonus(self, payment: Payment, note: Note) -> None:
         if self._listed(payment):
-            note(payment, "confirmed", "was sent already")
+            note(payment, "confirmed", "was already sent")
             return
         words = ""
         try:
@@ -372,10 +372,10 @@ class MTurkPayer:
         forgotten, noted = approvals.count(""), {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
-            yield f"the ledger has assignment {name} as approved, and MTurk does not"
+            yield f"the ledger has assignment {name}as approved, but MTurk does not"
         # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
         for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
-            yield f"MTurk has assignment {name} as approved, and the ledger does not: by hand, or by itself after a while"
+            yield f"MTurk has assignment {name}as approved, but the ledger does not: by hand, or automatically after a while"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)
@@ -409,9 +409,9 @@ def _compared(payment: Payment, amounts: Sequence[Decimal]) -> Iterator[str]:
     elif amounts and amounts[0] != payment.amount:
         yield f"{what} is one of ${amounts[0]:.2f} on MTurk"
     elif not amounts and payment.state in _PAID:
-        yield f"{what} stands in the ledger as {payment.state}, and MTurk does not list it"
+        yield f"{what} is {payment.state} in the ledger, but MTurk does not list it"
     elif amounts and payment.state not in _PAID:
-        yield f"{what} was sent, and stands in the ledger as {payment.state}: run --send, which will find it"
+        yield f"{what} was sent, but is {payment.state} in the ledger: run --send, which will find it"
 
 
 def reference(payment: Payment) -> str:

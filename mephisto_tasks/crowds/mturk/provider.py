@@ -208,7 +208,7 @@ class _Agent(Agent):
     def reject_work(self, reason: str) -> None:
         """Reject the assignment on MTurk. Raises MTurkError, and then nothing has changed here."""
         if self.get_status() == "approved":
-            logger.warning("%s is approved already, and cannot be rejected", self)
+            logger.warning("%s is already approved, and cannot be rejected", self)
             return
         self._settle("reject", "Rejected", RequesterFeedback=reason)
 
@@ -239,7 +239,7 @@ class _Agent(Agent):
         with asking(f"look at the assignment {assignment}"):
             stored = client.get_assignment(AssignmentId=assignment)["Assignment"]
         if stored["WorkerId"] != self.get_worker().get_mturk_worker_id():
-            raise MTurkError(f"the assignment {assignment} is another worker's by now: this one returned the HIT")
+            raise MTurkError(f"the assignment {assignment} belongs to another worker now: this one returned the HIT")
         return str(stored["AssignmentStatus"])
 
 
@@ -337,8 +337,8 @@ class _Provider(MTurkProvider):
             problems += expire(client, open_hits(client, made, mark))
         if problems:
             where = shlex.join(["--task-name", task_run.get_task().task_name, "--data-dir", str(self.db.db_root)])
-            what = f"{len(problems)} of {len(made)} HITs are still on the market ({problems[0]})"
-            raise MTurkError(what, try_=f"ask again: parlai-humaneval requester expire {where}")
+            what = f"{len(problems)} of {len(made)} HITs are still on MTurk ({problems[0]})"
+            raise MTurkError(what, try_=f"try again: parlai-humaneval requester expire {where}")
 
 
 def qualification_exists(client: Any, qualification_id: str) -> bool:

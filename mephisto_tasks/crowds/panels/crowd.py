@@ -65,7 +65,7 @@ def _letters(setting: str, value: object) -> str:
     """What stands in a conf. Raises ConfigError for a number that YAML made of it: the panel would not know it again."""
     text = "" if value is None else str(value)
     if _MADE_A_NUMBER.fullmatch(text) or isinstance(value, bool):
-        advice = f"put it in quotes where it stands: {setting.rpartition('.')[2]}: '…'"
+        advice = f"put it in quotes: {setting.rpartition('.')[2]}: '…'"
         raise ConfigError(f"{setting} was read as the number {text}", try_=advice)
     return text
 

@@ -71,7 +71,7 @@ class PanelStatuses(BaseModel):
         words = [plain_status(word) for of_meaning in self.model_dump().values() for word in of_meaning]
         twice = [word for word in words if words.count(word) > 1]
         if twice:
-            raise ValueError(f"statuses: {twice[0]!r} stands in more than one list")
+            raise ValueError(f"statuses: {twice[0]!r} is in more than one list")
         return self
 
     def meaning(self, status: str) -> Meaning:
@@ -98,16 +98,16 @@ class PanelParameters(BaseModel):
 class PanelFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Stands before each worker's id.")]
-    title: Annotated[str, Field(min_length=1, max_length=60, description="What raters call the panel.")]
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Prefix of each rater's ID.")]
+    title: Annotated[str, Field(min_length=1, max_length=60, description="The panel's name for raters.")]
     parameters: PanelParameters
-    link: Annotated[str, Field(description="The query of the link as it is entered at the panel.")] = ""
-    values: Annotated[list[str], Field(description="What a study gives as values.NAME.")] = []
+    link: Annotated[str, Field(description="Query of the link for the panel's form.")] = ""
+    values: Annotated[list[str], Field(description="Values that a study sets as values.NAME.")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
-    statuses: Annotated[PanelStatuses, Field(description="The panel's words for the states of a submission.")] = (
+    statuses: Annotated[PanelStatuses, Field(description="The panel's names for the states of a submission.")] = (
         PanelStatuses()
     )
-    show_code: Annotated[bool, Field(description="The last page shows the completion code, to be copied.")] = False
+    show_code: Annotated[bool, Field(description="Show the completion code for copying on the last page.")] = False
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
@@ -115,7 +115,7 @@ class PanelFile(BaseModel):
             raise InvalidValue(f"{self.name!r} is taken by this package", where="name", try_="choose another")
         for parameter in self.parameters.model_dump(exclude_none=True).values():
             if parameter in OUR_PARAMETERS:
-                what = f"{parameter!r} is taken by this package's invitations"
+                what = f"{parameter!r} is reserved for this package's invitations"
                 raise InvalidValue(what, where="parameters", try_="choose another")
         allowed = {CODE, *OF_VISITOR, *self.values}
         for outcome, template in self.redirects.items():
@@ -123,7 +123,7 @@ class PanelFile(BaseModel):
             try:
                 fields = list(Formatter().parse(template))
             except ValueError as error:
-                raise ValueError(f"{where}: braces stand around names only ({error})") from error
+                raise ValueError(f"{where}: braces only enclose names ({error})") from error
             if any(spec or conversion for _, _, spec, conversion in fields):
                 raise ValueError(f"{where}: braces hold a name and nothing else, as {{worker}}")
             if unknown := sorted(fields_of(template) - allowed):
@@ -244,6 +244,6 @@ def read_panel(panel: str) -> PanelFile:
         raise ConfigError(f"there is no {missing}", try_=known)
     content = read_yaml(path, error=ConfigError)
     if not isinstance(content, dict):
-        advice = f"begin with a copy of one of those in {FOLDER}"
-        raise ConfigError("holds no settings of a panel", where=path, try_=advice)
+        advice = f"start from a copy of one of those in {FOLDER}"
+        raise ConfigError("contains no settings of a panel", where=path, try_=advice)
     return validated(PanelFile, content, path, error=ConfigError)

@@ -57,14 +57,14 @@ def read_submissions(path: Path) -> list[Submission]:
     except OSError as error:
         raise CrowdError(f"{path} cannot be read: {error.strerror}") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise CrowdError(f"{path} is no CSV file: {error}") from error
+        raise CrowdError(f"{path} is not a CSV file: {error}") from error
 
 
 def _column(path: Path, columns: dict[str, str], wanted: tuple[str, ...]) -> str:
     if found := [columns[name] for name in wanted if name in columns]:
         return found[0]
     what = f"{path} has no column {wanted[0]!r} (columns: {', '.join(columns.values()) or 'none'})"
-    raise CrowdError(what, try_="take the panel's export of submissions")
+    raise CrowdError(what, try_="use the panel's export of submissions")
 
 
 def free_returned(data_dir: Path, task_name: str, submissions: list[Submission]) -> Freed:
@@ -92,7 +92,7 @@ def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
     said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
     if not said:
         what = f"{path} lists no submission that came to task {task_name!r}"
-        raise CrowdError(what, try_="take the export of its own study")
+        raise CrowdError(what, try_="use the export of its study")
     store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
 
 
@@ -135,13 +135,13 @@ NOT_ASKED = (
     "{panel}: no list of its submissions was read, so that the approvals may hold some that were returned there, or timed "
     "out. Download its export and add --submissions FILE"
 )
-DECIDE = "Decide what is right, do it on the panel's site, and note it with --settled {worker}"
+DECIDE = "Decide what is right, do it on the panel's site, and record it with --settled {worker}"
 AS_LISTED: dict[Meaning, str] = {
     "at_work": "{panel} lists submission {session} as {status}: it is not handed in yet. Once it is, read a newer list with "
     "--submissions FILE",
     "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
     + DECIDE,
-    "rejected": "{panel} lists submission {session} as {status}: nothing is paid for it. " + DECIDE,
+    "rejected": "{panel} lists submission {session} as {status}, so nothing is paid for it.  " + DECIDE,
     "unknown": "{panel} lists submission {session} as {status}, a status that this program does not know: nothing is paid "
     "for it. " + DECIDE,
 }

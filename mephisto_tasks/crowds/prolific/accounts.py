@@ -37,7 +37,7 @@ class ProlificAccounts:
     )
     no_keys: str = "there is no token for the requester {name!r}, and this is not a terminal where you could type it"
     keys_advice: str = NEW_TOKEN
-    only_here: str = f"Its token is that of {TOKEN_ENV}, and is not kept: set it wherever you launch and pay."
+    only_here: str = f"Its token is that of {TOKEN_ENV}, and is not stored: set it wherever you launch and pay."
 
     def has_keys(self, name: str) -> bool:
         return has_token(name)
@@ -59,7 +59,7 @@ class ProlificAccounts:
         with opened(data_dir / "database.db") as db:
             same = db.find_requesters(requester_name=name)
             if any(each.provider_type != PROVIDER for each in same):
-                what = f"a requester {name!r} of another crowd is there already"
+                what = f"a requester {name!r} of another crowd already exists"
                 raise ProlificError(what, try_="choose another name")
             if not same:
                 link_provider(PROVIDER, ProlificSettings).RequesterClass.new(db, name)
@@ -79,7 +79,7 @@ class ProlificAccounts:
     def forget(self, name: str) -> str:
         if forget_token(name):
             return f"The token of {name} is deleted here. Delete it in Prolific, too: it is valid until then."
-        return f"No token is kept for {name}."
+        return f"No token is stored for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:
         from mephisto_tasks.crowds.prolific.market import pause_left_over
@@ -99,10 +99,10 @@ def check_name(data_dir: Path, name: str) -> None:
         return
     if not known:
         advice = "parlai-humaneval requester add NAME --provider prolific"
-        raise ConfigError("no account of Prolific is known here", where="requester_name", try_=advice)
+        raise ConfigError("no Prolific account is registered here", where="requester_name", try_=advice)
     there = f"set requester_name=…; there {'is' if len(known) == 1 else 'are'}: {', '.join(known)}"
     if name == PROVIDER:  # the conf's, which nobody typed
-        raise ConfigError("it is not said which account pays", where="requester_name", try_=there)
+        raise ConfigError("the settings do not say which account pays", where="requester_name", try_=there)
     what, where = f"there is no requester {name!r}", "requester_name"
     raise ConfigError(what, where=where, misspelt=misspelt(name, known), try_=there)
 
@@ -133,7 +133,7 @@ def health(data_dir: Path) -> list[Health]:
         if (status := _status(study)) in (statuses.ACTIVE, statuses.PUBLISHING):
             pauses = f"parlai-humaneval requester expire --task-name {study.task_name} pauses it"
             advice = f"{pauses}; so does the next launch"
-            text = f"study {study.study_id} is {status}, and no launch follows it"
+            text = f"study {study.study_id} is {status}, but no launch is following it"
             found.append(Health(what, "warning", text, advice))
     return found
 

@@ -387,9 +387,9 @@ def base_address(base: str | None = None) -> str:
         known = False
     if not known or parts.scheme not in ("http", "https"):
         advice = "write https://… or http://127.0.0.1:PORT/…"
-        raise ProlificError(f"{given!r} is no address", where=BASE_ENV, try_=advice)
+        raise ProlificError(f"{given!r} is not an address", where=BASE_ENV, try_=advice)
     if parts.scheme == "http" and opens_elsewhere(given):
-        what = f"{given!r} would show the token to everybody on the way"
+        what = f"{given!r} would expose the token to everybody on the way"
         raise ProlificError(what, where=BASE_ENV, try_="write https://…")
     return given.rstrip("/") + "/"
 
@@ -480,7 +480,9 @@ def _file(name: str) -> Path:
 def _checked(given: SecretStr) -> SecretStr:
     token = SecretStr(given.get_secret_value().strip())
     if not _is_word(token):
-        raise ProlificError("this is no API token of Prolific: it must be one word of plain letters", try_=NEW_TOKEN)
+        raise ProlificError(
+            "this is not an API token of Prolific: it must be one word of plain letters", try_=NEW_TOKEN
+        )
     return token
 
 

@@ -65,12 +65,12 @@ class ProlificCrowd(LinkCrowd):
             if unknown := [word for word in settings[name] if word not in known]:
                 raise ConfigError(f"{unknown[0]!r} is unknown", where=name, try_=f"choose from: {', '.join(known)}")
         if settings["currency"] not in CURRENCIES:
-            what = f"{settings['currency']!r} is no currency of Prolific"
+            what = f"{settings['currency']!r} is not a currency of Prolific"
             raise ConfigError(what, where="currency", try_="write USD or GBP")
         paid, slots = cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"])
         cents("bonus_budget", settings["bonus_budget"])
         if bool(paid) != bool(slots):
-            what = "screen_out_pay and screen_out_slots go together: how much, and for how many people at most"
+            what = "screen_out_pay and screen_out_slots need each other: the amount, and the maximum number of people"
             lacking = "screen_out_slots" if paid else "screen_out_pay"
             raise ConfigError(what, try_=f"add {lacking}=…, or leave both out")
 

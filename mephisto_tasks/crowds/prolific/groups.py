@@ -51,8 +51,8 @@ class Group:
         mine = (str(one["id"]) for one in there if not one.get("is_deleted") and one.get("name") == name)
         self.id = next(mine, "")
         if not self.id:
-            with asking(f"make the participant group {name!r}"):
-                body = {"workspace_id": workspace, "name": name, "description": "Kept by parlai-humaneval"}
+            with asking(f"create the participant group {name!r}"):
+                body = {"workspace_id": workspace, "name": name, "description": "Maintained by parlai-humaneval"}
                 self.id = str(client.post("participant-groups/", {**body, "participant_ids": []})["id"])
         self._path = f"participant-groups/{self.id}/participants/"
 
@@ -164,7 +164,7 @@ class ProlificBlocks:
     def _change(self, worker: Any, change: Any) -> list[str]:
         whom, store = participant(str(worker.worker_name)), ProlificStore(Path(worker.db.db_root))
         if whom is None:
-            return [f"{worker.worker_name} is no participant of Prolific"]
+            return [f"{worker.worker_name} is not a participant of Prolific"]
         problems = []
         for account, workspace in sorted({(study.account, study.workspace) for study in store.studies()}):
             try:

@@ -212,18 +212,18 @@ def differences(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     yield from _bonuses(there, payments)
     for payment in payments:
         if payment.state == "paying":
-            yield f"the bonus of {payment.money} for {payment.assignment} was left in the middle (batch {payment.batch})"
+            yield f"the bonus of {payment.money} for {payment.assignment} was interrupted (batch {payment.batch})"
 
 
 def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
     approved = {one.id for one in there.submissions.values() if one.is_approved}
     for submission in sorted({*noted} - approved - {""}):
-        yield f"the ledger has submission {submission} as approved, and Prolific does not"
+        yield f"the ledger has submission {submission}as approved, but Prolific does not"
     # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
     strange = sorted(approved - {*noted})
     for submission in strange if len(strange) > noted.count("") else ():
-        yield f"Prolific has submission {submission} as approved, and the ledger does not: by hand, or by itself"
+        yield f"Prolific has submission {submission}as approved, but the ledger does not: by hand, or automatically"
 
 
 def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
@@ -244,10 +244,10 @@ def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
         currency = there.studies[one.study].currency or min(currencies, default=DOLLARS)
         for cents in (listed - of_ledger - of_others).elements():
             amount = money(major(cents), currency)
-            yield f"Prolific lists a bonus of {amount} for submission {one.id}, and the ledger does not"
+            yield f"Prolific lists a bonus of {amount} for submission {one.id}, but the ledger does not"
         for cents in (of_ledger - listed).elements():
             amount = money(major(cents), currency)
-            yield f"the ledger has a bonus of {amount} for submission {one.id}, and Prolific does not list it"
+            yield f"the ledger has a bonus of {amount} for submission {one.id}, but Prolific does not list it"
     for submission in noted:
         yield f"the ledger has a bonus for {submission}, which Prolific does not list at all"
 
@@ -257,7 +257,7 @@ def rejection_problem(
 ) -> str | None:
     """Why it cannot be rejected; ``paid``: submissions that the ledger has payments for; ``turned_away``: by us."""
     if submission is None:
-        return f"{rejection.id}: this task has no such submission, or the worker has several: write the id of one"
+        return f"{rejection.id}: this task has no such submission, or the worker has several: give the ID of one"
     if rejection.category not in CATEGORIES:
         meant = misspelt(rejection.category, CATEGORIES)
         question = f" Did you mean {meant}?" if meant else ""
@@ -269,7 +269,7 @@ def rejection_problem(
     if submission.id in paid:
         return f"{rejection.id}: the ledger has it as paid"
     if submission.id in turned_away:
-        return f"{rejection.id}: it was ended without work, and Prolific forbids to reject such: ask its rater to return it"
+        return f"{rejection.id}: it ended without work, and Prolific does not allow rejecting it: ask its rater to return it"
     if submission.status != statuses.AWAITING_REVIEW:
         return f"{rejection.id}: it is {submission.status} on Prolific, and only AWAITING REVIEW can be rejected"
     return None

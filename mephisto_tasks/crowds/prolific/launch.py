@@ -99,7 +99,7 @@ class ProlificLaunch(LinkLaunch):
 
     def ask(self, units: int, rules: WorkerRules, agree: Agree | None, minutes: float | None = None) -> None:
         if minutes is None:
-            raise ConfigError("Prolific wants to know how long it takes", where="minutes", try_="set minutes=…")
+            raise ConfigError("Prolific needs the duration of the study", where="minutes", try_="set minutes=…")
         settings, self._rules = self.settings, rules
         name = str(self.provider.requester_name)
         check_name(self.data_dir, name)
@@ -119,7 +119,9 @@ class ProlificLaunch(LinkLaunch):
                 draft=bool(settings["draft_only"]),
             )
             if self._asked.reward == 0:
-                raise ConfigError("Prolific wants people to be paid", where="task_reward", try_="set task_reward=…")
+                raise ConfigError(
+                    "Prolific requires that people are paid", where="task_reward", try_="set task_reward=…"
+                )
             wanted, said = self._filters()
             self._asked = replace(self._asked, set_aside=self._set_aside())
             quoted = quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
@@ -180,7 +182,7 @@ class ProlificLaunch(LinkLaunch):
     def prepare(self, db: Any) -> list[str]:
         """Pause what is left of earlier launches, and make the study as a draft, or go on with one that is the same."""
         super().prepare(db)
-        with self.waiting_for("Making the study on Prolific…"):
+        with self.waiting_for("Creating the study on Prolific…"):
             remarks = pause_left_over(self._client, self._store, self.task_name)
             # A launch that was killed may have made a study, and not heard of it
             for study in self._earlier(published=False):
@@ -194,7 +196,7 @@ class ProlificLaunch(LinkLaunch):
             remarks += self._have_study(str(architect.get("public_url") or local))
         assert self._study is not None
         if self.provider.draft_only:
-            remarks.append("Nothing is published: draft_only=false publishes. Open the draft, and look at its preview.")
+            remarks.append("Nothing is published; draft_only=false publishes. Open the draft to look at its preview.")
         return remarks
 
     def _body(self, url: str) -> dict[str, Any]:
@@ -244,7 +246,7 @@ class ProlificLaunch(LinkLaunch):
             goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
             if there.status in goes_on and is_same(body, study.body):
                 if there.reward != body["reward"]:
-                    what = f"it pays {there.reward} cents on Prolific by now, and task_reward is {body['reward']}"
+                    what = f"it now pays {there.reward} cents on Prolific, but task_reward is {body['reward']}"
                     advice = "change it back there, or delete the draft, and launch again"
                     raise CrowdError(what, where=study.mark, try_=advice)
                 self._study, self._was_paused = study, there.status == statuses.PAUSED

@@ -45,9 +45,7 @@ GONE = (statuses.RETURNED, statuses.TIMED_OUT)
 DONE_WITH = ("complete", "timed_out", "moved")
 """Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
 a screen-out it is free there, and otherwise it stays taken."""
-PAUSED_THERE = (
-    "The study was paused, or stopped, on Prolific itself, and is left so: start it again there, or launch again"
-)
+PAUSED_THERE = "The study was paused or stopped on Prolific itself, and stays so: start it again there, or launch again"
 
 AGREED_USED_UP = (
     "No more places are opened than were agreed to (%d), and more are needed: people who were asked to return hold "

@@ -204,7 +204,7 @@ class ProlificPayer:
         if waiting:
             first = day(min(one.approves_itself_at for one in waiting))
             many = counted(len(waiting), "submission")
-            yield f"Waiting for approval on {self.title}: {many}. Prolific approves them by itself from {first} on"
+            yield f"Waiting for approval on {self.title}: {many}. Prolific approves them automatically from {first} on"
         nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
         for words, named in (
             (WORDS["paid_already"], sorted(one.id for one in waiting if one.id in by_bonus)),
@@ -272,7 +272,7 @@ class ProlificPayer:
             if there is None:
                 note(payment, payment.state, WORDS["unlisted"].format(id=payment.assignment, worker=payment.worker))
             elif there.is_approved:
-                note(payment, "confirmed", "was approved already")
+                note(payment, "confirmed", "was already approved")
             elif there.status == statuses.AWAITING_REVIEW:
                 several.append(payment)
             elif there.is_over and self._pays_returned:

@@ -17,7 +17,7 @@ from mephisto_tasks.payments.quote import Quote, QuoteLine, money
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 FEW = 25  # Prolific counts fewer people as none
-ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothing was made"
+ADDS_MONEY = "top up the workspace in Prolific's web app, or ask for less; nothing was created"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def quote_of(
         enough = _major(math.ceil(least * asked.minutes / 60))
         refusals.append(f"{said(hourly)} an hour is less than the {said(least)} that Prolific demands at least")
         minutes = counted(asked.minutes, "minute")
-        advice.append(f"set task_reward={enough:.2f} for {minutes}, or minutes=… if a unit takes less time")
+        advice.append(f"set task_reward={enough:.2f} for {minutes}, or minutes=… if an assignment takes less time")
     elif hourly < advised:
         remarks.append(f"Prolific recommends {said(advised)} an hour, and this is {said(hourly)}.")
     if eligible == 0:
@@ -217,7 +217,7 @@ def filters(
         countries = list(dict.fromkeys(code.partition("-")[0] for code in rules.locales))
         made.append(_choice(known, COUNTRY, "workers.locales", [(code, _names_of(code)) for code in countries]))
         if parts := [code for code in rules.locales if "-" in code]:
-            remarks.append(f"Prolific knows countries only: nobody checks that people live in {', '.join(parts)}.")
+            remarks.append(f"Prolific knows countries only: nothing checks that people live in {', '.join(parts)}.")
     if fluent:
         made.append(_choice(known, LANGUAGES, "fluent", [(word, {word}) for word in fluent]))
     if rules.min_approval_rate is not None:
@@ -226,7 +226,7 @@ def filters(
         try:
             made.append(_range(_filter(known, NUMBER), rules.min_approved, _MANY))
         except ConfigError:
-            remarks.append("Prolific lists no filter for workers.min_approved: nobody checks it.")
+            remarks.append("Prolific lists no filter for workers.min_approved: nothing checks it.")
     return made, remarks
 
 

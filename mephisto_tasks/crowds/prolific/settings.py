@@ -62,6 +62,6 @@ def cents(name: str, value: object) -> int:
     except InvalidOperation:
         hundredths = Decimal("NaN")
     if not hundredths.is_finite() or hundredths < 0 or hundredths != int(hundredths):
-        advice = "write it with two digits at most, such as 1.50"
-        raise ConfigError(f"{name}={value} is no amount that Prolific pays", try_=advice)
+        advice = "use at most two decimals, such as 1.50"
+        raise ConfigError(f"{name}={value} is not an amount that Prolific can pay", try_=advice)
     return int(hundredths)

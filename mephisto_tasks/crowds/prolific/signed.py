@@ -111,9 +111,7 @@ logger = logging.getLogger(__name__)
 
 EVENT = "submission.status.change"
 CALL_TIME, CALL_SIGNATURE = "X-Prolific-Request-Timestamp", "X-Prolific-Request-Signature"
-WITHOUT = (
-    "%s. So Prolific does not tell at once what has changed: it is asked every few seconds, as without webhooks=true"
-)
+WITHOUT = "%s. So Prolific does not report changes immediately: it is asked every few seconds, as without webhooks=true"
 
 
 class Hooks:

@@ -55,7 +55,7 @@ class OwnFunction:
                 loop = self._loop
             text = asyncio.run_coroutine_threadsafe(_awaited(text), loop).result()
         if not isinstance(text, str):
-            raise TypeError(f"{self.name} answered with {type(text).__name__}, not with a text (str)")
+            raise TypeError(f"{self.name} returned {type(text).__name__}, not a string")
         return text
 
     def failure(self, error: Exception) -> OutsideError:
@@ -162,7 +162,7 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
         lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]
         raise ValueError(f"function: {place} has no {name}" + ("" if lacking else f": {error}")) from error
     if not callable(function):
-        raise ValueError(f"function: {name} in {place} is no function, but {type(function).__name__}")
+        raise ValueError(f"function: {name} in {place}is not a function, but {type(function).__name__}")
     return function  # type: ignore[no-any-return]  # attrgetter does not know
 
 

@@ -194,7 +194,7 @@ def _connect(opt: Opt, concurrency: int) -> ChatServer:
         raise ValueError(not_a_name("api_key_env"))  # what was given is not told: it may be a key
     key = os.environ.get(variable, "").strip() if variable else ""
     if not key and variable not in ("", KEY_VARIABLE):
-        raise ValueError(f"the environment variable {variable} is not set; api_key_env says that it holds the key")
+        raise ValueError(f"the environment variable {variable} is not set, although api_key_env names it for the key")
     server = Server(base_url=address, model=str(model), key_variable=variable, key=key)
     return ChatServer(server, timeout_s=timeout_s, retries=retries, concurrency=concurrency)
 
@@ -206,7 +206,9 @@ def _address(opt: Opt) -> str:
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query:
         # What it was is not told: the message is logged.
-        raise ValueError("base_url must hold no user, password or query: a key belongs in an environment variable")
+        raise ValueError(
+            "base_url must not contain a user, password or query: a key belongs in an environment variable"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             f"base_url must be an http or https address, such as http://localhost:8000/v1, not {address!r}"

@@ -167,7 +167,7 @@ def _too_large(path: str, size: int, free: float, device: str) -> ZooError:
     return ZooError(
         f"{path} does not fit into memory: its files have {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB "
         f"are free on {device}",
-        try_="take a smaller model, another device, a smaller dtype (bfloat16), or end what else is loaded",
+        try_="use a smaller model, another device, a smaller dtype (bfloat16), or unload other models",
     )
 
 
@@ -191,7 +191,7 @@ def _explanation(path: str, error: Exception) -> ZooError:
         files = [file for name in CODE_FILES for file in _code_in(path, name)]
         code = f" ({', '.join(dict.fromkeys(files))})" if files else ""
         return ZooError(
-            f"{path} runs Python code that comes with it{code}, and nobody has allowed that",
+            f"{path} runs Python code that comes with it{code}, which is not allowed yet",
             try_="read the code; if you trust it, set trust_remote_code: true in the options of the zoo entry",
         )
     if is_out_of_memory(error):
@@ -213,7 +213,7 @@ def _explanation(path: str, error: Exception) -> ZooError:
         )
     if any(word in said.lower() for word in ("gated", "401", "403")):
         return ZooError(
-            f"{path} is not open to all, or there is no model of this name: accept its terms on "
+            f"{path} is not public, or there is no model with this name: accept its terms on "
             f"https://huggingface.co/{path}, then run `{_hub('login')}` and load it again ({said})"
         )
     return ZooError(

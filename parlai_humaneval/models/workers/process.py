@@ -184,7 +184,7 @@ def device_environment(device: str) -> dict[str, str]:
         return {"CUDA_VISIBLE_DEVICES": str(number)}
     seen = [part for part in visible.split(",") if part]
     if number >= len(seen):
-        raise ZooError(f"{device} is not to be seen here: CUDA_VISIBLE_DEVICES names {len(seen)} GPU(s)")
+        raise ZooError(f"{device} is not visible here: CUDA_VISIBLE_DEVICES names {len(seen)} GPU(s)")
     return {"CUDA_VISIBLE_DEVICES": seen[number]}
 
 

@@ -75,7 +75,7 @@ def connect(address: str | None) -> Callable[[], None]:
     if ray.is_initialized():
         joined = ray.get_runtime_context().gcs_address
         if wanted not in ("auto", joined):
-            raise ZooError(f"this process uses the Ray cluster at {joined} already, and can use no other: not {wanted}")
+            raise ZooError(f"this process uses the Ray cluster at {joined} already, and cannot also use {wanted}")
         return lambda: None
     _check_reachable(wanted)
     _check_token(wanted)
@@ -93,7 +93,7 @@ def connect(address: str | None) -> Callable[[], None]:
             ) from error
         if "version mismatch" in said.lower():
             raise ZooError(
-                f"the Ray cluster at {wanted} has another version of Ray or Python, and has to have the same: {said}"
+                f"the Ray cluster at {wanted} has another version of Ray or Python, but must have the same: {said}"
             ) from error
         raise ZooError(
             f"the Ray cluster at {wanted} cannot be joined: {said}",
@@ -112,7 +112,7 @@ def _check_reachable(address: str) -> None:
     if address == "auto":
         return
     if not host or not port.isdigit():
-        raise ZooError(f"{address} is no address of a Ray cluster: expected HOST:PORT, such as 127.0.0.1:6379")
+        raise ZooError(f"{address} is not the address of a Ray cluster: expected HOST:PORT, such as 127.0.0.1:6379")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as connection:
             connection.sendall(HTTP2_GREETING)
@@ -147,12 +147,12 @@ def _check_token(address: str) -> None:
         return
     cluster = "this machine's Ray cluster" if address == "auto" else f"the Ray cluster at {address}"
     if os.environ.get("RAY_AUTH_MODE") != "token":
-        trouble = "wants a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token that its nodes have"
+        trouble = "requires a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token that its nodes have"
     elif os.environ.get("RAY_AUTH_TOKEN"):
         trouble = "refuses the token in RAY_AUTH_TOKEN: set it to the one that its nodes have"
     else:
         trouble = (
-            "has got no token, or a wrong one: set RAY_AUTH_TOKEN (or a file, RAY_AUTH_TOKEN_PATH) to that of its nodes"
+            "has no token, or a wrong one: set RAY_AUTH_TOKEN (or a file, RAY_AUTH_TOKEN_PATH) to that of its nodes"
         )
     raise ZooError(f"{cluster} {trouble}")
 
@@ -305,7 +305,7 @@ class RayActor:
                 for name, much in self._takes.items()
             ):
                 return
-        raise self._no_room("the models of this launch have taken all that the Ray cluster has")
+        raise self._no_room("the models of this launch use all of the Ray cluster")
 
     def _no_room(self, why: str) -> ZooError:
         return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)
@@ -326,7 +326,7 @@ def _in_words(resources: dict[str, float]) -> str:
     return f"{cpus:g} CPU(s), {gpus:g} GPU(s)" + (f", {memory / 1e9:.1f} GB" if memory else "")
 
 
-_MORE_ROOM = "ask for fewer replicas or less for each, end what else runs there, or add a node"
+_MORE_ROOM = "ask for fewer replicas or less for each, stop other programs there, or add a node"
 
 
 def _last_line(error: Exception) -> str:

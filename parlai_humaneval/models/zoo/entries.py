@@ -73,7 +73,7 @@ class Running(BaseModel):
         said = {name for keys in ENGINE_KEYS.values() for name in keys if getattr(self, name) is not None}
         if strange := sorted(said - ENGINE_KEYS[self.engine]):
             engines = [engine for engine, keys in ENGINE_KEYS.items() if strange[0] in keys]
-            raise ValueError(f"{strange[0]} goes with engine: {' or '.join(engines)}, not with {self.engine}")
+            raise ValueError(f"{strange[0]} is for engine: {' or '.join(engines)}, not for {self.engine}")
         return self
 
     @property
@@ -202,7 +202,7 @@ def _no_such(name: str, names: Iterable[str]) -> ZooError:
     return ZooError(
         f"no model is called “{name}”",
         misspelt=Misspelt(name, tuple(shown)),
-        try_=f"`parlai-humaneval models list` shows {count}; add 'zoo_files=[FILE]' for models of a file of yours",
+        try_=f"`parlai-humaneval models list` shows {count}; add 'zoo_files=[FILE]' for models of your own file",
     )
 
 
@@ -284,7 +284,9 @@ class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML
                 names: set[str] = set()
                 for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
                     if key.value in names:
-                        raise ComposerError(None, None, f"“{key.value}” stands twice; keep one of them", key.start_mark)
+                        raise ComposerError(
+                            None, None, f"“{key.value}” appears twice; keep one of them", key.start_mark
+                        )
                     names.add(key.value)
                 nodes += [value for _, value in reversed(node.value)]
             elif isinstance(node, yaml.SequenceNode):

@@ -38,7 +38,7 @@ def mistaken(model: str, folder: Path | None) -> list[str]:
     taken = getattr(sys.modules.get(module), "__file__", None)
     if beside is None or taken is None or not beside.is_file() or Path(taken).resolve() == beside.resolve():
         return []
-    return [f"The agent {model} is taken from {taken}, not from {beside}: give that file another name."]
+    return [f"The agent {model} comes from {taken}, not from {beside}: rename that file."]
 
 
 def folder_of(options: Mapping[str, Any]) -> Path:
@@ -152,7 +152,7 @@ def to_download(spec: ModelSpec) -> list[str]:
         for key, value in values
         if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
     ] + [
-        f"{name} is not here yet: it is downloaded from Hugging Face at the first load."
+        f"{name}is not here yet: it is downloaded from Hugging Face at the first load."
         for name in _hugging_face_names(spec)
         if not _on_this_machine(name)
     ]
@@ -238,7 +238,7 @@ def check_memory(spec: ModelSpec) -> None:
             f"{where}",
             try_=(
                 *_CURE,
-                f"if the figure is wrong, set `memory_gb` in a zoo file of your own that extends {spec.name}",
+                f"if this number is wrong, set `memory_gb` in your own zoo file that extends {spec.name}",
             ),
         )
 
@@ -272,7 +272,7 @@ def default_gpu_kept(spec: ModelSpec) -> Iterator[None]:
 
 
 _CURE = (
-    "close other programs, take a smaller model, give it another device (`device: cuda:1` in the zoo file), or have "
+    "close other programs, use a smaller model, give it another device (`device: cuda:1` in the zoo file), or have "
     "another machine serve it (zoo_configs/endpoints.yaml)",
 )
 

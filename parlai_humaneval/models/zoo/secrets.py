@@ -81,8 +81,8 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
     if not in_words and status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ""
     if not sent:
-        lacking = f"{variable} is not set" if variable else f"{option} names no environment variable that holds one"
-        return f": it wants a key, and {lacking}"
+        lacking = f"{variable} is not set" if variable else f"{option} does not name an environment variable with one"
+        return f": it requires a key, and {lacking}"
     if status == HTTPStatus.FORBIDDEN and not in_words:
         return f": the key in {variable} is wrong, or this is not allowed with it"
     return f": the key in {variable} is wrong"
@@ -96,7 +96,9 @@ def key_in_address(address: str) -> Problem | None:
     except ValueError:
         return None
     if "@" in parts.netloc:
-        return Problem("the address holds a name or password, which would be recorded with every dialogue", try_=_CURE)
+        return Problem(
+            "the address contains a name or password, which would be recorded with every dialogue", try_=_CURE
+        )
     named = (name for text in (parts.query, parts.fragment) for name, value in parse_qsl(text) if value)
     found = next((name for name in named if _KEY_PARAMETER.fullmatch(name)), None)
     if found is None:

@@ -100,7 +100,7 @@ async def test_what_the_place_cannot_check_is_said_at_launch(
 ) -> None:
     """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
-    assert remark.startswith("Nobody checks here that workers live in US")
+    assert remark.startswith("Nothing checks here that raters live in US")
     run.study.remarks.append("people[/INST].csv names 1 twice.")
     announce(run)
     run.study.remarks.pop()
@@ -232,8 +232,8 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningSt
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "w000000000000"], "no worker of this data directory has this pseudonym"),
-        (["show", "--worker-id", "A1SOMEBODY"], "nobody with this worker id was ever here"),
+        (["show", "w000000000000"], "no rater in this data directory has this pseudonym"),
+        (["show", "--worker-id", "A1SOMEBODY"], "this data directory has no rater with this ID"),
         (["show"], "name a worker"),
         (["block", "w000000000000", "--reason", "x"], "choose --task-name NAME, or --all-tasks"),
         (["block", "w000000000000", "--reason", " ", "--all-tasks"], "--reason is empty"),

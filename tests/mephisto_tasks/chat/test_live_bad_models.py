@@ -269,7 +269,7 @@ async def test_out_of_memory_while_loading_begins_nothing(start: Launch, tmp_pat
     before = threading.active_count()
     said = launched_in_vain(tmp_path, "retrieval,greedy", zoo_of(tmp_path, greedy={"model": "greedy:Greedy"}))
     assert "greedy cannot be loaded: memory ran out" in said
-    assert "take a smaller model" in said
+    assert "use a smaller model" in said
     await eventually(lambda: threading.active_count() <= before)
     async with start(models=["retrieval", "eliza"], zoo_files=[]) as run, Rater(run) as rater:
         await rater.state()

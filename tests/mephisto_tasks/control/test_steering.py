@@ -99,8 +99,8 @@ def test_a_retired_model_takes_its_groups_along_and_back() -> None:
 def test_who_stops_the_last_group_reads_that_the_launch_will_end() -> None:
     assert "ends" not in last([RetireModel(model="a")])[1]
     assert last([RetireModel(model="a"), StopGroup(models=["b", "c"])])[1] == (
-        "b vs c is stopped; work in progress is completed. No groups are left: the launch ends when those "
-        "inside have finished."
+        "b vs c is stopped; work in progress is completed. No groups are left: the launch ends when active "
+        "raters have finished."
     )
 
 

@@ -235,7 +235,7 @@ def test_what_cannot_be_taken_off_at_the_end(
     ):
         asyncio.run(eventually(lambda: hits_open(site) == 2))
         site.faults.always("UpdateExpirationForHIT", DENIED)
-    assert f"2 of 2 {crowd.words.unit}s are still on the market" in caplog.text
+    assert f"2 of 2 {crowd.words.unit}s are still on MTurk" in caplog.text
     assert f"requester expire --task-name {TASK} --data-dir {data_dir}" in caplog.text
     site.faults.clear()
     assert hits_open(site) == 2

@@ -146,7 +146,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--names", "people.csv", "--out", "people.csv"], "people.csv is there already"),
         (["--names", "people.csv", "--url", "study.example.org"], "--url study.example.org is not an address"),
         (["--names", "people.csv", "--url", "https://x/?a=b"], "is not an address such as"),
-        (["--revoke", "Ann"], "“Ann” has no invitation that could be withdrawn"),
+        (["--revoke", "Ann"], "“Ann” has no invitation to withdraw"),
         (["--open", "--limit", "9" * 30], "is not in the "),
         (["--open", "--limit", "3", "--name", " "], "--name is empty"),
         (["--open", "--limit", "3", "--name", "=1+1"], "--name “=1+1” is no name"),

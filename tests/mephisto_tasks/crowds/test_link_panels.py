@@ -170,8 +170,8 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
             {"redirects": {"complete": "https://a.org/?x={worker:{code}}"}},
             "redirects.complete: braces hold a name and nothing",
         ),
-        ({"redirects": {"complete": "https://a.org/?x={"}}, "redirects.complete: braces stand around names only"),
-        ({"parameters": {"worker": "invitation"}}, "'invitation' is taken by this package's invitations"),
+        ({"redirects": {"complete": "https://a.org/?x={"}}, "redirects.complete: braces only enclose names"),
+        ({"parameters": {"worker": "invitation"}}, "'invitation' is reserved for this package's invitations"),
         ({"redirects": {"finished": "https://a.org/"}}, "redirects.finished"),
         ({"name": "invitation"}, "taken by this package"),
         ({"name": "Our Panel"}, "name: String should match pattern"),
@@ -190,5 +190,5 @@ def test_a_file_that_is_no_yaml_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not YAML"):
         panel_door(str(path), {}, {})
     path.write_text("", encoding="utf-8")
-    with pytest.raises(ConfigError, match="holds no settings of a panel; begin with a copy of one of those in"):
+    with pytest.raises(ConfigError, match="contains no settings of a panel; start from a copy of one of those in"):
         panel_door(str(path), {}, {})

@@ -84,8 +84,8 @@ def test_an_end_within_seconds_of_the_launch(
     assert process.returncode == int(refused), output
     assert f"parlai-humaneval pay --task-name {TASK}" in output, "who did some work by then is to be paid"
     if refused:
-        assert "HITs are still on the market" in " ".join(output.split())
-        assert "Taken off the market: 3 HITs" in expire_by_hand(tmp_path)
+        assert "HITs are still on MTurk" in " ".join(output.split())
+        assert "Withdrawn: 3 HITs" in expire_by_hand(tmp_path)
     assert not_expired(mturk) == []
     assert "Traceback" not in output
 
@@ -109,7 +109,7 @@ def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> N
         process.kill()
         output, _ = process.communicate()
     assert "3 HITs of an earlier launch" in " ".join(output.split())
-    assert expire_by_hand(tmp_path).endswith(f"Taken off the market: 3 HITs of '{TASK}'.\n")
+    assert expire_by_hand(tmp_path).endswith(f"Withdrawn: 3 HITs of '{TASK}'.\n")
     assert not_expired(mturk) == []
     assert "Nothing of" in expire_by_hand(tmp_path)
     assert "no task 'which-bott'" in expire_by_hand(tmp_path, "which-bott"), "a slip of the pen is no success"

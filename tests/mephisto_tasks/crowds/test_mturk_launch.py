@@ -294,7 +294,7 @@ async def test_approvals_that_mturk_does_not_confirm(mturk: StandIn, data_dir: P
         mturk.faults.next("ApproveAssignment", CUT_AFTER)
         agent.approve_work()
         assert agent.get_status() == "approved"
-        with pytest.raises(MTurkError, match="another worker's by now"):
+        with pytest.raises(MTurkError, match="belongs to another worker now"):
             left.approve_work()
         assert left.get_status() == "returned"
     assert float(mturk.account.rewards) == 0.5

@@ -377,7 +377,7 @@ def test_where_it_asks(monkeypatch: pytest.MonkeyPatch, prolific: StandIn) -> No
     assert Prolific(prolific.token).public_keys()["keys"][0]["alg"] == "RS256"
     assert base_address("https://prolific.example/v1") == "https://prolific.example/v1/"
     for wrong, words in (
-        ("http://prolific.example/", "would show the token"),
+        ("http://prolific.example/", "would expose the token"),
         ("ftp://127.0.0.1/", "no address"),
         ("https://me:secret@prolific.example/", "no address"),
         ("prolific", "no address"),
@@ -406,7 +406,7 @@ def test_kept_tokens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert forget_token("lab")
     assert read_token("lab").get_secret_value() == "of-the-environment"
     for wrong in ("", "two words", "naïve", "line\nbreak"):
-        with pytest.raises(ProlificError, match="no API token"):
+        with pytest.raises(ProlificError, match="not an API token"):
             write_token("lab", wrong)
 
 

@@ -83,7 +83,7 @@ async def test_fee_and_vat_stand_apart_once_a_study_has_told_them(site: StandIn,
         (["mephisto.provider.currency=GBP"], "the workspace pays in USD"),
         (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than the \$8.00 that Prolific demands"),
         (["mephisto.task.task_reward=80"], "the workspace has .*top up"),
-        (["mephisto.task.task_reward=0"], "wants people to be paid"),
+        (["mephisto.task.task_reward=0"], "requires that people are paid"),
         (["mephisto.task.task_reward=0.505"], "0.505 is no amount"),
         (["mephisto.blueprint.workers.locales=[BR]"], "no 'BR' among its choices"),
         (["mephisto.provider.fluent=[Klingon]"], "no 'Klingon' among its choices"),
@@ -144,7 +144,7 @@ async def test_a_draft_whose_reward_was_changed_there_is_not_published(site: Sta
     async with on_prolific(data_dir, port, "mephisto.provider.draft_only=true"):
         pass
     only_study(site).fields["reward"] = 500
-    with pytest.raises(CrowdError, match="it pays 500 cents on Prolific by now, and task_reward is 50"):
+    with pytest.raises(CrowdError, match="it now pays 500 cents on Prolific, but task_reward is 50"):
         async with on_prolific(data_dir, port):
             pass
 
@@ -319,7 +319,7 @@ async def test_rules_are_prolifics_filters(site: StandIn, data_dir: Path, tmp_pa
         ):
             assert not site.participant(**left_out).studies()
     quote = await quoted(data_dir, *rules)
-    assert "countries only: nobody checks that people live in US-NY" in str(quote.remark)
+    assert "countries only: nothing checks that people live in US-NY" in str(quote.remark)
 
 
 async def test_lists_are_followed_while_the_study_runs(

@@ -85,7 +85,7 @@ async def test_no_token_and_no_ids_are_left(
     group.members[person_id("ann")] = 0.0
     said.append(command(data_dir, "forget", person_id("ann"), "--yes"))
     assert person_id("ann") not in group.members
-    assert "LOOK YOURSELF" not in said[-1]
+    assert "PLEASE CHECK" not in said[-1]
     for path in data_dir.rglob("*"):
         if path.is_file():
             content = path.read_bytes()

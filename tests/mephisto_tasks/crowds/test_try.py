@@ -122,7 +122,7 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("MY_KEY", "secret")
         assert answered(url, api_key_env="MY_KEY")[1] == "I am number 0 and heard Hi!"
     with server(chat_server(models=("a", "b"))) as url:
-        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); say which: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); choose one: --served-model NAME"):
             answered(url)
         assert answered(url, served_model="b") == ("b", "I am number 1 and heard Hi!")
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
@@ -160,7 +160,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         return (404, {}) if body is None else chat_server()(path, headers, body)
 
     with server(silent) as url:
-        with pytest.raises(ZooError, match=r"lists no models .* say which one it has: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists no models .* name its model: --served-model NAME"):
             answered(f"{url}/v1/chat/completions")
         assert answered(f"{url}/v1/chat/completions", served_model="org/tiny-chat")[0] == "tiny_chat"
 
@@ -174,7 +174,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({}, "", "no model is named"),
         ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply, but answer; name one"),
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply; add one: def reply"),
-        ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is no function, but int"),
+        ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is not a function, but int"),
         ({"bot.py": "def reply(:\n"}, "bot.py", "cannot be imported: SyntaxError"),
         (
             {"bot.py": "import no_such_thing\ndef reply(h): ...\n"},
@@ -183,13 +183,13 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ),
         ({"bot.py": "def reply(): return 'x'\n"}, "bot.py", "it must take one argument, the history"),
         ({"bot.py": "def reply(h): raise OSError('no weights')\n"}, "bot.py", "OSError: no weights"),
-        ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "answered with int, not with a text"),
+        ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "returned int, not a string"),
         ({"bot.py": "def reply(h): return ''\n"}, "bot.py", "no text in any of its replies"),
         ({"folder/notes.txt": ""}, "folder", "folder is no model: neither config.json .* but notes.txt"),
-        ({"folder/config.json": "{"}, "folder", "config.json is no model's configuration"),
+        ({"folder/config.json": "{"}, "folder", "config.json is not a model's configuration"),
         ({"notes.txt": ""}, "notes.txt", "notes.txt is no model"),
         ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not answer .*is the server running"),
-        ({}, "http://me:key@127.0.0.1:9/", "holds no user, password or query"),
+        ({}, "http://me:key@127.0.0.1:9/", "must not contain a user, password or query"),
         ({}, "http://[::1/v1", r"http://\[::1/v1 is no address"),
         ({}, "http://localhost:99999/", "http://localhost:99999/ is no address: Port out of range"),
         ({}, "http://a b/", "http://a b does not answer"),
@@ -213,7 +213,9 @@ def test_a_server_that_is_no_model_is_told_in_one_sentence() -> None:
     """It answers, but neither lists models nor keeps the JSON contract."""
     with (
         server(lambda path, headers, body: (404, {"detail": "nothing here"})) as url,
-        pytest.raises(ZooError, match=r"asked by the JSON contract since it lists no models .* status 404") as error,
+        pytest.raises(
+            ZooError, match=r"asked with the JSON contract because it lists no models .* status 404"
+        ) as error,
     ):
         answered(url)
     assert "\n" not in str(error.value)

@@ -39,7 +39,7 @@ def put_heroku(folder: Path, *, logged_in: bool) -> Path:
 
 def test_heroku_wants_its_program_and_somebody_logged_in(nothing_set_up: Path) -> None:
     """Guards against Mephisto's own way: a download in the middle of a launch, and a bare exception."""
-    assert any("Heroku's command line is not there" in lack for lack in hosting.lacks("heroku", {}))
+    assert any("Heroku's command line is not installed" in lack for lack in hosting.lacks("heroku", {}))
     program = put_heroku(nothing_set_up, logged_in=False)
     assert f"nobody is logged in to Heroku on this machine: {program} login -i" in hosting.lacks("heroku", {})
     program.write_text("#!/bin/sh\nexit 0\n")
@@ -63,7 +63,7 @@ def test_a_launch_says_so_before_anything_is_written(nothing_set_up: Path) -> No
     """Guards against a half-made launch: no database and no run of a study whose pages nobody could serve."""
     data_dir = nothing_set_up / "data"
     config = compose_config("pw_turn", "local", ["server=heroku"])
-    wanted = r"server=heroku is not set up here: .*command line is not there"
+    wanted = r"server=heroku is not set up here: .*command line is not installed"
     with pytest.raises(ConfigError, match=wanted), run_launch("pw_turn", config, data_dir):
         pytest.fail("it was launched")
     assert not (data_dir / "database.db").exists()
@@ -99,4 +99,4 @@ def test_doctor_says_what_a_server_lacks(nothing_set_up: Path) -> None:
     assert ended.exit_code == 1
     findings = [line for line in json.loads(ended.stdout)["findings"] if line["what"] == "Server heroku"]
     assert [line["status"] for line in findings] == ["error"] * len(hosting.lacks("heroku", {}))
-    assert "Heroku's command line is not there" in findings[-1]["found"]
+    assert "Heroku's command line is not installed" in findings[-1]["found"]

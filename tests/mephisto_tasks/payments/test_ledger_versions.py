@@ -251,7 +251,7 @@ def test_a_person_says_what_became_of_it(abrupt: Path, answer: str, sent: int) -
     pay(abrupt, "--send", "--yes")
     _, middle, _ = Ledger(abrupt, TASK).payments()
     assert pay(abrupt, "--by-hand", answer, "f00")[0] == 1
-    assert f"Tokens of such payments: {middle.token}" in pay(abrupt, "--by-hand", answer, "f00")[1]
+    assert f"Tokens of interrupted payments: {middle.token}" in pay(abrupt, "--by-hand", answer, "f00")[1]
     assert pay(abrupt, "--by-hand", answer, middle.token)[0] == 0
     _Abrupt.left = 9
     assert pay(abrupt, "--send", "--yes")[0] == 0

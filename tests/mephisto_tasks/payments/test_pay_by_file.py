@@ -285,7 +285,7 @@ def test_a_panel_of_your_own_has_its_own_words(tmp_path: Path) -> None:
     panel.write_text(text, encoding="utf-8")
     assert read_panel(str(panel)).statuses.meaning("DONE") == "paid"
     panel.write_text(text.replace("gone", "done"), encoding="utf-8")
-    with pytest.raises(ConfigError, match="'DONE' stands in more than one list"):
+    with pytest.raises(ConfigError, match="'DONE' is in more than one list"):
         read_panel(str(panel))
 
 
@@ -303,13 +303,13 @@ def test_a_list_by_hand_is_settled_once_paid(local: Path) -> None:
     settled = as_json(local, "--settled", worker["worker"])
     assert (settled["workers"][0]["paid"], settled["workers"][0]["written"]) == ("1.00", "0.00")
     assert [one["state"] for one in settled["ledger"]] == ["by_hand", "written"]
-    assert "nothing remains to be paid" in refused(local, "--settled", worker["worker"])
+    assert "nothing is left to pay" in refused(local, "--settled", worker["worker"])
 
 
 def test_what_waits_for_a_hand_is_not_called_paid(local: Path) -> None:
     """Before ``--send`` nothing can be settled, and a written list stays in sight until it is."""
     worker = as_json(local)["to_send"][0]["worker"]
-    assert f"what is due to {worker} waits to be sent" in refused(local, "--settled", worker)
+    assert f"what is due to {worker} is waiting to be sent" in refused(local, "--settled", worker)
     pay(local, "--send", "--yes")
     later = pay(local).stdout
     assert "for you to pay by hand. Record what you paid with --settled PSEUDONYM." in later
@@ -363,5 +363,5 @@ def test_a_lost_ledger_pays_nobody_by_a_second_file(prolific: Path) -> None:
     as_json(prolific, "--send", "--yes")
     ledger, before = Ledger(prolific, TASK), files(prolific)
     ledger.path.unlink()
-    assert "_owed-1.csv, of which the ledger knows nothing: nothing was written" in refused(prolific, "--send", "--yes")
+    assert "_owed-1.csv, which is not in the ledger, so nothing was written" in refused(prolific, "--send", "--yes")
     assert (ledger.payments(), files(prolific)) == ([], before)

@@ -162,7 +162,7 @@ def test_a_bonus_that_was_taken_and_is_not_listed_yet(stage: Stage) -> None:
     assert bonus.token not in [one.token for one in stage.mturk.account.bonuses]
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
-    assert "stands in the ledger as sent, and MTurk does not list it" in audit.stdout
+    assert "is sent in the ledger, but MTurk does not list it" in audit.stdout
     stage.mturk.account.bonuses += hidden
     sent = as_json(stage.data_dir, "--send", "--yes")
     assert {payment["state"] for payment in sent["ledger"]} == {"confirmed"}
@@ -395,7 +395,7 @@ def test_settled_by_hand(stage: Stage) -> None:
     assert settled["remaining"] == []
     again = pay(stage.data_dir, "--settled", remaining["worker"])
     assert again.exit_code == 1
-    assert f"nothing remains to be paid to {remaining['worker']}, nor to anybody else" in again.stderr
+    assert f"nothing is left to pay to {remaining['worker']}, nor to anybody else" in again.stderr
     assert pay(stage.data_dir, "--audit").exit_code == 0
 
 

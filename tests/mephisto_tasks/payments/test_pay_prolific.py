@@ -68,7 +68,7 @@ def test_everybody_gets_what_they_are_owed(stage: Stage) -> None:
     assert "is still ACTIVE there" in remaining["why"]
     shown = pay(stage.data_dir).stdout
     assert "4 approvals (£10.00) and 3 bonuses (£2.42), £4.97 of fees: £17.39 in all; 1 approval ($2.50)" in shown
-    assert "Waiting for approval on Prolific (lab): 2 submissions. Prolific approves them by itself from" in shown
+    assert "Waiting for approval on Prolific (lab): 2 submissions. Prolific approves them automatically from" in shown
     as_json(stage.data_dir, "--send", "--yes")
     assert got(stage.site) == stage.owed
     ledger = as_json(stage.data_dir)["ledger"]
@@ -151,7 +151,7 @@ def test_a_lost_answer_is_never_asked_again(stage: Stage) -> None:
     assert f"--by-hand paid {left[0].token}" in looked.stdout
     assert "--by-hand unpaid" not in looked.stdout
     early = pay(stage.data_dir, "--by-hand", "unpaid", left[0].token)
-    assert (early.exit_code, "nobody can know yet that it is unpaid" in " ".join(early.output.split())) == (1, True)
+    assert (early.exit_code, "so it is too early to call it unpaid" in " ".join(early.output.split())) == (1, True)
     paid = len(stage.site.journal.of(PAY))
     send(stage.data_dir)
     assert len(stage.site.journal.of(PAY)) == paid
@@ -231,7 +231,7 @@ def test_audit_sees_what_was_done_by_hand(stage: Stage) -> None:
     inside.status = "APPROVED"
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
-    assert f"Prolific has submission {inside.id} as approved, and the ledger does not" in audit.stdout
+    assert f"Prolific has submission {inside.id} as approved, but the ledger does not" in audit.stdout
     assert f"Prolific lists a bonus of £0.77 for submission {inside.id}, and the ledger does not" in audit.stdout
 
 

@@ -63,7 +63,7 @@ def test_a_wrong_token_is_not_kept(site: StandIn, data_dir: Path) -> None:
 def test_the_environment_has_the_token(site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
     said = asked(data_dir, "add", "lab", "--provider", "prolific")
-    assert "Its token is that of PROLIFIC_TOKEN, and is not kept" in said.output
+    assert "Its token is that of PROLIFIC_TOKEN, and is not stored" in said.output
     assert token_names() == []
     assert "no access key id" in asked(data_dir, "add", "lab", "--provider", "prolific", "--access-key-id", "A").output
 

@@ -211,7 +211,7 @@ def test_who_takes_part_while_it_is_being_agreed_is_asked_about_once_more(data_d
     (person,) = all_going(data_dir, [known_workers(data_dir)[pseudonym(data_dir)]], None)
     _comes_again(data_dir)
     before = holding(data_dir, SAID)
-    with pytest.raises(erasing.ForgetError, match="took part meanwhile: nothing was deleted"):
+    with pytest.raises(erasing.ForgetError, match="took part in the meantime, so nothing was deleted"):
         erasing.forget(data_dir, [person])
     assert holding(data_dir, SAID) == before
     done("forget", WORKER, "--yes", "--data-dir", data_dir)
@@ -277,8 +277,8 @@ def test_a_file_that_somebody_changed_is_left_alone_and_told_of(data_dir: Path, 
     changed.write_text(changed.read_text() + "\n")
     (tmp_path / "tables" / "ratings.csv").unlink()
     said = done("forget", WORKER, "--yes", "--data-dir", data_dir).stdout
-    assert f"{changed}: somebody changed it since it was written: LOOK YOURSELF" in said
-    assert f"{tmp_path / 'tables' / 'ratings.csv'}: is not there any more" in said
+    assert f"{changed}: it has changed since it was written: PLEASE CHECK" in said
+    assert f"{tmp_path / 'tables' / 'ratings.csv'}: no longer exists" in said
     assert "Zebulon" in changed.read_text()
 
 

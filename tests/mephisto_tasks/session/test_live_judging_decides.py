@@ -114,7 +114,7 @@ async def test_self_chats_are_judged_until_it_is_decided(tmp_path: Path) -> None
         **DECIDED,
         "max_dialogues": 25,
     }
-    with pytest.raises(ConfigError, match=r"max_dialogues=16 or less, or have more dialogues: num_dialogues=5"):
+    with pytest.raises(ConfigError, match=r"max_dialogues=16 or less, or use more dialogues: num_dialogues=5"):
         await _launched(tmp_path / "data", task="self_chat", num_dialogues=4, **settings)
     assert not (tmp_path / "data" / "self_chats").exists()
     async with study_beside(tmp_path / "data", "self_chat", num_dialogues=5, **settings) as run:

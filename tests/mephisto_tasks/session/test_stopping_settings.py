@@ -67,8 +67,8 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"dialogues_per_worker": 2}, "leave dialogues_per_worker at 1"),
         ({"planned_for_looking": True}, "with stop=decided, the study ends by itself"),
         ({"raters_at_a_time": 0}, "raters_at_a_time: must be 1 or more"),
-        ({"quality_control_model": "dull", "conversations_per_unit": 2}, "say quality_control_model= for none"),
-        ({"judge": "my_judge.yaml"}, "of conversations that raters steer, nobody knows what it would say on average"),
+        ({"quality_control_model": "dull", "conversations_per_unit": 2}, "set quality_control_model= to use none"),
+        ({"judge": "my_judge.yaml"}, "average answer on conversations that raters steer is unknown"),
         ({"time_out_minutes": 0}, "time_out_minutes: must be more than 0"),
     ],
 )

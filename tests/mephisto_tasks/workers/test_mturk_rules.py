@@ -155,7 +155,7 @@ def test_a_block_holds_here_where_mturk_refuses_it(mturk: StandIn, db: Any, data
     )
     assert "ARUDE" not in problem
     assert [block.worker for block in list_blocks(data_dir, TASK)] == [rude.pseudonym]
-    with pytest.raises(BlockError, match=f"{colleague.pseudonym}: the site that they come from cannot block them"):
+    with pytest.raises(BlockError, match=f"{colleague.pseudonym}: their crowd's site cannot block them"):
         block_by_hand(db, [colleague], "Too kind.", None, site_of)
     assert [block.worker for block in list_blocks(data_dir, TASK)] == [rude.pseudonym]
 

@@ -182,7 +182,7 @@ def test_bad_rows_are_skipped_when_asked_and_listed_by_their_own_numbers(command
     assert re.search(r"votes.csv, row 5: .*are the same answer", text)
     assert re.search(r"votes.csv, row 2: comparisons.winner: 'nobody', expected", text)
     shown = command("--from", "tables", path, "--table", "comparisons", *RENAMES, "--skip-bad", "--force")
-    assert "Skipped, as it is bad: 3" in shown.stdout
+    assert "Skipped because of errors: 3" in shown.stdout
 
 
 def test_nothing_good_is_no_import(command, tmp_path: Path):

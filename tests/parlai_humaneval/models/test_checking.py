@@ -88,7 +88,7 @@ def test_a_server_of_ones_own_is_not_called_ready_before_it_is_asked() -> None:
     own = served(base_url="http://no.such.host:8000/v1").model_copy(update={"origin": "yours"})
     found = check(own)
     assert (found.state, found.ok) == ("to serve", True)
-    assert "is not tried here; --load does" in found.asks[0]
+    assert "is not tested here; --load does" in found.asks[0]
 
 
 def test_an_untrained_model_names_its_command_and_what_goes_before(

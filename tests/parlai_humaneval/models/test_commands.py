@@ -70,7 +70,7 @@ def test_check_all_is_a_table_of_the_whole_zoo(monkeypatch: pytest.MonkeyPatch, 
     [
         (["check"], "Give the names of models, or --all"),
         (["check", "eliza", "--all"], "Give the names of models, or --all"),
-        (["check", "--all", "--load"], "--load takes names"),
+        (["check", "--all", "--load"], "--load needs names"),
     ],
 )
 def test_check_wants_names_or_all(words: list[str], said: str) -> None:

@@ -48,5 +48,5 @@ def test_a_folder_of_parlai_is_known_by_its_options(tmp_path: Path) -> None:
         assert model_given(str(named), []).options == {"model_file": str(folder / "model")}
     assert model_given(str(folder), []).name == "my_model"
     (folder / "model.opt").write_text("{")
-    with pytest.raises(ZooError, match="holds no options of ParlAI"):
+    with pytest.raises(ZooError, match="has no ParlAI options"):
         model_given(str(folder), [])

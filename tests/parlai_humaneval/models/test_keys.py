@@ -58,7 +58,7 @@ def test_a_variable_that_is_set_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"url": f"https://example.org/chat?sig={KEY}"}, "name that in authorization_env"),
         ({"command": f"python bot.py --key {KEY}"}, "command: something in it looks like a key"),
         ({"system_prompt": f"Say Bearer {KEY}"}, "system_prompt: something in it looks like a key"),
-        ({"base_url": f"https://me:{KEY}@example.org/v1"}, "base_url: the address holds a name or password"),
+        ({"base_url": f"https://me:{KEY}@example.org/v1"}, "base_url: the address contains a name or password"),
     ],
 )
 @pytest.mark.parametrize("command", [["list"], ["check", "mine"], ["check", "--all", "--json"], ["chat", "mine"]])

@@ -233,7 +233,9 @@ def test_a_wrong_key_is_called_one(server: Server, monkeypatch: pytest.MonkeyPat
         with pytest.raises(ModelFailed, match="the key in MY_KEY is wrong, or this is not allowed with it"):
             said(pool, "Hi!")
     server.behaviour = refusing(401, "")
-    with pytest.raises(ZooError, match="it wants a key, and authorization_env names no environment variable"):
+    with pytest.raises(
+        ZooError, match="it requires a key, and authorization_env does not name an environment variable"
+    ):
         load_agent(endpoint(server.url))
 
 

@@ -156,7 +156,7 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
             said(pool, "Hi!")
     with (
         ModelPool([own("callable", tmp_path, function="bot.py:answers_a_list")], retries=0) as pool,
-        pytest.raises(ModelFailed, match=r"bot.py:answers_a_list answered with list, not with a text"),
+        pytest.raises(ModelFailed, match=r"bot.py:answers_a_list returned list, not a string"),
     ):
         said(pool, "Hi!")
 
@@ -169,7 +169,7 @@ def test_a_failing_function_is_called_again_then_given_up(tmp_path: Path) -> Non
         ("absent.py:reply", r"there is no file .*absent\.py"),
         ("absent_module:reply", "No module named 'absent_module'"),
         ("bot.py:answer", r"bot.py has no answer(\.|$)"),
-        ("bot.py:NUMBER", "NUMBER in bot.py is no function, but int"),
+        ("bot.py:NUMBER", "NUMBER in bot.py is not a function, but int"),
         ("bot.py:needs_two", r"must take one argument, the history.*\(history, mood\).*'mood'"),
         ("bot.py:needs_none", r"must take one argument, the history"),
         ("ends.py:reply", r"ends the program when it is imported.*__main__"),

@@ -192,5 +192,5 @@ def test_a_process_sees_the_gpu_that_it_was_given(monkeypatch: pytest.MonkeyPatc
     assert device_environment("cpu") == {"CUDA_VISIBLE_DEVICES": ""}
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-8932f937")
     assert device_environment("cuda:1") == {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}
-    with pytest.raises(ZooError, match="cuda:2 is not to be seen here: CUDA_VISIBLE_DEVICES names 2"):
+    with pytest.raises(ZooError, match="cuda:2 is not visible here: CUDA_VISIBLE_DEVICES names 2"):
         device_environment("cuda:2")

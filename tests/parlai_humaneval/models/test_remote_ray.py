@@ -168,9 +168,7 @@ def test_models_that_the_cluster_cannot_hold_together_are_told_at_once(cluster: 
     with pytest.raises(ZooError) as refused:
         load([on_ray(cluster, specs[0], cpus=3), on_ray(cluster, specs[1], cpus=2)])
     said = str(refused.value)
-    assert said.startswith(
-        "drawn cannot be loaded: the models of this launch have taken all that the Ray cluster has ("
-    )
+    assert said.startswith("drawn cannot be loaded: the models of this launch use all of the Ray cluster (")
     assert "it asks for 2 CPU(s), 0 GPU(s), this launch holds tiny_a (3 CPU(s), 0 GPU(s))," in said
     assert "the cluster has 4 CPU(s), 0 GPU(s)" in said
     with pytest.raises(ZooError, match=r"no node of the Ray cluster has 1 CPU\(s\), 1 GPU\(s\)"):
@@ -226,8 +224,8 @@ def test_a_cluster_that_wants_another_token_says_so(
                 time.sleep(0.1)
             for mode, ours, told in (
                 ("token", "a-wrong-one", "refuses the token in RAY_AUTH_TOKEN"),
-                ("token", "", "has got no token"),
-                ("disabled", "", "wants a token: set RAY_AUTH_MODE=token"),
+                ("token", "", "has no token"),
+                ("disabled", "", "requires a token: set RAY_AUTH_MODE=token"),
             ):
                 monkeypatch.setenv("RAY_AUTH_MODE", mode)
                 monkeypatch.setenv("RAY_AUTH_TOKEN", ours)
@@ -253,7 +251,7 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(network: None, specs
     began = time.monotonic()
     with pytest.raises(ZooError, match=r"no Ray cluster answers at 127\.0\.0\.1:9 .*ray start --head"):
         load([run_on(specs[0], engine="ray", address="127.0.0.1:9")])
-    with pytest.raises(ZooError, match="cluster is no address of a Ray cluster: expected HOST:PORT"):
+    with pytest.raises(ZooError, match="cluster is not the address of a Ray cluster: expected HOST:PORT"):
         load([run_on(specs[0], engine="ray", address="cluster")])
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"

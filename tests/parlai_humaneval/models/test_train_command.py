@@ -103,7 +103,7 @@ def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -
     os.kill(process, signal.SIGINT)
     assert warm.wait(process) == 1
     errors = told.read_text(encoding="utf-8")
-    assert "interrupted: what was learned up to the last checkpoint (step " in errors
+    assert "interrupted: the last checkpoint (step " in errors
     advice = errors.partition("try: ")[2]
     assert advice.startswith(f"parlai-humaneval models train mine --zoo {shop.zoo} ")
     assert advice.endswith(" --set lr_scheduler=fixed (goes on from there)\n")
@@ -116,7 +116,7 @@ def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -
     assert done.exit_code == 0, done.stderr
     of_json = json.loads(done.stdout)
     assert of_json["resumed"]
-    assert f"An interrupted training of mine goes on from its checkpoint: step {steps}, epoch " in done.stderr
+    assert f"Continuing an interrupted training of mine from its checkpoint: step {steps}, epoch " in done.stderr
     assert of_json["valid"]["total_train_updates"] == steps + 5
     assert json.loads(Path(f"{shop.model_file}.opt").read_text(encoding="utf-8"))["lr_scheduler"] == "fixed"
     assert "checkpoint" not in Path(f"{shop.model_file}.opt").read_text(encoding="utf-8").replace(
@@ -146,7 +146,7 @@ def test_an_interruption_before_the_first_checkpoint(home: Path, monkeypatch: py
     monkeypatch.setattr("parlai_humaneval.models.baselines.training.parsed", interrupt)
     done = shop.train("--set", "batchsize=4", "--seconds", "9")
     assert done.exit_code == 1
-    assert "interrupted before the first checkpoint, so nothing is kept\n" in done.stderr
+    assert "interrupted before the first checkpoint, so nothing was saved\n" in done.stderr
     assert done.stderr.strip().endswith(f"--zoo {shop.zoo} --data {shop.data} --set batchsize=4 --seconds 9.0")
     monkeypatch.setattr("parlai_humaneval.models.baselines.training.plan_training", interrupt)
     assert "interrupted before the training began" in shop.train().stderr

@@ -182,7 +182,7 @@ def test_fix_in_json_says_what_was_written(picky: Path) -> None:
 def test_fix_wants_a_server_that_is_asked() -> None:
     """Guards a wrong use of the option."""
     result = CliRunner().invoke(check, ["eliza", "--fix"])
-    assert (result.exit_code, "--fix goes with --load" in result.output) == (2, True)
+    assert (result.exit_code, "--fix needs --load" in result.output) == (2, True)
 
 
 def test_an_entry_of_the_package_is_not_changed(

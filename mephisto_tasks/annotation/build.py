@@ -333,7 +333,7 @@ def unjudged(
 
 def _settings(newest: JudgementRecord | None) -> StaticConfig:
     if newest is None:
-        raise ConfigError("--unjudged is of studies of finished dialogues: here each dialogue was rated by who held it")
+        raise ConfigError("--unjudged is for studies of finished dialogues: here raters judged their own dialogues")
     known = {name: value for name, value in newest.settings.items() if name in StaticConfig.model_fields}
     try:
         config = StaticConfig.model_validate(known)
@@ -342,7 +342,7 @@ def _settings(newest: JudgementRecord | None) -> StaticConfig:
             f"the settings of this study are not those of this version ({error.errors()[0]['msg']})"
         ) from error
     if config.show not in FORMS:
-        raise ConfigError("--unjudged is of studies that compare two dialogues, or spot the bot")
+        raise ConfigError("--unjudged is for studies that compare two dialogues, or spot the bot")
     return config
 
 

@@ -123,7 +123,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
         try:
             made = generate(specs, pairs, settings, folder, batch_size=config.batch_size, on_progress=note)
         except SelfChatError as error:
-            anew = f"remove the folder {folder} to have the models talk anew"
+            anew = f"remove the folder {folder} to have the models talk again"
             raise ConfigError(reworded(error, ANEW, anew)) from error
     return [file.path for file in made]
 

@@ -151,7 +151,7 @@ def lines_of(found: dict[str, Any], task: str) -> list[str]:
     if found["first_chosen"] is not None:
         changed = found["changed_with_order"]
         other = "" if changed is None else f"; {percent(changed)} of its answers depended on the order"
-        lines.append(f"Of two candidates, it chose the first in {percent(found['first_chosen'])}{other}.")
+        lines.append(f"It chose the first of two candidates in {percent(found['first_chosen'])}{other}.")
         if goes_by_place(found["first_chosen"], options=2):
             lines.append("It judges by position and not by content, so its answers say nothing about the models.")
     if found["failed"]:

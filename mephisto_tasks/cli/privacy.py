@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REMAINS = (
     ("payments", "amounts and dates, for the accounts; a random name “forgotten-…” replaces the rater's"),
-    ("figures in reports", "leaderboards, and copies or publications of yours; they name nobody"),
+    ("figures in reports", "leaderboards, and your own copies and publications; they name nobody"),
     ("released data", "its pseudonyms have no key, so nobody can link rows to people"),
     ("the crowd's own site", "it has its own record of the rater; ask there"),
     ("backups", "backups and copies of the data directory: delete them yourself"),

@@ -107,7 +107,7 @@ class Wanted:
             if self.blind_in is not None:
                 from mephisto_tasks.monitoring.status import BLIND_NAMES
 
-                click.echo(f"Which model is which stands in {self.blind_in / BLIND_NAMES}: do not publish it.")
+                click.echo(f"The models' names are in {self.blind_in / BLIND_NAMES}: do not publish it.")
         if self.page is not None:
             from parlai_humaneval.report.render.files import folder_of
 

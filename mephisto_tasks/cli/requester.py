@@ -131,7 +131,7 @@ def expire(task_name: str, data_dir: Path) -> None:
     with waiting_for("Asking the crowds' sites…"), task_lock(data_dir, task_name):
         taken = {place: accounts.take_off(data_dir, task_name) for place, accounts in _places().items()}
     words = {crowd.words.unit for crowd in crowds() if taken.get(crowd.place)}
-    unit = words.pop() if len(words) == 1 else "unit"
+    unit = words.pop() if len(words) == 1 else "assignment"
     count = sum(taken.values())
     many = f"{count} {unit}{'' if count == 1 else 's'}"
     click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing of {task_name!r} to withdraw.")

@@ -45,7 +45,7 @@ class CrowdWords:
 
     where: str  # in “49 units done …”: “on this machine”
     summary: str  # for the list of places in help, after its name
-    unit: str = "unit"  # what its site calls an offered unit
+    unit: str = "assignment"  # what its site calls an offered unit
     link: str = "Link for raters:"  # what :meth:`.CrowdLaunch.raters_link` is
 
 

@@ -114,7 +114,7 @@ def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     )
     if not places:
         return None
-    many = " and ".join(f"{counted(number, 'unit')} done {place}" for place, number in places.most_common())
+    many = " and ".join(f"{counted(number, 'assignment')} done {place}" for place, number in places.most_common())
     counts = f"Already counted for {task_name!r}, here and in its report: {many}"
     return f"{counts}. If that was only a trial, choose another task_name=…"
 

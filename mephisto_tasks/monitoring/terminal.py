@@ -139,7 +139,7 @@ def _parts(standing: StudyStatus, width: int, links: Sequence[str], once: bool) 
     title = " · ".join(filter(None, (standing.task_name, standing.technique)))
     yield Text.assemble((plain(title), "bold"), "  ", (plain(standing.state_words), STYLES.get(standing.state, "dim")))
     if standing.problem:
-        yield Text(f"The stored answers cannot be read just now: {plain(standing.problem)}", style="bold red")
+        yield Text(f"The stored answers cannot be read at the moment: {plain(standing.problem)}", style="bold red")
     if standing.url and standing.is_alive:
         yield Text(f"Study page: {plain(standing.url)}", style="dim")
     for link in links:

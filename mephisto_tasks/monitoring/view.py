@@ -37,7 +37,7 @@ PLACES = {"": "before the first step", "end": "at the end"} | {
 PLACES_NAMED = 4
 SHOWN_ORDERS = 5
 COLLECTED = "Collected"
-FORESEEN = "More dialogues of the two: between which four in five simulated studies end, if nothing else changes."
+FORESEEN = "More dialogues of the two: the range in which four of five simulated studies end, if nothing else changes."
 
 
 def progress_words(standing: StudyStatus) -> str:
@@ -61,7 +61,7 @@ def rater_facts(standing: StudyStatus) -> Iterator[Pair]:
         away = f"; {counted(refused, 'visit')} {'was' if refused == 1 else 'were'} turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
         if door.waited:
-            yield "Waited", f"{counted(door.waited, 'worker')} came while the study was full, and waited for a place."
+            yield "Waited", f"{counted(door.waited, 'rater')} came while the study was full, and waited for a place."
         kinds = sorted(door.turned_away.items(), key=lambda one: -one[1])[:PLACES_NAMED]
         if kinds:
             yield "Turned away", "; ".join(f"{count:,}: {kind.replace('_', ' ')}" for kind, count in kinds)
@@ -97,7 +97,7 @@ def site_words(site: SiteState) -> str:
     ]
     if site.waiting:
         first = None if site.approved_by_itself_at is None else datetime.fromtimestamp(site.approved_by_itself_at)
-        by_itself = "" if first is None else f" (the first is approved by itself on {first:%-d %B})"
+        by_itself = "" if first is None else f" (the first is approved automatically on {first:%-d %B})"
         parts.append(f"{site.waiting:,} wait{'s' if site.waiting == 1 else ''} for approval{by_itself}")
     if site.unread:
         parts.append(counted(site.unread, "unread message"))
@@ -134,7 +134,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
     at_most = "at most " if standing.deciding is not None else ""
     spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
     left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"
-    to_spend = f"{left} for what is still to be done" if left else ""
+    to_spend = f"{left}for the remaining work" if left else ""
     yield "Money", f"{spent}{to_spend}. Without fees."
     for one in pay.also:
         yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
@@ -144,7 +144,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
 
 
 def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " earned") -> str:
-    files = f", {_money(written, currency)} written into files" if written else ""
+    files = f", {_money(written, currency)}written to files" if written else ""
     waits = max(0.0, owed - paid - written)
     return f"{_money(owed, currency)}{what}: {_money(paid, currency)} paid{files}, {_money(waits, currency)} to be paid"
 
@@ -247,7 +247,7 @@ def inside_table(standing: StudyStatus) -> DataTable:
         for one in sorted(standing.inside, key=lambda one: one.step_since or one.since)
     ]
     columns = ("worker Worker", "where Where", "step Now", "since For")
-    return _table("inside", f"{counted(len(rows), 'worker')} inside", columns, rows)
+    return _table("inside", f"{counted(len(rows), 'rater')} active", columns, rows)
 
 
 def _where(inside: Inside) -> str:
@@ -277,7 +277,7 @@ def checks_table(standing: StudyStatus) -> DataTable:
         }
         for one in standing.checks
     )
-    note = "They count all the same; report --exclude leaves them out."
+    note = "They still count, unless report --exclude leaves them out."
     return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
 
 
@@ -288,8 +288,8 @@ def orders_words(standing: StudyStatus) -> list[str]:
 
 def cost_of_more(standing: StudyStatus) -> str:
     pay = standing.pay
-    paid = "" if pay is None else f" A unit of work is paid {_money(pay.reward, pay.currency)}, without fees."
-    return f"So many more {standing.counted} of every pair (group) that is not stopped are collected.{paid}"
+    paid = "" if pay is None else f" An assignment pays {_money(pay.reward, pay.currency)}, without fees."
+    return f"This many more {standing.counted} are collected for every pair (group) that is not stopped.{paid}"
 
 
 def line(standing: StudyStatus) -> str:

@@ -145,8 +145,8 @@ def only_payer(data_dir: Path, task_name: str) -> Iterator[None]:
     """Nobody else pays for the task meanwhile; the lock ends with the process, however that ends. Raises PayError."""
 
     def refusal(holder: str) -> PayError:
-        what = f"task {task_name!r} is being paid already (process {holder})"
-        return PayError(what, try_="wait until that has ended, and look again")
+        what = f"task {task_name!r} is already being paid (process {holder})"
+        return PayError(what, try_="wait until that has ended, and check again")
 
     with exclusive_lock(study_folder(data_dir, task_name) / LOCK, refusal):
         yield
@@ -161,8 +161,8 @@ class Ledger:
             self.path,
             error=PayError,
             migrations=_MIGRATIONS,
-            if_busy="see to that (room on the disk, its rights), and run this again: what was sent is not sent twice",
-            if_damaged="put back a copy, or move it away: payments that the crowd's site lists are then found there",
+            if_busy="fix that (disk space, permissions), and run this again: nothing is sent twice",
+            if_damaged="restore a copy, or move it away: payments are then read from the crowd's site",
             pragmas=("synchronous = FULL",),
         )
 
@@ -323,13 +323,13 @@ def read_rejections(path: Path) -> list[Rejection]:
                 raise PayError(f"there is no column {lacking[0]!r}", where=path, try_=f"name them {', '.join(columns)}")
             lines = list(rows)
             if any(None in line for line in lines):  # a comma in a message would cut it there
-                raise PayError("a line has more cells than the first one", where=path, try_="put messages in quotes")
+                raise PayError("a line has more cells than the first line", where=path, try_="put messages in quotes")
             return [Rejection(**{name: (line[name] or "").strip() for name in columns}) for line in lines]
     except OSError as error:
         advice = "name a CSV file with the columns " + ", ".join(columns)
         raise PayError(f"it cannot be read: {error.strerror}", where=path, try_=advice) from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise PayError(f"it is no CSV file: {error}", where=path) from error
+        raise PayError(f"it is not a CSV file: {error}", where=path) from error
 
 
 @runtime_checkable

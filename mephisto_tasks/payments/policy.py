@@ -74,7 +74,7 @@ def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], curre
     """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
     if not 0 <= work.reward <= MOST:
         reward = money(work.reward, currency)
-        raise PayError(f"the reward of unit {work.unit_id} is {reward}: nothing is paid by such a figure")
+        raise PayError(f"the reward of unit {work.unit_id} is {reward}: that is not a valid amount")
     amount, why = _owed(work, terms.of_launch(work.task_run_id), withheld.get((work.worker, work.session)))
     return Due(work=work, amount=cents(amount), why=why, currency=currency)
 
@@ -90,16 +90,16 @@ def _owed(work: Work, terms: Terms, failed: str | None) -> tuple[Decimal, str]:
         case "complete":
             return work.reward, "complete"
         case "stopped":
-            return work.reward, "stopped by us: paid as a whole"
+            return work.reward, "interrupted by us: paid in full"
         case "partial":
             part = f"{work.done} of {work.whole} {work.counted}"
             if work.resumable:
-                return nothing, f"{part}: can go on while the launch runs"
+                return nothing, f"{part}: can continue while the launch runs"
             match terms.partial:
                 case "pro_rata":
                     return pro_rata(work.reward, work.done, work.whole), part
                 case "full":
-                    return work.reward if work.done else nothing, f"{part}, paid as a whole"
+                    return work.reward if work.done else nothing, f"{part}, paid in full"
                 case "none":
                     return nothing, f"{part}, not paid"
         case "practice_only":

@@ -189,8 +189,8 @@ class Books:
             if low:
                 least, minimum = money(min(low), currency), money(self.terms.minimum, currency)
                 yield (
-                    f"{len(low)} of {counted(len(lines), 'worker')} earn less than {minimum}/hour by the time that they "
-                    f"took, practice included (the least: {least}). Raise the reward, or shorten the task"
+                    f"{len(low)} of {counted(len(lines), 'rater')} earn less than {minimum}/hour for the time that they "
+                    f"took, including practice (lowest: {least}). Raise the reward, or shorten the task"
                 )
 
     def _overpaid(self) -> Iterator[str]:
@@ -209,10 +209,10 @@ class Books:
         named = [f"{worker} {money(amount, currency)}" for (worker, currency), amount in over.items() if amount]
         if named:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-            why = "An approval pays the whole reward, also where a share was paid before. " if approved else ""
+            why = "An approval pays the whole reward, even if a share was paid before. " if approved else ""
             yield (
-                f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}What was paid is theirs; nothing "
-                "else of theirs is cut for it"
+                f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}They keep it, and no "
+                "other payment is reduced"
             )
 
     def _unpaid(self) -> Iterator[str]:
@@ -220,14 +220,14 @@ class Books:
         people = [one.work for one in self.dues if not one.work.simulated]
         running, resumable = sum(one.outcome == "running" for one in people), sum(one.resumable for one in people)
         if running:
-            yield f"Still being done: {counted(running, 'piece')} of work"
+            yield f"In progress: {counted(running, 'assignment')}"
         if resumable:
             yield (
-                f"Left before its end: {counted(resumable, 'piece')} of work. It may be resumed while the launch runs, and "
-                "a share is owed when it has ended"
+                f"Left unfinished: {counted(resumable, 'assignment')}. Raters may resume while the launch runs, and a share "
+                "is owed when it has ended"
             )
         if programs := len(self.dues) - len(people):
-            yield f"Done by programs of this package, and not paid: {counted(programs, 'piece')} of work"
+            yield f"Done by programs of this package, so not paid: {counted(programs, 'assignment')}"
 
     def _paid_or_proposed(self) -> Iterable[Payment]:
         proposals = [account.proposal for account in self.accounts]

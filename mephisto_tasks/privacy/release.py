@@ -101,14 +101,14 @@ class Card(_Part):
 def anonymised(coarse: Coarse) -> list[str]:
     to_the = "to the day" if coarse == "day" else "to the week"
     return [
-        "Names of workers, dialogues, judgements, items, units and replies were drawn by lot for this release, the same in "
-        "all its tables; which stands for whom was never written down.",
+        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release, the same "
+        "in all its tables. No record links them to the originals.",
         f"Dates count from the first day of the study, which is called 2000-01-01, {to_the}; there is no time of day.",
         "Times that raters took are whole seconds, and at least one; times that models took are tenths of a second.",
-        "Seeds, and numbers of units and assignments, were left out. Rows stand in an order that tells nothing.",
-        "In all texts e-mail addresses, telephone numbers, accounts, worker ids, and names of workers and of who was "
-        "invited were replaced by marks such as [e-mail]. Other names cannot be found by a program: somebody has to have "
-        "read the texts.",
+        "Seeds, and numbers of units and assignments, were left out. The order of rows carries no information.",
+        "In all texts, e-mail addresses, telephone numbers, accounts, worker IDs, and names of workers and invited people "
+        "were replaced by marks such as [e-mail]. A program cannot find other names: somebody must have read "
+        "the texts.",
     ]
 
 
@@ -263,8 +263,8 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
             ),
         )
     raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that says that answers "
-        "may be published (covers_release), so nothing was written: "
+        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that allows answers "
+        "to be published (covers_release), so nothing was written: "
         f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
         try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
         "true asks everybody who comes again",
@@ -272,8 +272,8 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
 
 
 LOG_LEFT_OUT = (
-    "The log of decisions of a study that ended when it was decided: who came when, and in which order, stands in it. "
-    "Estimates of these data are biased a little by the stopping, and intervals of a study of fixed size too sure."
+    "The log of decisions of a study that ended when it was decided, because it shows who came when, and in which order. "
+    "The stopping biases estimates from these data a little, and makes intervals for a fixed size too narrow."
 )
 
 

@@ -51,7 +51,7 @@ OVER = "Everything can be saved again; the study goes on."
 BEFORE: dict[Kind, tuple[str, str]] = {
     "full": (
         "the disk is full, and nothing can be saved: nobody was let in",
-        "make room on the disk that holds {data_dir}, and launch again",
+        "free space on the disk of {data_dir}, and launch again",
     ),
     "held": (
         "another program holds the study's database ({data_dir}/database.db): nobody was let in",

@@ -152,7 +152,7 @@ def test_what_is_right_stands_together_and_what_is_not_by_itself() -> None:
         ("Port", "error", "taken\n→ --port"),
     ]
     assert closing_sentence([right]).startswith("Everything works. ")
-    assert closing_sentence([right, look]).startswith("Everything works; ")
+    assert closing_sentence([right, look]).startswith("Everything works. Lines")
     assert closing_sentence([right, look, wrong]).endswith(": Port.")
 
 

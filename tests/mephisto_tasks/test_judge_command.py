@@ -267,7 +267,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
     asked(study, judge())
     assert "give this one another name" in told("--judge", judge(seed=7))
     assert "there is no task" in " ".join(run(study, "judge", "--judge", free, "--task-name", "none").output.split())
-    assert "each dialogue was rated by who held it" in told("--judge", free, "--unjudged", "3")
+    assert "here raters judged their own dialogues" in told("--judge", free, "--unjudged", "3")
     with only_judging(study, "soba"):
         assert "is being asked about task 'soba' already" in told("--judge", free)
         with pytest.raises(JudgingElsewhere), only_judging(study, "soba"):

@@ -121,11 +121,11 @@ def test_a_page_is_written_with_its_folder(tables: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--task-name", "x"], "--tables cannot go with --task-name"),
-        (["--exclude", "paper"], "--tables cannot go with --exclude"),
-        (["--everywhere", "--exclude", "paper"], "cannot go with --exclude, --everywhere"),
+        (["--task-name", "x"], "--tables cannot be combined with --task-name"),
+        (["--exclude", "paper"], "--tables cannot be combined with --exclude"),
+        (["--everywhere", "--exclude", "paper"], "cannot be combined with --exclude, --everywhere"),
         (["--exclude-scope", "dialogue"], "cannot be combined with --exclude-scope"),
-        (["--data-dir", "x"], "cannot go with --data-dir"),
+        (["--data-dir", "x"], "cannot be combined with --data-dir"),
         (["--out", "report.pdf"], "does not end in .html"),
     ],
 )

@@ -68,7 +68,7 @@ def quote(
     """Dollars that a launch can cost at most. A unit is a HIT for one worker: the fee for ten assignments never applies."""
     is_real = provider == MTURK
     lines = [
-        QuoteLine(kind="reward", words=f"{counted(units, 'unit')} of work at {money(reward)}", amount=units * reward),
+        QuoteLine(kind="reward", words=f"{counted(units, 'assignment')} at {money(reward)}", amount=units * reward),
         QuoteLine(kind="fee", words=FEE.format(of="", share=float(100 * share)), amount=units * fee(reward, share)),
     ]
     if bonus_budget:  # which is not spent in bonuses of a few cents each

@@ -128,25 +128,25 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
 
 BY_PANEL = (
     "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
-    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Who did not come back to the panel as "
-    "complete has all that they are owed among the bonuses: do not approve those submissions as well"
+    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not go back to the panel "
+    "as complete get everything as a bonus: do not approve their submissions as well"
 )
 NOT_ASKED = (
-    "{panel}: no list of its submissions was read, so that the approvals may hold some that were returned there, or timed "
+    "{panel}: no list of its submissions was read, so the approvals may include some returned there, or timed "
     "out. Download its export and add --submissions FILE"
 )
 DECIDE = "Decide what is right, do it on the panel's site, and record it with --settled {worker}"
 AS_LISTED: dict[Meaning, str] = {
-    "at_work": "{panel} lists submission {session} as {status}: it is not handed in yet. Once it is, read a newer list with "
-    "--submissions FILE",
+    "at_work": "{panel} lists submission {session} as {status}: it has not been submitted yet. Once it is, read a newer list "
+    "with --submissions FILE",
     "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
     + DECIDE,
-    "rejected": "{panel} lists submission {session} as {status}, so nothing is paid for it.  " + DECIDE,
-    "unknown": "{panel} lists submission {session} as {status}, a status that this program does not know: nothing is paid "
+    "rejected": "{panel} lists submission {session} as {status}, so nothing is paid for it. " + DECIDE,
+    "unknown": "{panel} lists submission {session} as {status}, which is an unknown status, so nothing is paid "
     "for it. " + DECIDE,
 }
 UNLISTED = (
-    "{panel}'s list has other submissions of the study, and not {session}: nothing is paid for it. Read a newer list with "
+    "{panel}'s list has other submissions of the study, but not {session}, so nothing is paid for it. Read a newer list with "
     "--submissions FILE"
 )
 CONFIRMED = "{panel} lists the submission as {status}"

@@ -152,7 +152,7 @@ _Part = tuple[Any, str, int, int]  # kind of a line, its words with ``{amount}``
 
 
 def _parts(asked: Asked) -> list[_Part]:
-    work = f"{counted(asked.units, 'unit')} of work at {{amount}}"
+    work = f"{counted(asked.units, 'assignment')} at {{amount}}"
     parts: list[_Part] = [("reward", work, asked.reward, asked.units)]
     if asked.screen_out is not None:
         paid, slots = asked.screen_out

@@ -207,7 +207,7 @@ def test_more_and_fewer_from_the_page(visit: Callable[..., Rater], study: Study,
     opened.get_by_role("button", name="More conversations").click()
     opened.get_by_label("How many more of each").fill("3")
     opened.get_by_role("button", name="Do it").click()
-    expect(opened.locator("#told")).to_contain_text("33 conversations are wanted now")
+    expect(opened.locator("#told")).to_contain_text("33 conversations are requested now")
     expect(opened.locator("#part-groups")).to_contain_text("of 33")
     order("Stop heron_12B vs", "No groups are left")
     expect(opened.locator("#part-state")).to_contain_text("under way")

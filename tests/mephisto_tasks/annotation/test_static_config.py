@@ -62,7 +62,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
             "margin: only a study has it that ends when it is decided; add stop=decided, or leave it out",
         ),
         ("spot", DECIDED, "hold 20 dialogues with each other, each of which is judged once"),
-        ("spot", DECIDED, "have more dialogues: num_dialogues=300"),
+        ("spot", DECIDED, "use more dialogues: num_dialogues=300"),
         ("spot", {**DECIDED, "judgements_per_item": 2}, "set judgements_per_item=1, and use more dialogues instead"),
         *(
             (show, DECIDED, "dialogues that are rated again have several raters")
@@ -72,7 +72,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
         ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, and name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),
-        ("self_chat", {**DECIDED, "num_dialogues": 17}, "have more dialogues: num_dialogues=18"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "use more dialogues: num_dialogues=18"),
         ("pair", {"models": ["a"]}, "a comparison needs two or more models ('models=[a,b]'), but one is named"),
         ("pair", {"groups": [["a", "b", "c"]]}, "groups are pairs of two different models"),
         ("pair", {"groups": [["a", "a"]]}, "groups are pairs of two different models"),

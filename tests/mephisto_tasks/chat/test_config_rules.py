@@ -80,7 +80,10 @@ def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
         ({"groups": [["a", "b"]], "group_size": 3}, "compares 3 models at a time, but got ['a', 'b']"),
         ({"group_size": 3}, "name at least 3 models ('models=[a,b]'); 2 named"),
         ({"group_size": 1}, "sata needs at least two replies to choose from"),
-        ({"setting": "sata"}, "sata has no setting 'sata'; choose of: soba, sata_random, sata_user, several of them"),
+        (
+            {"setting": "sata"},
+            "sata has no setting 'sata'; choose from: soba, sata_random, sata_user; or a list of several",
+        ),
         ({"setting": ["soba", "soba"]}, "each setting once"),
         ({"setting": []}, "at least one"),
         ({"setting": ["all", "soba"]}, "“all” already means every setting"),

@@ -135,7 +135,7 @@ async def test_more_dialogues_for_all_and_for_one_pair(start: Launch) -> None:
         async with Rater(run, "w3") as last:
             await last.talk_until("choose", turn=2)
             text = await ordered(run, More(number=1, models=["beta", "alpha"]))
-            assert text == "1 more for alpha vs beta (preference): 2 conversations are wanted now."
+            assert text == "1 more for alpha vs beta (preference): 2 conversations are requested now."
             await ordered(run, More(number=1))
             await last.finish()
         assert [group.wanted for group in run.study.progress()] == [3, 2, 2]
@@ -415,7 +415,7 @@ async def test_a_second_launch_changes_the_first_and_says_so(data_dir: Path) -> 
             changed = await launch_again("alpha,beta", 3, "--yes")
             assert changed.exit_code == 0, changed.output
             assert "gamma is retired" in changed.output
-            assert "2 more for alpha vs beta (preference): 3 conversations are wanted now." in changed.output
+            assert "2 more for alpha vs beta (preference): 3 conversations are requested now." in changed.output
             wrong = await asyncio.to_thread(
                 command, "steer", "retire", "delta", "--task-name", TASK, "--data-dir", str(data_dir)
             )

@@ -52,11 +52,11 @@ def test_more_for_all_leaves_out_what_is_stopped() -> None:
     steered = fold([StopGroup(models=["c", "a"]), More(number=5)], THREE)
     assert dict(steered.wanted) == {"a vs b": 15, "a vs c": 10, "b vs c": 15}
     assert steered.results[-1].text == (
-        "5 more for each of 2 groups (1 group that is stopped left out): 15 conversations of each are wanted now."
+        "5 more for each of 2 groups (1 group is stopped and left out): 15 conversations of each are requested now."
     )
     steered = fold([More(number=5, models=["c", "b"])], THREE)
     assert steered.wanted["b vs c"] == 15
-    assert steered.results[-1].text == "5 more for b vs c: 15 conversations are wanted now."
+    assert steered.results[-1].text == "5 more for b vs c: 15 conversations are requested now."
 
 
 @pytest.mark.parametrize(("asked", "wanted"), [(10, 15), (12, 15), (15, 15), (20, 20), (4, 15)])

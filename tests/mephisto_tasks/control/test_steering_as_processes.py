@@ -68,7 +68,7 @@ def test_orders_hold_after_kill_9(tmp_path: Path) -> None:
         process.terminate()
         rest, _ = process.communicate(timeout=20)
     lines = re.findall(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  (.*)$", rest, re.MULTILINE)
-    assert lines[-1] == "2 of 6 conversations complete, 0 inside, 0 left early, 1 turned away, 0 errors"
+    assert lines[-1] == "2 of 6 conversations complete, 0 active, 0 left early, 1 turned away, 0 errors"
     assert stands(tmp_path).ended is not None
     assert [record.status for record in read_dialogues(tmp_path / "data", TASK)] == ["complete", "complete"]
 

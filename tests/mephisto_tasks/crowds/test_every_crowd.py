@@ -152,7 +152,7 @@ def test_exit(case: Case, crowd: Crowd, config: Any, tmp_path: Path) -> None:
 
 def test_words_of_a_site_are_its_own(crowd: Crowd) -> None:
     """Nobody reads of units by another site's name."""
-    assert crowd.market.lists_units or crowd.words.unit == "unit"
+    assert crowd.market.lists_units or crowd.words.unit == "assignment"
 
 
 def test_a_quote_before_anything_is_offered(case: Case, crowd: Crowd, config: Any, site: Any, data_dir: Path) -> None:

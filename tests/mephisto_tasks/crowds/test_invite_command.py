@@ -140,7 +140,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--open", "--limit", "0"], "0 is not in the "),
         (["--open", "--limit", "3", "--expires", "0d"], "'0d' is not a valid time: write 90m, 36h, 14d or 2w"),
         (["--open", "--limit", "3", "--expires", "99999d"], "up to ten years"),
-        (["--open", "--limit", "3", "--expires", "soon"], "'soon' is no time"),
+        (["--open", "--limit", "3", "--expires", "soon"], "'soon' is not a valid time"),
         (["--names", "nobody.csv"], "nobody.csv: No such file"),
         (["--names", "people.csv", "--out", "missing/links.csv"], "missing: there is no such folder"),
         (["--names", "people.csv", "--out", "people.csv"], "people.csv is there already"),
@@ -149,7 +149,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--revoke", "Ann"], "“Ann” has no invitation to withdraw"),
         (["--open", "--limit", "9" * 30], "is not in the "),
         (["--open", "--limit", "3", "--name", " "], "--name is empty"),
-        (["--open", "--limit", "3", "--name", "=1+1"], "--name “=1+1” is no name"),
+        (["--open", "--limit", "3", "--name", "=1+1"], "--name “=1+1” is not a name"),
         (["--names", "people.csv", "--qr", "people.csv/codes"], "Not a directory"),
     ],
 )
@@ -165,7 +165,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(arguments: list[s
 def test_without_a_launch_or_an_address_nobody_is_invited() -> None:
     """Links need an address; the message says both ways to one."""
     told = refused("--names", "people.csv", url=None)
-    assert "is not launched" in told
+    assert "is not running" in told
     assert "--url https://study.example.org" in told
 
 
@@ -186,7 +186,7 @@ def test_a_names_file_that_is_wrong_invites_nobody() -> None:
     Path("people.csv").write_text('name\nAnn\n"=HYPERLINK(""http://x"")"\nann\n')
     told = refused("--names", "people.csv")
     assert "line 3: “=HYPERLINK" in told
-    assert "line 4: “ann” stands in line 2 already" in told
+    assert "line 4: “ann” is already in line 2" in told
 
 
 async def test_a_launch_whose_raters_are_not_invited_says_so(start: Launch, data_dir: Path) -> None:

@@ -268,7 +268,7 @@ async def test_ids_of_people_are_readable_for_their_owner_only(start: Launch) ->
         ("", "has no column 'submission_id'"),
         ("Submission id,When\nx,y\n", "has no column 'status'"),
         ("Submission id,Status\nx,RETURNED\n", "nobody came to task 'some-task' from a panel"),
-        ('Submission id,Status\n"x,RETURNED\n', "is no CSV file"),
+        ('Submission id,Status\n"x,RETURNED\n', "is not a CSV file"),
     ],
 )
 def test_a_wrong_export_says_what_is_wrong(tmp_path: Path, text: str | None, says: str) -> None:

@@ -92,7 +92,7 @@ def test_the_total_alone_as_words_and_as_json(mturk: StandIn, tmp_path: Path) ->
     more = ("mephisto.provider.bonus_budget=1", "mephisto.task.max_num_concurrent_units=3")
     told = run(tmp_path, "--total", *more)
     assert told.exit_code == 0
-    for part in ("10 units of work at $0.50", "$5.00", "bonuses, at most", "$7.20", "balance of lab"):
+    for part in ("10 assignments at $0.50", "$5.00", "bonuses, at most", "$7.20", "balance of lab"):
         assert part in told.output
     read = json.loads(run(tmp_path, "--total", "--json", *more).stdout)
     assert (read["total"], read["most_open"], read["balance"], read["is_real"]) == ("7.20", 3, "10.00", True)
@@ -106,7 +106,7 @@ def test_a_trial_elsewhere_is_told_before_money_is_spent(mturk: StandIn, tmp_pat
     told = run(tmp_path, "mephisto.task.task_name=my-trial")
     assert told.exit_code == 1
     words = " ".join(told.output.split())
-    assert "1 unit done in MTurk's sandbox." in words
+    assert "1 assignment done in MTurk's sandbox." in words
     assert words.index("MTurk's sandbox") < words.index("add --yes to agree")
     assert "MTurk's sandbox" not in run(tmp_path, "mephisto.task.task_name=my-study").output
 

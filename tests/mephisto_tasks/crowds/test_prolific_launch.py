@@ -84,7 +84,7 @@ async def test_fee_and_vat_stand_apart_once_a_study_has_told_them(site: StandIn,
         (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than the \$8.00 that Prolific demands"),
         (["mephisto.task.task_reward=80"], "the workspace has .*top up"),
         (["mephisto.task.task_reward=0"], "requires that people are paid"),
-        (["mephisto.task.task_reward=0.505"], "0.505 is no amount"),
+        (["mephisto.task.task_reward=0.505"], "0.505 is not an amount"),
         (["mephisto.blueprint.workers.locales=[BR]"], "no 'BR' among its choices"),
         (["mephisto.provider.fluent=[Klingon]"], "no 'Klingon' among its choices"),
         (["mephisto.blueprint.workers.min_approval_rate=100"], "fewer than 25 people"),
@@ -356,7 +356,7 @@ async def test_more_is_priced_by_prolific(site: StandIn, data_dir: Path) -> None
         typed = ["launch", "pw_turn", "--data-dir", str(data_dir), "--yes", *words]
         done = await asyncio.to_thread(CliRunner().invoke, main, typed)
         price = site.workspace.price(50).times(3).total / 100
-        assert f"up to ${price:.2f} for 3 more units, its fee included" in " ".join(done.output.split())
+        assert f"up to ${price:.2f} for 3 more assignments, including the fee" in " ".join(done.output.split())
         await eventually(lambda: open_places(site) == 5)
 
 

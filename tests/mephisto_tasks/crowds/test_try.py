@@ -117,7 +117,7 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     with server(chat_server(key="secret")) as url:
         assert answered(url) == ("tiny_chat", "I am number 0 and heard Hi!")
         monkeypatch.setenv("OPENAI_API_KEY", "wrong")
-        with pytest.raises(ZooError, match="wants a key; put it into the environment variable OPENAI_API_KEY"):
+        with pytest.raises(ZooError, match="requires a key; put it into the environment variable OPENAI_API_KEY"):
             answered(url)
         monkeypatch.setenv("MY_KEY", "secret")
         assert answered(url, api_key_env="MY_KEY")[1] == "I am number 0 and heard Hi!"

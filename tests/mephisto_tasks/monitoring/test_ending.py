@@ -35,7 +35,7 @@ def test_a_young_launch_has_its_own_rate() -> None:
 
 def test_an_end_within_the_minute_has_no_range() -> None:
     """Guards against “between 12:00 and 12:00”."""
-    assert estimated_end(NOW + 5, "running", 1, _ended(2000)).words.startswith("About 12:00, if units come")
+    assert estimated_end(NOW + 5, "running", 1, _ended(2000)).words.startswith("About 12:00, if the rate stays")
 
 
 def test_another_day_is_named() -> None:
@@ -46,12 +46,12 @@ def test_another_day_is_named() -> None:
 @pytest.mark.parametrize(
     ("state", "remaining", "done", "said"),
     [
-        ("running", 10, 2, "No forecast yet: only 2 units were completed in the last hour."),
-        ("running", 10, 0, "No forecast yet: no unit was completed in the last hour."),
-        ("running", None, 9, "Not known"),
+        ("running", 10, 2, "No forecast yet: only 2 assignments were completed in the last hour."),
+        ("running", 10, 0, "No forecast yet: no assignment was completed in the last hour."),
+        ("running", None, 9, "No forecast: the launch has not reported"),
         ("running", 10_000_000, 9, "Months away"),
         ("running", 0, 9, "Everything has been collected."),
-        ("paused", 10, 9, "Paused"),
+        ("paused", 10, 9, "No forecast while"),
         ("cut_off", 10, 9, "No launch is running."),
     ],
 )

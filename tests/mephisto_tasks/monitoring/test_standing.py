@@ -177,7 +177,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         assert words["Waited"] == "2 workers came while the study was full, and waited for a place."
         assert words["Turned away"] == "2: practice failed; 1: all done"
         assert words["Left at"] == "1 at “choose” (this launch)."
-        assert "1 inside" in line(standing)
+        assert "1 active" in line(standing)
         write_snapshot(study.data_dir, TASK, _snapshot(paused=PausedNow(by="page", since=NOW - 60)))
         paused = _observer(study).standing()
         assert (paused.state, paused.end.at) == ("paused", None)
@@ -194,7 +194,7 @@ def test_a_launch_that_is_gone(study: StoredStudy) -> None:
     write_snapshot(study.data_dir, TASK, _snapshot())
     cut_off = _observer(study, NOW + 60).standing()
     assert cut_off.state == "cut_off"
-    assert "cut off" in cut_off.state_words
+    assert "broke off" in cut_off.state_words
 
 
 def test_a_database_that_cannot_be_read_for_a_while(study: StoredStudy) -> None:

@@ -83,7 +83,7 @@ def test_json_and_the_list_of_tasks(stored: Path) -> None:
     ("options", "said"),
     [
         (["--task-name", "wacthed", "--once"], "Did you mean watched?"),
-        (["--task-name", TASK, "--once", "--page"], "look once"),
+        (["--task-name", TASK, "--once", "--page"], "print once"),
         (["--task-name", TASK, "--page", "--host", "0.0.0.0"], "add --public"),
         (["--task-name", TASK, "--blind-names"], "add --public"),
         (["--task-name", TASK, "--port", "80"], "--port is for a page"),
@@ -201,7 +201,7 @@ def test_only_buttons_that_do_something_are_there(
 def test_an_old_standing_is_said_to_be_old(seen: StudyStatus) -> None:
     """Guards against numbers that look fresh while the watcher waits for a database."""
     assert "reading the study takes a while" not in Drawer(lambda: seen.at + 5).fragment(seen)
-    assert "is of 40\u00a0s ago" in Drawer(lambda: seen.at + 40).fragment(seen)
+    assert "are 40\u00a0s ago" in Drawer(lambda: seen.at + 40).fragment(seen)
 
 
 def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     note_settings(tmp_path, TASK, RunSettings(task="sata", task_run_id="1", settings=settings))
     order = More(number=10, by="page")
     asked = given_by_page(tmp_path, TASK, order, "")
-    assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, its fee included.", True)
+    assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, including the fee.", True)
     assert asked.words == price_of(tmp_path, TASK, [order])
     assert ORDERS.read(tmp_path, TASK) == []
     assert "applies from the next launch" in given_by_page(tmp_path, TASK, order, asked.words).words

@@ -94,7 +94,7 @@ def test_programs_are_not_paid(tmp_path: Path) -> None:
     study.add(TASK, "ann", events)
     data = as_json(study.data_dir)
     assert (data["workers"], data["to_send"]) == ([], [])
-    assert data["notes"] == ["Done by programs of this package, and not paid: 1 piece of work"]
+    assert data["notes"] == ["Done by programs of this package, so not paid: 1 assignment"]
 
 
 def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_who_can_go_on_is_told_of_and_owed_nothing_yet(tmp_path: Path) -> None:
         lock.name_run("1")
         data = as_json(study.data_dir)
     assert data["to_send"] == []
-    assert data["notes"][0].startswith("Left before its end: 1 piece of work.")
+    assert data["notes"][0].startswith("Left unfinished: 1 assignment.")
     assert [payment["amount"] for payment in as_json(study.data_dir)["to_send"]] == ["0.34"]
 
 
@@ -153,7 +153,7 @@ def test_a_full_disk(data_dir: Path) -> None:
     ledger.symlink_to("/dev/full")
     said = refused(data_dir, "--send", "--yes")
     assert "cannot be read or written now (database or disk is full)" in said
-    assert "try: see to that (room on the disk" in said
+    assert "try: fix that (disk space" in said
     assert not (ledger.parent / "payments").exists()
 
 

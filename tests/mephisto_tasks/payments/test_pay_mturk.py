@@ -244,7 +244,7 @@ def test_two_at_once(stage: Stage) -> None:
     with only_payer(stage.data_dir, TASK):
         result = pay(stage.data_dir, "--send", "--yes")
         assert result.exit_code == 1
-        assert f"is being paid already (process {os.getpid()})" in result.stderr
+        assert f"is already being paid (process {os.getpid()})" in result.stderr
         assert pay(stage.data_dir).exit_code == 0
     assert got(stage.mturk) == {}
 

@@ -168,7 +168,7 @@ def test_the_site_knows_better_than_a_person(stage: Stage) -> None:
     first, *_ = [payment.token for payment in Ledger(stage.data_dir, TASK).payments() if payment.state == "paying"]
     stage.site.clock.move(600)
     said = " ".join(pay(stage.data_dir, "--by-hand", "unpaid", first).output.split())
-    assert f"lists the payment {first} as paid by now" in said
+    assert f"lists the payment {first} as paid" in said
     assert pay(stage.data_dir, "--by-hand", "paid", first).exit_code == 0
     send(stage.data_dir)
     assert got(stage.site) == stage.owed
@@ -296,7 +296,7 @@ def test_watch_says_how_it_stands_there(stage: Stage) -> None:
     assert 20 < (lab.approved_by_itself_at - now[0]) / 86400 < 22
     assert abroad.waiting == 1
     facts = dict(rater_facts(standing))
-    assert "2 wait for approval (the first is approved by itself on " in facts["Prolific (lab)"]
+    assert "2 wait for approval (the first is approved automatically on " in facts["Prolific (lab)"]
     assert facts["Prolific (lab)"].endswith("; 1 unread message.")
     assert facts["Money"].startswith("$3.34 earned: $0.00 paid")
     assert facts["In GBP"].startswith("£16.01 earned")

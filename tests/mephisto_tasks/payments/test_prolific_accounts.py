@@ -88,7 +88,7 @@ def test_doctor_names_what_is_left_open(site: StandIn, data_dir: Path, monkeypat
         "ok",
         f"requester lab (prolific): workspace The lab ({site.workspace.id}), balance £63.25, at {site.base}",
     ) in {*found}
-    assert "1 unit of" in asked(data_dir, "expire", "--task-name", TASK).output
+    assert "1 assignment of" in asked(data_dir, "expire", "--task-name", TASK).output
     assert site.market.studies[study.id].status == "PAUSED"
     site.faults.always("*", BAD_GATEWAY)
     (wrong,) = (one for one in providers(data_dir) if one.what == "Provider prolific")

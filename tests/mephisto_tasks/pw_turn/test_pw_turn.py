@@ -127,7 +127,10 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
         (["pw_turn", "fast"], "'fast' is not a setting"),
         (["pw_turn", "models=[eliza,", "retrieval]", "turns=2"], "quote it: 'models=[eliza, retrieval]'"),
         (["pw_turn", "models=[eliza,"], "models"),
-        (["turns", "--list-settings"], "name one first: parlai-humaneval launch pw_turn --list-settings turns"),
+        (
+            ["turns", "--list-settings"],
+            "name the technique first: parlai-humaneval launch pw_turn --list-settings turns",
+        ),
         (["pw_turn", "--turns", "4"], "write a setting without dashes: turns=…"),
         (["pwturn", "--list-settings"], "Did you mean pw_turn?"),
         (["pw_turn", "conf=local", "conf=mturk"], "more than once"),

@@ -249,8 +249,8 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
         (["--table", "comparisons", "--rename", "rater=werker"], "werker: no column of comparisons"),
         (["--table", "comparisons", "--rename", "rater"], "--rename rater: expected OLD=NEW"),
         (["--table", "comparisons", "--set", "metric=a", "--set", "metric=b"], "--set names metric twice"),
-        (["--task-name", "x"], "--task-name goes with --from mephisto"),
-        (["--criteria", "x"], "--criteria goes with --from model_chat or mephisto"),
+        (["--task-name", "x"], "--task-name is for --from mephisto"),
+        (["--criteria", "x"], "--criteria is for --from model_chat or mephisto"),
     ],
 )
 def test_wrong_requests_say_what_to_do(command, votes: Path, arguments: list[str], words: str):
@@ -307,7 +307,7 @@ def test_no_column_keeps_workers_names(command, tmp_path: Path):
     assert got["mturk_id"].iloc[0] == worker
     assert got["comment"].tolist() == [f"I am {worker}: hello", "12 is a number"]
     assert got["passed"].tolist() == ["1", "1"]
-    assert "names stood in 1 text" in " ".join(json.loads(done.stdout)["notes"])
+    assert "IDs in 1 text were replaced" in " ".join(json.loads(done.stdout)["notes"])
 
 
 def test_swapping_two_models_swaps_all_that_is_theirs():

@@ -137,7 +137,7 @@ def test_a_model_that_is_gone_is_given_up_and_what_it_said_kept(server: FaultySe
     """Guards against a thousand requests with a wrong key; answers before it are kept, and the reason is told."""
     alone = served.model.model_copy(update={"options": {**served.model.options, "concurrency": 1}})
     server.plan.extend([says('{"answer": "A"}')] * 2)
-    server.otherwise = answers({"error": {"message": "no such key"}}, status=401)
+    server.otherwise = answers({"error": {"message": "this key does not exist"}}, status=401)
     ran, kept = run(served.model_copy(update={"model": alone}))
     assert (ran.stopped, len(kept), ran.failed) == ("failed", 2, MOST_FAILURES)
     assert ran.left == 6
@@ -177,14 +177,14 @@ def test_scores_choose_the_highest_and_know_no_order(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("name: j\n", "model is missing"),
-        ("name: j\nmodel: eliza\npromt: x\n", "no such key. Did you mean prompt?"),
+        ("name: j\nmodel: eliza\npromt: x\n", "this key does not exist. Did you mean prompt?"),
         ("name: 'a b'\nmodel: eliza\n", "name: "),
         ("name: j\nmodel: eliza\nprompt: Hello {question}\n", "it has no {conversation}, {choices}, {answer_format}"),
         ("name: j\nmodel: eliza\nprompt_file: none.txt\n", "none.txt cannot be read"),
         ("name: j\nmodel: eliza\nprice_per_1k: {prompt: -1, completion: 1}\n", "price_per_1k.prompt"),
         ("name: j\nmodel: {options: {}}\n", "expected `model`"),
         ("name: j\nmodel: {optiones: {}}\n", "model.options"),
-        ("- a\n", "holds no judge"),
+        ("- a\n", "contains no judge"),
         ("name: [\n", "not YAML"),
     ],
 )

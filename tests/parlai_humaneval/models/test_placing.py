@@ -31,9 +31,9 @@ def zoo_file(folder: Path, running: str) -> Path:
     ("running", "complaint"),
     [
         ("{engine: process}", "Input should be 'here', 'processes' or 'ray'"),
-        ("{engine: processes, gpus: 1}", "gpus goes with engine: ray, not with processes"),
-        ("{engine: ray, devices: ['cuda:0']}", "devices goes with engine: processes, not with ray"),
-        ("{engine: here, replicas: 2}", "replicas goes with engine: processes or ray, not with here"),
+        ("{engine: processes, gpus: 1}", "gpus is for engine: ray, not for processes"),
+        ("{engine: ray, devices: ['cuda:0']}", "devices is for engine: processes, not for ray"),
+        ("{engine: here, replicas: 2}", "replicas is for engine: processes or ray, not for here"),
         ("{engine: processes, devices: [gpu1]}", "expected cpu, or cuda:0, cuda:1"),
         ("{engine: ray, replicas: 0}", "greater than or equal to 1"),
         ("{engine: ray, adress: 'a:1'}", "Did you mean address?"),
@@ -54,7 +54,7 @@ def test_an_entry_that_extends_another_into_nonsense_is_told(tmp_path: Path) -> 
         "models:\n  first: {extends: eliza, running: {engine: ray, gpus: 1}}\n"
         "  second: {extends: first, running: {engine: processes}}\n"
     )
-    with pytest.raises(ZooError, match=r"own\.yaml: models\.second\.running: gpus goes with engine: ray"):
+    with pytest.raises(ZooError, match=r"own\.yaml: models\.second\.running: gpus is for engine: ray"):
         load_zoo(more=[path])
 
 

@@ -198,7 +198,7 @@ def test_an_entry_of_the_package_is_not_changed(
     result = CliRunner().invoke(check, ["local_vllm", "--load", "--fix", "--zoo", str(picky)])
     assert result.exit_code == 1
     assert (
-        "add to the models of one of yours: local_vllm_here: {extends: local_vllm, options: {send_seed: false}}"
+        "Add this to the models in your own file: local_vllm_here: {extends: local_vllm, options: {send_seed: false}}"
         in result.output
     )
     assert packaged.read_text() == before

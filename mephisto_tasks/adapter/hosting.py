@@ -83,7 +83,7 @@ def _ec2(profile: str) -> list[str]:
     try:
         known = json.loads(details.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return [*missing, f"the machines that all studies share do not exist: `{prepare}` creates them, once"]
+        return [*missing, f"the machines that all studies share do not exist yet: run `{prepare}` once to create them"]
     except ValueError:
         return [*missing, f"{details} is damaged: `{prepare}` writes it again"]
     absent = [key for key in FALLBACK_KEYS if key not in known]

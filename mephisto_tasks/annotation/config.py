@@ -249,7 +249,7 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
     if cap > possible and config.show == "segment":
-        how = f"num_dialogues={cap}" if config.generate else f"{cap} of each two models are enough"
+        how = f"num_dialogues={cap}" if config.generate else f"{cap} of every two models are enough"
         raise ValueError(
             f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
             f"is judged once. The pair that is decided last may need all judgements, so set "
@@ -257,7 +257,7 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
         )
     if cap > possible:
         each = math.isqrt(cap - 1) + 1
-        how = f"num_dialogues={each}" if config.generate else f"{each} of each model are enough"
+        how = f"num_dialogues={each}" if config.generate else f"{each} for every model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
         raise ValueError(
             f"max_dialogues is {cap}, but {' vs '.join(fewest)} can be judged {possible} times: each pairing of the "

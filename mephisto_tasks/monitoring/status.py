@@ -275,7 +275,7 @@ def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> 
     besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         are = "is" if running == 1 else "are"
-        return f"No new ones start; {running:,} in progress {are} still to be finished."
+        return f"Nothing new starts; {running:,} in progress {are} still to be finished."
     if deciding is not None and deciding.standing.ended is not None:
         reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
         return " ".join(filter(None, (reached, deciding.standing.next_step)))

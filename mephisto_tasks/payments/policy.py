@@ -74,7 +74,7 @@ def due(work: Work, terms: Terms, withheld: Mapping[tuple[str, str], str], curre
     """What is owed for a piece of work. ``withheld``: (pseudonym, unit) → the check that it failed. Raises PayError."""
     if not 0 <= work.reward <= MOST:
         reward = money(work.reward, currency)
-        raise PayError(f"the reward of unit {work.unit_id} is {reward}: that is not a valid amount")
+        raise PayError(f"the reward of unit {work.unit_id} is {reward}, which is not a valid amount")
     amount, why = _owed(work, terms.of_launch(work.task_run_id), withheld.get((work.worker, work.session)))
     return Due(work=work, amount=cents(amount), why=why, currency=currency)
 

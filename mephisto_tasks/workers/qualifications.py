@@ -52,7 +52,7 @@ def _ask_crowd(ask: Callable[..., object], name: str, *value: int) -> bool:
     try:
         ask(name, *value)
     except Exception as error:  # noqa: BLE001 (each provider has errors of its own; the caller says what holds)
-        logger.warning("the crowd provider refused what was to be done with %s (%s)", name, type(error).__name__)
+        logger.warning("the crowd provider refused a change to %s (%s)", name, type(error).__name__)
         return False
     return True
 

@@ -137,7 +137,7 @@ NOT_ASKED = (
 )
 DECIDE = "Decide what is right, do it on the panel's site, and record it with --settled {worker}"
 AS_LISTED: dict[Meaning, str] = {
-    "at_work": "{panel} lists submission {session} as {status}: it has not been submitted yet. Once it is, read a newer list "
+    "at_work": "{panel} lists submission {session} as {status}: it is not submitted yet. Once it is, read a newer list "
     "with --submissions FILE",
     "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
     + DECIDE,
@@ -146,8 +146,8 @@ AS_LISTED: dict[Meaning, str] = {
     "for it. " + DECIDE,
 }
 UNLISTED = (
-    "{panel}'s list has other submissions of the study, but not {session}, so nothing is paid for it. Read a newer list with "
-    "--submissions FILE"
+    "{panel}'s list has other submissions of the study, but not {session}, so nothing is paid for it. Read a newer list "
+    "with --submissions FILE"
 )
 CONFIRMED = "{panel} lists the submission as {status}"
 

@@ -240,7 +240,7 @@ class ProlificPayer:
             if total > balance:
                 currency = some[0].currency
                 has, comes_to = (money(amount, currency) for amount in (balance, total))
-                what = f"the workspace has {has}, and bonuses with their fees come to {comes_to}: nothing was sent"
+                what = f"the workspace has {has}, but bonuses with their fees cost {comes_to}, so nothing was sent"
                 raise PayError(what, try_="top up the workspace in Prolific's web app, and run this again")
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:

@@ -124,7 +124,7 @@ def with_engine(
     there = [spec if _asks_elsewhere(spec) else spec.run_with(**{**strange, **given}) for spec in specs]
     if engine != "here" and specs and all(new is spec for new, spec in zip(there, specs, strict=True)):
         raise ZooError(
-            f"engine {engine}: no model can use it ({', '.join(spec.name for spec in specs)}): "
+            f"engine {engine}: it runs none of these models ({', '.join(spec.name for spec in specs)}): "
             "servers, programs and people are asked from this process",
             try_="leave the engine out",
         )

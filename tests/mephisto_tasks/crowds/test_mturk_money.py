@@ -184,7 +184,7 @@ def test_what_mturk_refuses_is_told_in_a_sentence(mturk: StandIn, tmp_path: Path
     [
         ("AWS_ACCESS_KEY_ID", "AKIAWRONG", "does not know these AWS keys"),
         ("AWS_ACCESS_KEY_ID", None, "there are no AWS keys for the requester 'lab'"),
-        ("AWS_ENDPOINT_URL_MTURK", "https://mturk-requester.eu-west-1.amazonaws.com", "us-east-1 only"),
+        ("AWS_ENDPOINT_URL_MTURK", "https://mturk-requester.eu-west-1.amazonaws.com", "only in the region us-east-1"),
         ("AWS_ENDPOINT_URL_MTURK", "nonsense", "is no address"),
     ],
 )
@@ -245,7 +245,7 @@ def test_waiting_has_an_end(mturk: StandIn, data_dir: Path, monkeypatch: pytest.
     """A look does not wait as long as work that must be done."""
     mturk.faults.always("GetAccountBalance", THROTTLED)
     requesters(data_dir, "add", "lab", "--provider", "mturk_sandbox")
-    assert "asked too often" in requesters(data_dir, "check").output
+    assert "too many requests" in requesters(data_dir, "check").output
     mturk.faults.always("GetAccountBalance", UNAVAILABLE)
     assert requesters(data_dir, "check").exit_code == 1
     monkeypatch.setenv("AWS_ENDPOINT_URL_MTURK", "http://127.0.0.1:9")

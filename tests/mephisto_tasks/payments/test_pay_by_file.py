@@ -179,11 +179,11 @@ def listed(data_dir: Path, text: str) -> str:
         ("TIMED-OUT", "although the work is complete here: it is not approved"),
         (" timed out ", "as TIMED-OUT, although the work is complete here"),
         ("Rejected", "nothing is paid for it"),
-        ("ACTIVE", "it is not handed in yet"),
-        ("reserved", "it is not handed in yet"),
-        ("SCREENED OUT", "a status that this program does not know"),
-        ("", "a status that this program does not know"),
-        ("APPROVED\ns-1,p1,RETURNED", "as APPROVED and RETURNED, a status that this program does not know"),
+        ("ACTIVE", "it is not submitted yet"),
+        ("reserved", "it is not submitted yet"),
+        ("SCREENED OUT", "which is an unknown status"),
+        ("", "which is an unknown status"),
+        ("APPROVED\ns-1,p1,RETURNED", "as APPROVED and RETURNED, which is an unknown status"),
     ],
 )
 def test_what_the_panel_does_not_list_as_finished_is_not_approved(prolific: Path, status: str, why: str) -> None:

@@ -259,7 +259,7 @@ def test_who_may_still_hand_in_is_waited_for(data_dir: Path, mturk: StandIn) -> 
     looked = as_json(data_dir)
     assert [payment["kind"] for payment in looked["to_send"]] == ["approval"]
     (remaining,) = looked["remaining"]
-    assert "may still hand the assignment in" in remaining["why"]
+    assert "may still submit the assignment" in remaining["why"]
 
 
 def test_another_workers_assignment_of_the_same_id(data_dir: Path, mturk: StandIn) -> None:
@@ -307,7 +307,7 @@ def test_what_is_withheld_is_told_as_mturk_will_pay_it(data_dir: Path, mturk: St
     withheld = as_json(data_dir, "--send", "--yes", "--withhold-failed", "same_position", "--minimum", "0")
     assert (withheld["to_send"], got(mturk)) == ([], {})
     (note,) = withheld["notes"]
-    assert note.startswith(f"Handed in, and owed nothing by these terms: 1 assignment ({assignment}).")
+    assert note.startswith(f"Submitted, but owed nothing under these terms: 1 assignment ({assignment}).")
     assert [one.status for one in mturk.crowd.assignments("Submitted")] == ["Submitted"]
 
 

@@ -211,7 +211,7 @@ def test_too_little_money(stage: Stage) -> None:
     """Nothing is sent, of rewards either, and it is said how much is lacking."""
     stage.site.workspace.total -= stage.site.market.available(stage.site.workspace) - 100
     said = send(stage.data_dir)
-    assert "the workspace has £1.00, and bonuses with their fees come to £" in said
+    assert "the workspace has £1.00, but bonuses with their fees cost £" in said
     assert not stage.site.journal.of(BULK)
 
 

@@ -66,7 +66,7 @@ def test_what_is_paid_and_waits_for_approval_is_named(study: ProlificStudy) -> N
     send(study.data_dir)
     study._complete(study.submission_of(ann), DONE)
     words = said(study)
-    assert f"and paid by a bonus before: 1 submission ({study.submission_of(ann)})" in words
+    assert f"but already paid by a bonus: 1 submission ({study.submission_of(ann)})" in words
     assert "--reject" not in words
 
 
@@ -161,7 +161,7 @@ def test_another_currency_than_that_of_the_launch_is_never_paid(
         site.faults.always("GET studies/{}/", without)
     sent = pay(study.data_dir, "--send", "--yes")
     words = " ".join(sent.output.split())
-    assert "Prolific pays the study in GBP, and the work was launched in USD" in words
+    assert "Prolific pays the study in GBP, but the work was launched in USD" in words
     assert (sent.exit_code, got(site)) == (1, {})
 
 
@@ -174,7 +174,7 @@ def test_whoever_was_turned_away_is_not_to_be_rejected(study: ProlificStudy, kin
     if kind is not None:
         ProlificStore(study.data_dir).end(dan, study.id, kind, 0.0)
     words = said(study, "--practice", "0")
-    assert f"not returned yet: 1 submission ({dan}). Nobody may reject these" in words
+    assert f"not returned yet: 1 submission ({dan}). You may not reject these" in words
     assert "--reject" not in words
     file = study.data_dir.parent / "reject.csv"
     file.write_text(f'id,category,message\n{dan},LOW_EFFORT,"{"You wrote nothing. " * 8}"\n', encoding="utf-8")

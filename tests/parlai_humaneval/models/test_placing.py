@@ -82,7 +82,7 @@ def test_a_function_goes_along_and_an_engine_that_changes_nothing_is_refused(
     human = resolve(["human"], load_zoo())[0]
     assert placed([function, human], "processes", 2, None)[0].running == Running(engine="processes", replicas=2)
     assert "not put on processes: human\n" in capsys.readouterr().err
-    with pytest.raises(ZooError, match=r"engine processes: no model can use it \(human\)"):
+    with pytest.raises(ZooError, match=r"engine processes: it runs none of these models \(human\)"):
         placed([human], "processes", 2, None)
     assert placed([human], "here", None, None) == [human]
     assert capsys.readouterr().err == ""

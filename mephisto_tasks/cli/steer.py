@@ -186,7 +186,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         raise AlreadyRunning(
             f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these "
             f"settings, at {snapshot.url}",
-            try_=f"see how it stands: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
+            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
             f"another task_name=…{stopped}",
         )
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would get these orders:")

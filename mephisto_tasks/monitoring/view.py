@@ -134,7 +134,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
     at_most = "at most " if standing.deciding is not None else ""
     spent = _spent(pay.currency, pay.owed - pay.owed_in_sandbox, pay.paid - pay.paid_in_sandbox, pay.written)
     left = "" if pay.to_spend is None else f"; {at_most}{_money(pay.to_spend, pay.currency)} to spend"
-    to_spend = f"{left}for the remaining work" if left else ""
+    to_spend = f"{left} for the remaining work" if left else ""
     yield "Money", f"{spent}{to_spend}. Without fees."
     for one in pay.also:
         yield f"In {one.currency}", f"{_spent(one.currency, one.owed, one.paid, one.written)}. Without fees."
@@ -144,7 +144,7 @@ def _pay_words(standing: StudyStatus) -> Iterator[Pair]:
 
 
 def _spent(currency: str, owed: float, paid: float, written: float = 0.0, what: str = " earned") -> str:
-    files = f", {_money(written, currency)}written to files" if written else ""
+    files = f", {_money(written, currency)} written to files" if written else ""
     waits = max(0.0, owed - paid - written)
     return f"{_money(owed, currency)}{what}: {_money(paid, currency)} paid{files}, {_money(waits, currency)} to be paid"
 

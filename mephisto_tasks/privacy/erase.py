@@ -201,7 +201,7 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
             try:
                 stack.enter_context(task_lock(data_dir, task))
             except AlreadyRunning as error:
-                what = f"a launch of task {task!r}is running, in which they took part or others judge their dialogues"
+                what = f"a launch of task {task!r} is running, in which they took part or others judge their dialogues"
                 advice = "stop it (Ctrl-C where it runs), forget, and launch again to continue"
                 raise ForgetError(f"{what}: nothing was deleted", try_=advice) from error
             if (study_folder(data_dir, task) / "ledger.db").is_file():

@@ -163,7 +163,7 @@ class FollowedList:
             try:
                 self.listed = read_worker_list(self._path, self._pseudonyms)
             except WorkerListError as error:
-                logger.warning("%s. Until that is fixed, its earlier names count", error)
+                logger.warning("%s. Until that is fixed, the names in its earlier version count", error)
         return self.listed.has(worker_name, pseudonym)
 
 

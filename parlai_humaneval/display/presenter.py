@@ -250,7 +250,7 @@ def presenter_of(
     disclosures = None
     if ai_talk and looks.disclosure_classifier not in ("", NO_CLASSIFIER):
         finder = load_classifier(looks.disclosure_classifier, "disclosure_classifier")
-        disclosures = TextJudge(finder, looks.disclosure_threshold, "the classifier of talk of being a program")
+        disclosures = TextJudge(finder, looks.disclosure_threshold, "the disclosure classifier")
     presenter = Presenter(
         appearance="as_said" if looks.appearance == "auto" else looks.appearance,
         emoji=looks.emoji,

@@ -372,10 +372,10 @@ class MTurkPayer:
         forgotten, noted = approvals.count(""), {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
-            yield f"the ledger has assignment {name}as approved, but MTurk does not"
+            yield f"the ledger has assignment {name} as approved, but MTurk does not"
         # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
         for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
-            yield f"MTurk has assignment {name}as approved, but the ledger does not: by hand, or automatically after a while"
+            yield f"MTurk has assignment {name} as approved, but the ledger does not: by hand, or automatically after a while"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)

@@ -125,7 +125,7 @@ class PanelFile(BaseModel):
             except ValueError as error:
                 raise ValueError(f"{where}: braces only enclose names ({error})") from error
             if any(spec or conversion for _, _, spec, conversion in fields):
-                raise ValueError(f"{where}: braces hold a name and nothing else, as {{worker}}")
+                raise ValueError(f"{where}: braces enclose only a name, as {{worker}}")
             if unknown := sorted(fields_of(template) - allowed):
                 known = ", ".join(f"{{{name}}}" for name in sorted(allowed))
                 raise InvalidValue(f"{where}: {{{unknown[0]}}} is unknown", try_=f"choose one of {known}")

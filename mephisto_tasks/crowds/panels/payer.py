@@ -128,7 +128,7 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
 
 BY_PANEL = (
     "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
-    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not go back to the panel "
+    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not return to it "
     "as complete get everything as a bonus: do not approve their submissions as well"
 )
 NOT_ASKED = (

@@ -162,7 +162,7 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
         lacking = isinstance(error.obj, ModuleType) and error.name == name.partition(".")[0]
         raise ValueError(f"function: {place} has no {name}" + ("" if lacking else f": {error}")) from error
     if not callable(function):
-        raise ValueError(f"function: {name} in {place}is not a function, but {type(function).__name__}")
+        raise ValueError(f"function: {name} in {place} is not a function, but {type(function).__name__}")
     return function  # type: ignore[no-any-return]  # attrgetter does not know
 
 

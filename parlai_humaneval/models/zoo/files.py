@@ -152,7 +152,7 @@ def to_download(spec: ModelSpec) -> list[str]:
         for key, value in values
         if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
     ] + [
-        f"{name}is not here yet: it is downloaded from Hugging Face at the first load."
+        f"{name} is not here yet: it is downloaded from Hugging Face at the first load."
         for name in _hugging_face_names(spec)
         if not _on_this_machine(name)
     ]

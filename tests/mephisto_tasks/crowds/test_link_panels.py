@@ -168,7 +168,7 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ({"redirects": {"complete": "https://a.org/?x={worker.__class__}"}}, "is unknown"),
         (
             {"redirects": {"complete": "https://a.org/?x={worker:{code}}"}},
-            "redirects.complete: braces hold a name and nothing",
+            "redirects.complete: braces enclose only a name",
         ),
         ({"redirects": {"complete": "https://a.org/?x={"}}, "redirects.complete: braces only enclose names"),
         ({"parameters": {"worker": "invitation"}}, "'invitation' is reserved for this package's invitations"),

@@ -19,14 +19,13 @@ import pandas as pd
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.importers.fields import PLACE, Data, at, criteria_in, folded, multiplied, opened, placed, take
 from parlai_humaneval.importers.vocabulary import WORDS
+from parlai_humaneval.importers.wide import ANSWERS
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
 SNIFFED = 20  # Rows by which a form is recognised
-ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
-"""Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
 
 
 @dataclass(frozen=True)

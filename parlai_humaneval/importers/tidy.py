@@ -15,21 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval._util.errors import choose_from, misspelt
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.importers.readers import Imported
-from parlai_humaneval.importers.releases import ANSWERS, Source
+from parlai_humaneval.importers.releases import Source
 from parlai_humaneval.importers.vocabulary import (
     SIDES,
     WORDS,
     Understood,
-    are_ratings,
     blanks_removed,
     guessed_columns,
     guessed_table,
     mapped,
     winner_advice,
 )
+from parlai_humaneval.importers.wide import long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -75,9 +75,6 @@ class TidyPlan:
     maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     wide: Sequence[str] = ()
     drop: Sequence[str] = ()
-
-
-AUTO = "auto"
 
 
 def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
@@ -179,7 +176,7 @@ def _completed(
     """The rows of a file with our names and words, and what was cleaned of them."""
     table, path, reading = source
     if reading is None:
-        frame = _distinct_names(read_frame(path))
+        frame = _distinct_names(one_header(read_frame(path)))
     else:
         frame = reading.frame
         seen.columns.update(reading.origins)
@@ -193,15 +190,18 @@ def _completed(
     frame = with_our_names(table, _renamed(frame, plan, use, seen))
     ours = {column.name: column for column in TABLES[table]}
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
-    wide = _wide_columns(table, frame, plan, missing, seen)
-    needed = [name for name in missing if name not in plan.values and not (wide and name in ANSWERS[table])]
-    guesses = guessed_columns(needed, [name for name in frame.columns if name not in ours and name not in wide])
+    missing = [name for name in missing if name not in plan.values]
+    wide = wide_columns(table, frame, plan.wide, missing, seen)
+    free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
+    guesses = guessed_columns([name for name in missing if not (wide and name in wide.makes)], free)
     frame = frame.rename(columns=guesses)
     seen.columns.update({new: old for old, new in guesses.items()})
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
-        use.names.update(wide)
-        frame = _long(table, frame, wide, use, seen)
+        use.names.update(wide.columns)
+        frame, empty_cells = long(table, frame, wide, seen)
+        if empty_cells:
+            use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame, clean = with_clean_labels(table, frame)
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
@@ -241,53 +241,6 @@ def _renamed(frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -
     copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
     seen.columns.update({new: old for old, news in names.items() for new in news})
     return pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
-
-
-def _wide_columns(
-    table: TableName, frame: pd.DataFrame, plan: TidyPlan, missing: Sequence[str], seen: Understood
-) -> list[str]:
-    """Columns that are a criterion each: those of ``--wide``, or, where criterion and rating are both missing, what holds
-    nothing but numbers."""
-    ours = {column.name for column in TABLES[table]}
-    if table not in ANSWERS:
-        if plan.wide:
-            raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
-        return []
-    if plan.wide and AUTO not in plan.wide:
-        for name in plan.wide:
-            if name not in frame.columns:
-                known = [one for one in map(str, frame.columns) if one not in ours]
-                raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, known))
-        return list(plan.wide)
-    absent = table == "ratings" and {*ANSWERS[table]} <= {*missing} - {*plan.values}
-    taken = guessed_columns(ANSWERS[table], [name for name in frame.columns if name not in ours])
-    if not plan.wide and (not absent or taken):
-        return []
-    others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
-    found = [
-        name
-        for name in map(str, frame.columns)
-        if name not in ours and name not in others and len(frame) and are_ratings(frame[name])
-    ]
-    if found and not plan.wide:
-        seen.guesses.append(f"a criterion each: {', '.join(found)} (--wide names others, --drop leaves them out)")
-    return found
-
-
-def _long(table: TableName, frame: pd.DataFrame, wide: Sequence[str], use: _Use, seen: Understood) -> pd.DataFrame:
-    """A row for each of the columns ``wide``; cells in which nobody answered make none."""
-    name, value = ANSWERS[table]
-    for column in (name, value):
-        if column in frame.columns:
-            raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
-    kept = [column for column in frame.columns if column not in wide]
-    long = frame.melt(kept, list(wide), var_name=name, value_name=value, ignore_index=False)
-    long = long.sort_index(kind="stable").astype(object)
-    seen.columns.update({name: f"the names of {', '.join(wide)}", value: "what is in them"})
-    empty = long[value].isna()
-    if empty.any():
-        use.left_out["empty cells of criteria"] += int(empty.sum())
-    return long[~empty]
 
 
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:

@@ -223,11 +223,17 @@ def _csv(file: TextIO) -> pd.DataFrame:
     header = list(map(clean_label, next(filter(None, rows), [])))
     if not any(header):
         raise ValueError("it is empty; the first line of a CSV file names the columns")
-    while header and not header[-1]:
-        header.pop()
+    named = len(header)
+    while named and not header[named - 1]:
+        named -= 1
+    line = rows.line_num
+    second = next(filter(any, rows), [])
+    if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
+        named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
+    header = header[:named]
     meaning = _Cells().__getitem__
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
-    cells = np.fromiter(map(meaning, chain.from_iterable(_checked(file, rows, len(header)))), dtype=object)
+    cells = np.fromiter(map(meaning, chain.from_iterable(_checked(file, rows, (line, second), len(header)))), dtype=object)
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":
         for column in by_column:
@@ -243,10 +249,11 @@ def _decimal_points(column: Any) -> None:
         column[:] = [cell.replace(",", ".") if cell in commas else cell for cell in column]
 
 
-def _checked(file: TextIO, rows: Any, length: int) -> Iterator[list[str]]:
-    """The rows of a file without blank ones, refused where one is shorter or longer than the header."""
-    number, line, end = 0, rows.line_num, rows.line_num
-    for row in rows:
+def _checked(file: TextIO, rows: Any, first: tuple[int, list[str]], length: int) -> Iterator[list[str]]:
+    """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``first``: a row that
+    was read before, and the line before it."""
+    number, line, end = 0, first[0], first[0]
+    for row in chain(first[1:], rows):
         line, end = end + 1, rows.line_num
         if not any(row):
             continue

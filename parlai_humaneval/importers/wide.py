@@ -207,6 +207,10 @@ def _pairs(ranks: pd.Series[Any]) -> Iterator[dict[str, Any]]:
     for (a, rank_a), (b, rank_b) in combinations(ranks.items(), 2):
         winner = TIE if rank_a == rank_b else a if rank_a < rank_b else b
         yield {
-            "model_a": a, "model_b": b, "winner": winner, "rank_a": rank_a, "rank_b": rank_b,
+            "model_a": a,
+            "model_b": b,
+            "winner": winner,
+            "rank_a": rank_a,
+            "rank_b": rank_b,
             "n_models": len(ranks),
         }

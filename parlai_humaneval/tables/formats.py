@@ -233,7 +233,9 @@ def _csv(file: TextIO) -> pd.DataFrame:
     header = header[:named]
     meaning = _Cells().__getitem__
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
-    cells = np.fromiter(map(meaning, chain.from_iterable(_checked(file, rows, (line, second), len(header)))), dtype=object)
+    cells = np.fromiter(
+        map(meaning, chain.from_iterable(_checked(file, rows, (line, second), len(header)))), dtype=object
+    )
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":
         for column in by_column:

@@ -209,11 +209,15 @@ def _tables(
     from parlai_humaneval.importers.releases import read_release
     from parlai_humaneval.importers.tidy import read_tidy, table_paths
     from parlai_humaneval.importers.worker_names import with_pseudonyms
+    from parlai_humaneval.tables.files import with_besides
 
     found = table_paths(files, table) if source == "tables" else read_release(source, files)
     with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
+    folders = [path for path in files if path.is_dir()] if source == "tables" else []
+    if len(folders) == 1 and not pseudonyms.given:  # an export of ours: who rated has a pseudonym everywhere
+        result.tables = with_besides(result.tables, folders[0])
     return result
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -147,13 +147,20 @@ def read_release(name: str, paths: Sequence[Path]) -> list[Source]:
             found.append((path, rows))
     if not found:
         raise TableError(f"none of the files holds answers of {name}", where=files[0][0])
-    sources = []
+    sources: list[Source] = []
+    of_forms: dict[int, tuple[Form, list[pd.DataFrame]]] = {}
     for path, rows in found:
         form = _form(release, rows[:SNIFFED], items, asked=True)
         assert form is not None  # it fitted without the items
         if form.refuse:
             raise TableError(form.refuse, where=path, try_=form.advice)
-        sources.append(Source(form.table, path, _read(release, form, rows, items)))
+        reading = _read(release, form, rows, items)
+        of_forms.setdefault(id(form), (form, []))[1].append(reading.frame)
+        sources.append(Source(form.table, path, reading))
+    guesses = [guess for form, frames in of_forms.values() for guess in _with_scales(form, frames)]
+    first = sources[0]
+    assert first.reading is not None
+    sources[0] = first._replace(reading=replace(first.reading, guesses=guesses))
     return sources
 
 
@@ -210,14 +217,13 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
         frame["value"] = [values.get(str(cell), cell) for cell in frame["value"]]
     frame = frame.apply(lambda column: column.map(plain_cell))
     frame = frame.drop(columns=[name for name in form.columns if name in frame and frame[name].isna().all()])
-    guesses = _with_scales(form, frame) if len(frame) else []
     notes = [f"{note}." for note in (*(WORDS["unknown"][name] for name in form.unknown), *form.notes)]
     if unknown:
         notes.append(f"Fields that {release.name} is not known to have pass through: {', '.join(sorted(unknown))}.")
     origins = {name: _origin(spec) for name, spec in form.columns.items() if name in frame}
     if form.criteria:
         origins |= dict.fromkeys(ANSWERS[form.table], form.criteria["at"] or "a column each")
-    return Reading(frame, origins, notes, left_out, guesses, form.advice)
+    return Reading(frame, origins, notes, left_out, advice=form.advice)
 
 
 def _answers(form: Form, row: Data) -> Iterator[Data]:
@@ -257,14 +263,16 @@ def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
     return {name: cell for name, cell in named if name not in form.columns}
 
 
-def _with_scales(form: Form, frame: pd.DataFrame) -> list[str]:
-    """Give ``frame`` the ends of its scales, and say which were taken from the answers."""
-    if form.table != "ratings" or not {"criterion", "value"} <= set(frame) or "minimum" in frame:
+def _with_scales(form: Form, frames: Sequence[pd.DataFrame]) -> list[str]:
+    """Give ``frames`` of one form the ends of their scales, and say which were taken from the answers in all of them."""
+    filled = [frame for frame in frames if {"criterion", "value"} <= set(frame)]
+    if form.table != "ratings" or not filled or "minimum" in form.columns:
         return []
+    whole = pd.concat(filled, ignore_index=True)
+    numbers = pd.to_numeric(whole["value"], errors="coerce")
     ends: dict[str, tuple[float, float]] = {}
     guesses = []
-    numbers = pd.to_numeric(frame["value"], errors="coerce")
-    for criterion, values in numbers.groupby(frame["criterion"]):
+    for criterion, values in numbers.groupby(whole["criterion"]):
         low, high = float(values.min()), float(values.max())
         declared = form.scales.get(str(criterion))
         if declared and declared[0] <= low and high <= declared[1]:
@@ -272,7 +280,7 @@ def _with_scales(form: Form, frame: pd.DataFrame) -> list[str]:
         elif form.observed and low < high:
             ends[str(criterion)] = low, high
             guesses.append(f"{criterion} goes from {low:g} to {high:g}, its lowest and highest answers")
-    if ends:
+    for frame in filled if ends else ():
         for place, name in enumerate(("minimum", "maximum")):
             frame[name] = [ends[one][place] if one in ends else None for one in frame["criterion"]]
     return guesses

@@ -17,7 +17,7 @@ from parlai_humaneval.tables.schema import TIE
 
 Data = dict[str, Any]
 PLACE = "@"
-"""Where a row keeps its file's ``folder``, ``file`` and its number, ``row``."""
+"""Where a row keeps its file's ``folder``, ``file``, its number, ``row``, and that of the ``element`` it holds."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
@@ -94,6 +94,9 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
             meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in ("1", "1.0", "True", "true")
         ]
         return chosen[0] if len(chosen) == 1 else None
+    if "agree" in field:
+        given = [take(row, one) for one in field["agree"]]
+        return None if any(one in field["but"] for one in given) else given[0] if len(set(given)) == 1 else TIE
     if "single" in field:
         return _single(opened(take(row, field["single"])))
     value = take(row, field["of"])
@@ -125,13 +128,26 @@ def multiplied(row: Data, each: Sequence[str]) -> Iterator[Data]:
     inside = opened(at(row, first))
     if isinstance(inside, Mapping):
         inside = [{"name": name, "value": value} for name, value in inside.items()]
-    for element in inside if isinstance(inside, list) else ():
-        yield from multiplied(_with(row, first.split("."), element), others)
+    for number, element in enumerate(inside if isinstance(inside, list) else (), start=1):
+        whole = _with(row, first.split("."), element)
+        yield from multiplied({**whole, PLACE: {**row[PLACE], "element": number}}, others)
 
 
 def _with(data: Data, steps: Sequence[str], element: Any) -> Data:
     first, *others = steps
     return {**data, first: _with(opened(data[first]), others, element) if others else element}
+
+
+def nested(row: Data, mark: str) -> Data:
+    """A row whose columns ``Input.model`` and ``Input.text`` have become the object ``Input``."""
+    found: Data = {}
+    for name, cell in row.items():
+        above, _, below = name.partition(mark)
+        if below and name != PLACE:
+            found.setdefault(above, {})[below] = cell
+        else:
+            found[name] = cell
+    return found
 
 
 def folded(row: Data, mark: str) -> Data:
@@ -168,7 +184,7 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         return
     if not isinstance(value, Mapping) or not value:
         return
-    inner = next((value[key] for key in ("labels", "value") if key in value), None)
+    inner = next((value[key] for key in ("labels", "value", "Rating") if key in value), None)
     if inner is not None:
         yield from _answers(name, inner)
         return

@@ -17,7 +17,18 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
-from parlai_humaneval.importers.fields import PLACE, Data, at, criteria_in, folded, multiplied, opened, placed, take
+from parlai_humaneval.importers.fields import (
+    PLACE,
+    Data,
+    at,
+    criteria_in,
+    folded,
+    multiplied,
+    nested,
+    opened,
+    placed,
+    take,
+)
 from parlai_humaneval.importers.vocabulary import WORDS
 from parlai_humaneval.importers.wide import ANSWERS
 from parlai_humaneval.tables.columns import TableError, plain_name
@@ -50,6 +61,7 @@ class Form:
     lift: str | None = None
     join: Any = None
     fold: str | None = None
+    nest: str | None = None
     asked: bool = False
     refuse: str | None = None
     advice: str = ""
@@ -57,7 +69,8 @@ class Form:
     def rows(self, rows: Sequence[Data], items: Mapping[str, Data]) -> Iterator[Data]:
         """The rows of a file, multiplied, each with what is known of its item."""
         for whole in rows:
-            for row in multiplied(folded(whole, self.fold) if self.fold else whole, self.each):
+            whole = nested(whole, self.nest) if self.nest else folded(whole, self.fold) if self.fold else whole
+            for row in multiplied(whole, self.each):
                 yield {**row, "item": items.get(str(take(row, self.join)), {})} if self.join else row
 
     def fits(self, row: Data) -> bool:

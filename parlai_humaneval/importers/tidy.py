@@ -193,7 +193,15 @@ def _completed(
     missing = [name for name in missing if name not in plan.values]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
-    guesses = guessed_columns([name for name in missing if not (wide and name in wide.makes)], free)
+    needed = [name for name in missing if not (wide and name in wide.makes)]
+    guesses = guessed_columns(needed, free)
+    if (
+        "item_id" in needed
+        and "item_id" not in guesses.values()
+        and "question" in frame
+        and frame["question"].nunique() > 1
+    ):
+        guesses["question"] = "item_id"
     frame = frame.rename(columns=guesses)
     seen.columns.update({new: old for old, new in guesses.items()})
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
@@ -342,6 +350,8 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: np
                 f"out with --drop '{twice[0]}'"
             )
         hints.append(_HINT)
+        if table == "ratings" and "model" in missing:
+            hints.append("if columns are a model each, --wide '{model}', or '{model}_{criterion}' for names of both")
         unknown: Mapping[str, str] = WORDS["unknown"]
         hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
     column = error.where.removeprefix(f"{table}.")

@@ -26,7 +26,15 @@ ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"
 BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
 _FIELDS = re.compile(r"\{(model|criterion)\}")
+_BRACKETS = re.compile(r"(.+?)\s*[\[(](.+)[\])]")  # “Model A [Fluency]”, as forms on the web name the columns of a grid
+_NO_CRITERION = re.compile(
+    r"(.*[\W_])?(id|idx|index|no|number|year|age|seed|turns?|epoch|time|timestamp|duration|seconds|date|length|tokens|cost|"
+    r"progress|finished)",
+    re.IGNORECASE,
+)
+FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
+_IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
 _KNOWN = {plain_name(name) for scale in CRITERIA.values() for name in scale} | {
     "fluency",
@@ -66,6 +74,10 @@ def one_header(frame: pd.DataFrame) -> pd.DataFrame:
         name = again[1] if again and again[1] in above else name
         above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
     several = {name for name in above if name and above.count(name) > 1}
+    if (
+        len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any()
+    ):  # Qualtrics: questions, and their ids
+        return frame.iloc[2:]
     if not several or len(frame) < 2:
         return frame
     below = ["" if pd.isna(cell) else str(cell) for cell in frame.iloc[0]]
@@ -92,9 +104,10 @@ def wide_columns(
             raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
         return None
     further = [name for name in map(str, frame.columns) if name not in ours]
-    nameless = [name for name in ("model", *SIDES) if name in missing and not guessed_columns([name], further)]
+    nameless = [name for name in missing if not guessed_columns([name], further)]
     if any(_FIELDS.search(name) for name in asked):
-        return _by_pattern(",".join(asked), further, seen)
+        others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
+        return _by_pattern(",".join(asked), frame, [name for name in further if name not in others], seen)
     if asked and AUTO not in asked:
         for name in asked:
             if name not in frame.columns:
@@ -103,12 +116,16 @@ def wide_columns(
     others = guessed_columns(
         [name for name in missing if name not in (*ANSWERS[table], *nameless)], list(frame.columns)
     )
-    found = [name for name in further if name not in others and len(frame) and are_ratings(frame[name])]
+    found = [
+        name
+        for name in further
+        if name not in others and not _NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name])
+    ]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)
         if table == "comparisons" and not (set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])):
             return None
-        if table == "ratings" and not absent and not ("value" in missing and nameless):
+        if table == "ratings" and not absent and not {"value", "model"} <= set(nameless):
             return None
     wide = _meant(table, frame, found, nameless, seen) if found else None
     if wide is not None and not asked:
@@ -123,43 +140,60 @@ def wide_columns(
 
 
 def _meant(
-    table: TableName, frame: pd.DataFrame, columns: Sequence[str], nameless: Sequence[str], seen: Understood
+    table: TableName, frame: pd.DataFrame, columns: Sequence[str], missing: Sequence[str], seen: Understood
 ) -> Wide:
-    if table == "comparisons" and set(SIDES) <= set(nameless):
+    """What columns are. A model each only where the file, or ``--set``, says which criterion they are of: criteria taken for
+    models would be compared with each other."""
+    if table == "comparisons" and set(SIDES) <= set(missing):
         return Wide(columns, "ranks")
-    if table == "comparisons" or not nameless:
+    if table == "comparisons" or "model" not in missing:
         return Wide(columns, "criteria")
-    for separator in _SEPARATORS:
-        parts = {name: name.split(separator, 1) for name in columns}
+    for separator in (None, *_SEPARATORS):
+        parts = {name: _split(name, separator) for name in columns}
         if all(len(part) == 2 for part in parts.values()):
             first, second = ({part[place] for part in parts.values()} for place in (0, 1))
             if min(len(first), len(second)) > 1 and len(first) * len(second) == len(columns):
-                turned = sum(plain_name(one) in _KNOWN for one in first) > sum(
-                    plain_name(one) in _KNOWN for one in second
-                )
+                turned = _known(first) > _known(second)
                 order = ("{criterion}", "{model}") if turned else ("{model}", "{criterion}")
-                seen.guesses.append(f"names are --wide '{separator.join(order)}'")
+                between = separator or columns[0][len(parts[columns[0]][0]) : -len(parts[columns[0]][1]) - 1]
+                seen.guesses.append(f"names are --wide '{between.join(order)}{'' if separator else columns[0][-1]}'")
                 return Wide(columns, "both", {name: (a, b)[:: -1 if turned else 1] for name, (a, b) in parts.items()})
-    return Wide(columns, "models")
+    return Wide(columns, "criteria" if "criterion" in missing else "models")
 
 
-def _by_pattern(pattern: str, columns: Sequence[str], seen: Understood) -> Wide:
-    """The columns that a pattern such as ``{model}_{criterion}`` fits."""
+def _split(name: str, separator: str | None) -> Sequence[str]:
+    if separator is not None:
+        return name.split(separator, 1)
+    match = _BRACKETS.fullmatch(name)
+    return match.groups() if match else ()
+
+
+def _known(names: set[str]) -> int:
+    return sum(plain_name(name) in _KNOWN for name in names)
+
+
+def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen: Understood) -> Wide:
+    """The columns of ratings that a pattern such as ``{model}_{criterion}`` or ``{model}`` fits."""
     parts = _FIELDS.split(pattern)
-    if sorted(parts[1::2]) != ["criterion", "model"]:
+    fields = sorted(parts[1::2])
+    if len(set(fields)) < len(fields):
         raise TableError(f"--wide {pattern}: expected {{model}} and {{criterion}}, each once", where=seen.source)
     form = "".join(f"(?P<{part}>.+?)" if place % 2 else re.escape(part) for place, part in enumerate(parts))
-    found = {name: match for name in columns if (match := re.fullmatch(form, name))}
-    if not found:
-        raise TableError(f"no column is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}")
-    return Wide(list(found), "both", {name: (match["model"], match["criterion"]) for name, match in found.items()})
+    matches = {name: match for name in columns if (match := re.fullmatch(form, name)) and are_ratings(frame[name])}
+    if not matches:
+        raise TableError(
+            f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"
+        )
+    if len(fields) == 1:
+        return Wide(list(matches), "models" if fields == ["model"] else "criteria")
+    return Wide(list(matches), "both", {name: (match["model"], match["criterion"]) for name, match in matches.items()})
 
 
 def _are_ranks(frame: pd.DataFrame) -> bool:
     """Whether every row counts its models from 1."""
     numbers = frame.apply(pd.to_numeric, errors="coerce")
     rows = numbers.dropna(how="all")
-    return bool(len(rows)) and all(
+    return len(rows) >= FEWEST_RANKED and all(
         min(row, default=0) == 1 and max(row) <= len(row)
         for row in ([one for one in row if one == one] for row in rows.values)
     )

@@ -92,6 +92,27 @@ def potato_pairs(name: str) -> Iterator[Vote]:
             yield vote(items[item]["model_a"], items[item]["model_b"], {"A": 0, "B": 1}.get(label))
 
 
+def mturk(name: str) -> Iterator[Vote]:
+    sides = {"left": 0, "right": 1, "no difference": None}
+    for row in rows_of(name):
+        if row["AssignmentStatus"] != "Rejected":
+            yield vote(row["Input.model_a"], row["Input.model_b"], sides[row["Answer.choice"]])
+
+
+def prodigy(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        yield vote(row["meta"]["model_a"], row["meta"]["model_b"], "AB".index(row["accept"][0]))
+
+
+def judge_pairs(name: str) -> Iterator[Vote]:
+    """FastChat's rule: who does not win from both sides ties."""
+    for row in rows_of(name):
+        both = [row["g1_winner"], row["g2_winner"]]
+        if "error" not in both:
+            side = {"model_1": 0, "model_2": 1}.get(both[0]) if both[0] == both[1] else None
+            yield vote(row["model_1"], row["model_2"], side)
+
+
 VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "arena_conversations.jsonl": ("arena", arena, 5),
     "arena_votes.jsonl": ("arena", arena, 4),
@@ -104,6 +125,9 @@ VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "per_turn_results.csv": ("pairwise_per_turn_eval", per_turn, 3),
     "label_studio_pairs.json": ("label_studio", label_studio_pairs, 2),
     "potato_pairs": ("potato", potato_pairs, 2),
+    "mturk_batch.csv": ("mturk", mturk, 3),
+    "prodigy_choices.jsonl": ("prodigy", prodigy, 2),
+    "mt_bench_judge_pairs.jsonl": ("arena", judge_pairs, 1),
 }
 """File → release, its votes by plain counting, and how many raters it has."""
 ITEMS = {"potato": "potato_items.jsonl", "potato_pairs": "potato_pair_items.jsonl"}
@@ -113,18 +137,26 @@ def paths_of(name: str) -> list[Path]:
     return [SAMPLES / name, *([SAMPLES / ITEMS[name]] if name in ITEMS else [])]
 
 
-@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("name", VOTES)
-def test_votes_are_those_of_the_file(command, name: str, named: bool):
-    """By the release's name, and without it: then it says what it took the file for."""
+def test_votes_are_those_of_the_file(command, name: str):
+    """Also without the release's name: then it says what it took the file for."""
     release, counted, raters = VOTES[name]
-    done = command(*(["--from", release] if named else []), *paths_of(name))
+    done = command(*paths_of(name))
     assert done.exit_code == 0, done.stderr
-    assert (f"Read as --from {release}" in done.stderr) is not named
+    assert f"Read as --from {release}" in done.stderr
     got = read_tables(command.out).comparisons
     found = Counter(zip(got["model_a"], got["model_b"], got["winner"], strict=True))
     assert found == Counter(counted(name))
     assert got["worker_id"].nunique() == raters
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [("arena", "arena_votes.jsonl"), ("acute", "run.full.csv"), ("dstc", "fed_sheet.json")]
+)
+def test_a_release_by_its_name(command, source: str, name: str):
+    """It need not be recognised then; other names for it are known."""
+    done = command("--from", source, SAMPLES / name)
+    assert (done.exit_code, "Read as" in done.stderr) == (0, False)
 
 
 def test_win_rates_in_the_report_are_those_of_plain_counting(command):
@@ -192,6 +224,31 @@ def potato(name: str) -> Iterator[Rating]:
             yield models[row["id"]], "warmth", int(given["warmth"]["slider"])
 
 
+def judge_scores(name: str) -> Iterator[Rating]:
+    return ((row["model"], "score", row["score"]) for row in rows_of(name))
+
+
+def prism(name: str) -> Iterator[Rating]:
+    return ((row["model_name"], "score", row["score"]) for row in rows_of(name))
+
+
+def summeval(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for given in row["expert_annotations"]:
+            yield from ((row["model_id"], criterion, value) for criterion, value in given.items())
+
+
+def ultrafeedback(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for one in row["completions"]:
+            yield from ((one["model"], name, float(given["Rating"])) for name, given in one["annotations"].items())
+
+
+def argilla(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        yield from ((row["metadata"]["model"], "quality", one["value"]) for one in row["responses"]["quality"])
+
+
 RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
     "usr_sheet.json": ("usr", sheets, 27),
     "fed_sheet.json": ("fed", fed, 30),
@@ -201,6 +258,11 @@ RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
     "label_studio_ratings.json": ("label_studio", label_studio, 2),
     "label_studio_min.json": ("label_studio", label_studio_min, 2),
     "potato": ("potato", potato, 2),
+    "mt_bench_judge_scores.jsonl": ("arena", judge_scores, 1),
+    "prism_utterances.jsonl": ("prism", prism, 2),
+    "summeval.jsonl": ("summeval", summeval, 3),
+    "ultrafeedback.jsonl": ("ultrafeedback", ultrafeedback, 1),
+    "argilla_records.json": ("argilla", argilla, 2),
 }
 
 

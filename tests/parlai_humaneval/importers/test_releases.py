@@ -19,6 +19,7 @@ from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.schema import TableName
 
+PAGES = Path(__file__).parents[3] / "docs" / "pages" / "analysis"
 SAMPLES = Path(__file__).parent / "samples" / "releases"
 Vote = tuple[str, str, str]
 """Both models in the order of the alphabet, and the winner or ``tie``."""
@@ -345,8 +346,10 @@ def test_plain_tables_stay_plain(command, tmp_path: Path):
     assert "Read as --from arena" in command(tmp_path / "votes.csv", "--force").stderr
 
 
-def test_every_release_has_a_name_in_the_command_and_a_sample_here():
+def test_every_release_has_a_name_in_the_command_a_row_in_the_page_and_a_sample_here():
     """The command knows the names without reading the declarations, which takes time."""
+    page = (PAGES / "import_releases.md").read_text(encoding="utf-8")
+    assert [name for name in (*RELEASES, "dstc") if f"`{name}`" not in page] == []
     assert set(releases()) == {*RELEASES, *SAVED}
     assert set(ALIASES.values()) <= set(releases())
     assert {release for release, *_ in (*VOTES.values(), *RATINGS.values())} == set(releases())

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import pytest
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.tables.example import example_tables

@@ -39,8 +39,10 @@ GROUPS = (
 NAMES = [name for group in GROUPS for name in group]
 IDS = {"dialogue_id", "item_id", "dialogue_a", "dialogue_b", "judgement_id", "dialogues", "worker_id", "own_worker"}
 OF_ALL = GROUPS[0]
-"""What most sections have a word of their own for: models of every study are called so, and of each as one other group says,
+"""What most sections have a word of their own for: models of every study are called so, and of some as one other group says,
 so that each name is given in a study at least; all else that has a name is called by every one of them in each round."""
+OTHERS = {"sata": 1, "arena": 2, "direct_assessment": 3, "pw_dialog": 4, "single_model": 5}
+"""Technique → the other group of names of its models, one that its sections have words of."""
 RESERVED = {"pw_dialog": {"human"}, "spot_the_bot": {"human"}, "third_party": {"human"}}
 """Technique → names that the format of finished dialogues has a meaning for: “human” is a person among the speakers."""
 
@@ -170,8 +172,7 @@ def test_whatever_is_named_may_have_any_name(study):
     is left out of the name of its tests, as it is called what the question is.
     """
     data = _named(study)
-    others = len(GROUPS) - 1
-    for number in (0, 1 + list(STUDIES).index(study) % others):
+    for number in (0, OTHERS[study]) if study in OTHERS else (0,):
         group = GROUPS[number]
         given = _names_of(study, data, number)
         assert set(given["model"].values()) == set(group) - RESERVED.get(study, set())

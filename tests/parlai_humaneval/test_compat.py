@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,17 @@ def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> Non
     assert said == agent.dict.vec2txt(written[0, len(read) :].tolist())
 
 
+@pytest.fixture(scope="module")
+def torch_alone() -> Iterator[WarmPython]:
+    """Processes that have PyTorch, and none of what it imports on use."""
+    with WarmPython(imports=("torch",)) as started:
+        yield started
+
+
 @pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
-def test_only_processes_that_train_import_sharding(speaks: str, shards: bool, warm: WarmPython, tmp_path: Path) -> None:
+def test_only_processes_that_train_import_sharding(
+    speaks: str, shards: bool, torch_alone: WarmPython, tmp_path: Path
+) -> None:
     """Guards a second of each start with a generator; and training on several GPUs, which ParlAI's own commands do."""
     program = (
         f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
@@ -82,5 +92,5 @@ def test_only_processes_that_train_import_sharding(speaks: str, shards: bool, wa
     )
     script = tmp_path / "imports.py"
     script.write_text(program, encoding="utf-8")
-    done = warm.run(str(script))
+    done = torch_alone.run(str(script))
     assert done.stdout.split() == [str(shards)] * 2, done.stderr

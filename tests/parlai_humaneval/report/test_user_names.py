@@ -190,6 +190,7 @@ def _all_renamed(data, given):
     return data
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_win_of_a_model_called_tie_survives_files(tmp_path):
     """Guards the round trip: the column tied says which winners are no model."""
     data = _models_renamed(tables(_arena()), dict(zip(MODELS, ("tie", "b", "c", "d"), strict=True)))
@@ -202,14 +203,16 @@ def test_a_win_of_a_model_called_tie_survives_files(tmp_path):
         read_tables(tmp_path)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     """Of two runs: r of the mean over all criteria has a field of its own, and the matrix says where it is."""
     data = tables(STUDIES["direct_assessment"]())
     half = data.ratings["worker_id"].isin([f"w{number}" for number in range(3)])
     plain = replace(data, ratings=data.ratings.assign(run=np.where(half, "first", "second")))
-    found, other = (
-        _report(one)["direct_assessment"] for one in (plain, _renamed(plain, {"fun": "overall"}, "criterion"))
-    )
+    documents = [
+        build_report(one, Options(draws=10)) for one in (plain, _renamed(plain, {"fun": "overall"}, "criterion"))
+    ]
+    found, other = (document.to_json()["direct_assessment"] for document in documents)
     (before,), (after,) = found["replications"], other["replications"]
     assert before["r"]["overall"] == before["overall"] == after["overall"], "readers of today find it where it was"
     assert after["r"]["overall"] == before["r"]["fun"] != after["overall"]
@@ -217,9 +220,7 @@ def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     assert other["correlations"]["overall_at"] == 0
     labels = [
         row["criterion"]
-        for table in build_report(_renamed(plain, {"fun": "overall"}, "criterion"), Options(draws=10))
-        .sections["direct_assessment"]
-        .data_tables()
+        for table in documents[1].sections["direct_assessment"].data_tables()
         if table.key == "direct_assessment_correlations"
         for row in table.rows
     ]

@@ -113,7 +113,7 @@ def test_comparison() -> None:
 
 def test_simulation() -> None:
     """Guards --simulate: the power with its interval in text and JSON, of the seed that was given."""
-    arguments = ["--technique", "arena", "--gap", "0.4", "--simulate", "--replicates", "20"]
+    arguments = ["--technique", "arena", "--gap", "0.4", "--simulate", "--replicates", "100"]
     found = plan_json(*arguments)["simulated"]
     assert found["ci_low"] < found["estimate"] < found["ci_high"]
     (line,) = [line for line in call(*arguments, "--seed", "1").stdout.splitlines() if "simulated power" in line]
@@ -225,7 +225,7 @@ def test_nothing_heavy_is_imported() -> None:
     code = (
         "import sys\n"
         "from parlai_humaneval.cli import main\n"
-        "asked = ['plan', '--technique', 'pw_turn', '--gap', '0.4', '--simulate', '--replicates', '5', '--json']\n"
+        "asked = ['plan', '--technique', 'pw_turn', '--gap', '0.4', '--simulate', '--replicates', '100', '--json']\n"
         "main(asked, standalone_mode=False)\n"
         "heavy = {'mephisto', 'parlai', 'torch', 'matplotlib', 'scipy.stats', 'statsmodels', 'sklearn'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"

@@ -13,8 +13,7 @@ from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
 from parlai_humaneval.statistics.core.rows import table_of
-from parlai_humaneval.statistics.preference.paired_answers import paired_answers, values_of
-from parlai_humaneval.statistics.preference.pairs import GROUP
+from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
 from parlai_humaneval.statistics.preference.subgroups import (
     FEWEST,
     MOST_GROUPS,
@@ -87,8 +86,7 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     section = ByGroup(tests=[], rates=[])
     values = {name: values_of(tables, answers, name) for name in columns}
-    for key, places in answers.groupby(list(GROUP), sort=True).indices.items():
-        group = dict(zip(GROUP, map(str, key), strict=True))
+    for group, places in by_question(answers):
         tests: list[QuestionTest] = []
         for name in columns:
             rates, tested = group_rates(answers.iloc[places], values[name][places], name, level=options.level)
@@ -97,9 +95,9 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         section.tests += corrected_fields(tests, ComparedRow(**group).group, "test")
     if not section.tests and not options.by:
         return None
-    tests = [{"row": test, "where": group_words(test)} for test in section.tests]
+    asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    facts = {"smallest": smallest, "tests": tests, "by": options.by, "fewest": FEWEST, "most": MOST_GROUPS}
+    facts = {"smallest": smallest, "tests": asked, "by": options.by, "fewest": FEWEST, "most": MOST_GROUPS}
     said = told(KEY, **facts)
     section.headline, section.remarks = said["headline"], said["remarks"]
     return section

@@ -4,7 +4,7 @@ that tell models apart in them."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -139,7 +139,7 @@ def build(tables: Tables, options: Options) -> Justifications | None:
     counts = word_counts(rows["reason"].tolist())
     of_worker = rows.groupby("worker_id")["reason"]
     repeats = (of_worker.size() >= 5) & (of_worker.nunique() == 1)
-    facts = {
+    facts: dict[str, Any] = {
         "n": len(rows),
         "workers": rows["worker_id"].nunique(),
         "mean": counts.mean(),

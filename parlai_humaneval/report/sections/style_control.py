@@ -15,8 +15,7 @@ from parlai_humaneval.report.sections.comparisons import ComparedRow, group_word
 from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.rows import Column, table_of
-from parlai_humaneval.statistics.preference.paired_answers import paired_answers, styles_of
-from parlai_humaneval.statistics.preference.pairs import GROUP
+from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of
 from parlai_humaneval.statistics.ranking.style_control import StyleControl, StyleEffect, StylePair, style_control
 from parlai_humaneval.tables.build import Tables
 
@@ -79,11 +78,10 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
         return None
     section = StyleControlled(pairs=[], effects=[])
     asked: list[dict[str, Any]] = []
-    for key, places in answers.groupby(list(GROUP), sort=True).indices.items():
+    for group, places in by_question(answers):
         known = places[has_texts[places]]
         if not len(known):
             continue
-        group = dict(zip(GROUP, map(str, key), strict=True))
         row = ComparedRow(**group)
         found = _controlled(answers.iloc[known], (sides[0][known], sides[1][known]), row, options)
         section.pairs += [ControlledPair.of(pair, group, lead=pair.became) for pair in found.pairs]

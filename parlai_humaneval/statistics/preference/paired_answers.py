@@ -48,7 +48,9 @@ def paired_answers(tables: Tables) -> pd.DataFrame:
     design = zip(compared["technique"], compared["setting"], compared["metric"], strict=True)
     again = compared["kind"].eq("turn").to_numpy(dtype=bool) & np.array([one in asked for one in design], dtype=bool)
     compared = compared.assign(source=compared.index)[_COLUMNS][~again]
-    return pd.concat([*of_turns, compared.astype({"turn": float})] if of_turns else [compared], ignore_index=True)
+    parts = [part for part in (*of_turns, compared.astype({"turn": float})) if len(part)]
+    every: pd.DataFrame = pd.concat(parts, ignore_index=True) if parts else compared
+    return every
 
 
 def _of_turns(group: ComparisonGroup) -> Iterator[pd.DataFrame]:
@@ -73,6 +75,14 @@ def _of_turns(group: ComparisonGroup) -> Iterator[pd.DataFrame]:
                 "source": -1,
             }
         )
+
+
+def by_question(pairs: pd.DataFrame) -> Iterator[tuple[dict[str, str], Ints]]:
+    """Technique, setting, kind and metric, and where the pairs of each are, in the order of these names."""
+    questions = pairs.groupby(list(GROUP), sort=True).ngroup().to_numpy(dtype=np.int64)
+    for number in range(int(questions.max(initial=-1)) + 1):
+        places = np.flatnonzero(questions == number)
+        yield {name: str(pairs[name].iloc[int(places[0])]) for name in GROUP}, places
 
 
 def style_counts(text: str) -> tuple[float, float, float, float]:
@@ -116,8 +126,8 @@ def styles_of(tables: Tables, pairs: pd.DataFrame) -> tuple[Floats, Floats]:
         for found, at in zip(sides, _places_of(of_turn, *names), strict=True):
             found[replies] = np.where((at >= 0)[:, None], live[at] if len(live) else np.nan, np.nan)
     if len(others):
-        own = pd.DataFrame(live, columns=list(STYLE)).groupby([of_turn[0], of_turn[3]]).sum()
-        whole = pd.concat([own, _of_judged(tables.judgements)])
+        said = pd.DataFrame(live, columns=list(STYLE)).groupby([of_turn[0], of_turn[3]]).sum()
+        whole = pd.concat([part for part in (said, _of_judged(tables.judgements)) if len(part)] or [said])
         whole = whole[~whole.index.duplicated()]
         for found, (dialogue, _, _, model) in zip(sides, keys, strict=True):
             index = pd.MultiIndex.from_arrays([dialogue.iloc[others], model.iloc[others]])
@@ -207,8 +217,8 @@ def values_of(tables: Tables, pairs: pd.DataFrame, column: str) -> Objects:
     found = np.full(len(pairs), None, dtype=object)
     sources = pairs["source"].to_numpy()
     if column in tables.comparisons and (sources >= 0).any():
-        given = tables.comparisons[column].reindex(sources).to_numpy(dtype=object)
-        found = np.where((sources >= 0) & pd.notna(given), given, None)
+        rows = np.flatnonzero(sources >= 0)
+        found[rows] = tables.comparisons[column].loc[sources[rows]].to_numpy(dtype=object)
     for frame, keys in (
         (tables.dialogues, ["dialogue_id"]),
         (tables.turns, ["dialogue_id", "turn"]),

@@ -193,7 +193,7 @@ def style_control(
     plain = maximised(own, known, slots=False)
     # A rare mark may go with winning without exception: then only length and place are taken out.
     for used in (marks, [mark for mark in marks if mark in (0, len(names))]):
-        styled = maximised(own, known, slots=False, covariates=table[:, used] / scales[used])
+        styled = maximised(own, known, slots=False, covariates=table[:, used])
         if styled is not None:
             break
     found = replace(found, left_out=tuple(name for mark, name in enumerate(names) if mark not in used))
@@ -202,7 +202,7 @@ def style_control(
     asked = Asked(own.names, over, "Bradley–Terry with style", (*ASSUMPTIONS, ADDITIVE), SOURCE, level, "worker")
     before, after = Inference(plain[0], asked), Inference(styled[0], asked)
     effects = [
-        after.effect(f"effect of {[*names, FIRST][mark]}", row)
+        after.effect(f"effect of {[*names, FIRST][mark]}", row * scales[mark])
         for mark, row in zip(used, after.fit.blocks["covariates"], strict=True)
     ]
     rows = [

@@ -132,7 +132,7 @@ def test_pytorch_without_cuda_is_asked_of_its_own_index(monkeypatch: pytest.Monk
     monkeypatch.setattr(installing, "_install", lambda *arguments: asked.append(arguments))
     monkeypatch.setattr(installing.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(installing, "has_gpu", lambda: False)
-    monkeypatch.setattr(installing.urllib.request, "urlopen", lambda *_, **__: BytesIO())
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: BytesIO())
     monkeypatch.setattr(installing, "sys", _as_linux())
     monkeypatch.setattr(installing.platform, "machine", lambda: "x86_64")
     installing.install_torch("torch>=2")

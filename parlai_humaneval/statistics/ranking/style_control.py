@@ -34,7 +34,7 @@ FEWEST = 20
 TWICE = 1 / 3
 """The relative difference of two replies of which one has twice as much of something."""
 LINKED, SEPARATED, FEW = "linked", "separated", "few"
-"""Why there is nothing: no two models each won; length, or a model, decides all or tells nothing; no more raters than terms."""
+"""Why there is nothing: no two models each won; length or models decide all, or lengths are alike; too few raters."""
 
 
 class StylePair(Row):

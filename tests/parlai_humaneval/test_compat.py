@@ -73,13 +73,16 @@ def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
-def test_only_processes_that_train_import_sharding(speaks: str, shards: bool) -> None:
-    """Guards a second of each start with a generator; and training on several GPUs, which ParlAI's own commands do."""
+def test_only_processes_that_train_import_what_trains(speaks: str, shards: bool) -> None:
+    """Guards three seconds of each start with a generator; training on several GPUs, which ParlAI's own commands do; and
+    the area under a classifier's curve, which is computed all the same."""
     program = (
         f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
         "import parlai.core.torch_generator_agent as agents\n"
-        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules)\n"
+        "import parlai.core.torch_classifier_agent as classifiers\n"
+        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules, 'sklearn' in sys.modules)\n"
         "import torch.distributed.fsdp\n"
+        "print(classifiers.auc([0, 1], [0, 1]), 'sklearn.metrics' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(shards)] * 2
+    assert done.stdout.split() == [str(shards)] * 3 + ["0.5", "True"]

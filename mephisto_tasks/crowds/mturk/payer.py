@@ -375,7 +375,7 @@ class MTurkPayer:
             yield f"the ledger has assignment {name} as approved, but MTurk does not"
         # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
         for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
-            yield f"MTurk has assignment {name} as approved, but the ledger does not: by hand, or automatically after a while"
+            yield f"MTurk has assignment {name} as approved, but the ledger does not: by hand, or automatically later"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)

@@ -110,8 +110,8 @@ class StaticConfig(TaskConfig):
     """File of openers, dialogues or contexts for ``start``; if empty, the packaged ones. Use your own if models cover
     one field, or speak another language."""
     context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
-    """Format of ``start_file`` if it contains contexts: this package's, or that of ParlAI's BlendedSkillTalk or ConvAI2
-    files, which you can use unchanged."""
+    """Format of ``start_file`` if it contains contexts: this package's, or that of ParlAI's files of BlendedSkillTalk
+    or ConvAI2. You can use these files unchanged."""
     batch_size: int = Field(default=32, ge=1, le=1024)
     """With ``generate``: dialogues that advance together. Larger batches are faster on a GPU, but need more memory."""
 

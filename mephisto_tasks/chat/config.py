@@ -86,8 +86,8 @@ class InteractiveConfig(RatingConfig):
     """Whether models get a persona, or a list of the models that do. Models that were trained to play a character talk
     better with one."""
     context_kind: Literal["jsonl", "bst", "convai2"] = "jsonl"
-    """Format of ``context_file``: this package's, or that of ParlAI's BlendedSkillTalk or ConvAI2 files, which you can
-    use unchanged."""
+    """Format of ``context_file``: this package's, or that of ParlAI's files of BlendedSkillTalk or ConvAI2. You can use
+    these files unchanged."""
     context_file: str = ""
     """File of personas for both sides, and earlier lines; if empty, the packaged set, when ``bot_persona`` needs one.
     Models that were trained with personas or earlier lines then get input like their training data."""

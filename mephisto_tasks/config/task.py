@@ -42,8 +42,8 @@ class PaymentConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     partial: Literal["pro_rata", "full", "none"] = "pro_rata"
-    """Pay for unfinished work: in proportion to the part that is done, the full reward, or nothing. pro_rata pays
-    people for all of the time that they gave."""
+    """Pay for unfinished work: in proportion to the part that is done, the full reward, or nothing. With pro_rata,
+    people are paid for all of the time that they gave."""
     practice: float = Field(default=0.0, ge=0, le=1000)
     """Pay for raters who only did the practice, in the currency of task_reward. Raters who fail the practice have
     worked too, and some sites require that they are paid."""

@@ -85,7 +85,8 @@ class Words(BaseModel):
     place: str = "local"
     """Where raters come from."""
     server: str = "here"
-    """What serves the pages: the launch itself, or Mephisto's router on a host that can be reached from outside."""
+    """What serves the pages: the launch itself, or Mephisto's router elsewhere. Elsewhere suits an unreachable
+    machine."""
     workers: str = "any"
     """Preset for who may take part, such as a paper's. Settings like workers.locales refine it. You can only replicate
     a paper's results with similar people."""
@@ -100,7 +101,7 @@ class Task(BaseModel):
     """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""
     task_reward: float = Field(default=0, ge=0)
     """Reward for an assignment, in the currency of the crowd's account: US dollars, unless currency=… names another. Work
-    out the hourly rate: payment.minimum warns if it is too low. place=local promises no pay unless you set it."""
+    out the hourly rate: payment.minimum warns if it is too low. A local launch promises no pay unless you set it."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
     """How long a rater may keep an assignment, if the crowd's site lists them. A forgotten assignment becomes available
     again afterwards. Too short a time cuts people off."""

@@ -32,7 +32,11 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
         ("free_for_all", ["setting=one_of_many"], "free_for_all has no setting 'one_of_many'"),
         ("arena", ["history=shared"], "a verdict needs history=independent"),
         ("arena", ["models=[eliza,retrieval,degraded]", "group_size=3"], "a verdict is between two partners"),
-        ("direct_assessment", ["conversations_per_unit=6"], "a unit of 6 conversations needs 5 different groups"),
+        (
+            "direct_assessment",
+            ["conversations_per_unit=6"],
+            "an assignment of 6 conversations needs 5 different groups",
+        ),
         ("direct_assessment", ["quality_control_model=eliza"], "cannot be rated as well"),
         ("direct_assessment", ["quality_control_model=worse"], "worse"),
         ("direct_assessment", ["topic=sports"], "topic"),

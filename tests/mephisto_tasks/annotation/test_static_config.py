@@ -59,9 +59,9 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         (
             "pair",
             {"margin": 0.2},
-            "margin: only a study has it that ends when it is decided; add stop=decided, or leave it out",
+            "margin: only studies with stop=decided use it; add stop=decided, or leave it out",
         ),
-        ("spot", DECIDED, "hold 20 dialogues with each other, each of which is judged once"),
+        ("spot", DECIDED, "have 20 dialogues with each other, each of which is judged once"),
         ("spot", DECIDED, "use more dialogues: num_dialogues=300"),
         ("spot", {**DECIDED, "judgements_per_item": 2}, "set judgements_per_item=1, and use more dialogues instead"),
         *(
@@ -70,7 +70,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ),
         ("pair", {**DECIDED, "units_per_worker": 2}, "set units_per_worker=1, and its size with"),
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
-        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out, and name the models"),
+        ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out and name the models"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "use more dialogues: num_dialogues=18"),
         ("pair", {"models": ["a"]}, "a comparison needs two or more models ('models=[a,b]'), but one is named"),

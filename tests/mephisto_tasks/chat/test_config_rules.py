@@ -98,7 +98,7 @@ def test_the_bases_of_these_tests_are_right(base: dict[str, Any]) -> None:
         ({"blocking_checks": ["greeting"]}, "blocking_checks need a block_qualification"),
         (
             {"conversations_per_unit": 2},
-            "a unit of 2 conversations needs 2 different groups of models, but there are 1",
+            "an assignment of 2 conversations needs 2 different groups of models, but there are 1",
         ),
     ],
 )

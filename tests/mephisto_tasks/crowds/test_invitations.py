@@ -295,7 +295,7 @@ def test_a_book_that_is_damaged_is_told(study: Study) -> None:
     token = study.token(study.invite(ANN)[0])
     path = study_folder(study.data_dir, TASK) / FILE
     path.write_bytes(b"no database" * 99)
-    with pytest.raises(InvitationError, match=r"invitations\.db: it cannot be used .*put a copy of it back"):
+    with pytest.raises(InvitationError, match=r"invitations\.db: it cannot be used .*restore a copy of it"):
         study.book.all()
     assert study.refused(token) == (BROKEN[0], 503)
 
@@ -358,7 +358,7 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
         (b"name,email\nAnn,a@x.org\nBen,A@X.org\n", r"line 3: “A@X.org” is already in line 2 \(“Ann”\)"),
         (b"name\nAnn\n\nBen\n", r"line 3: is empty; remove the line"),
         (b"name,email\nAnn,a@x.org\n,b@x.org\n", r"line 3: has no name for “b@x.org”"),
-        (b'name\n"=HYPERLINK(""http://x"",""y"")"\n', r"line 2: “=HYPERLINK.*” is no name: .* begins with '='"),
+        (b'name\n"=HYPERLINK(""http://x"",""y"")"\n', r"line 2: “=HYPERLINK.*” is not a name: .* begins with '='"),
         (b"name\n+1\n-2\n@x\n", r"line 2: .*\n.*line 3: .*\n.*line 4: "),
         (b"name\nAnn\nJos\xe9\n", r"line 3: is not UTF-8 \(byte 0xe9\)"),
         ("name\nAnn\n".encode("utf-16"), r"line 1: is not UTF-8"),

@@ -106,7 +106,7 @@ async def test_what_a_judge_says_later_is_not_used_and_another_judge_is_refused(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"stop": "collected", "margin": None, "max_dialogues": None}, "judge.*only a study has it"),
+        ({"stop": "collected", "margin": None, "max_dialogues": None}, "judge.*only studies with stop=decided"),
         ({"judge": "nowhere.yaml"}, "nowhere.yaml"),
         ({"judge_max_cost": 1.0}, "has no price"),
         ({"judge": "", "judge_max_cost": 1.0}, "there is none"),

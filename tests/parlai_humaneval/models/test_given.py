@@ -41,7 +41,7 @@ def test_a_folder_of_parlai_is_known_by_its_options(tmp_path: Path) -> None:
     (folder / "model").write_bytes(b"")
     with pytest.raises(ZooError, match=r"neither config\.json"):
         model_given(str(folder), [])
-    with pytest.raises(ZooError, match="is no model"):
+    with pytest.raises(ZooError, match="is not a model"):
         model_given(str(folder / "model"), [])
     (folder / "model.opt").write_text("{}")
     for named in (folder, folder / "model"):

@@ -222,7 +222,7 @@ def test_a_plan_writes_it(tmp_path: Path) -> None:
         (["--prereg", "{new}", "models=[a,b]", "turnss=4"], "Did you mean turns"),
         (["--prereg", "{new}", "models=[a,b]", "turns=abc"], "turns: must be a whole number"),
         (["--prereg", "{new}", "models=[a,a]"], "cannot be compared with itself"),
-        (["--prereg", "{new}", "models=[a,b]", "judge=no.yaml"], "only a study has it that ends when it is decided"),
+        (["--prereg", "{new}", "models=[a,b]", "judge=no.yaml"], "only studies with stop=decided use it"),
         (["--stop", "never"], "--stop cannot be 'never'"),
         (["--prereg", "{there}", "models=[a,b]"], "never replaced"),
         (["--prereg", "{folder}/missing/new.md", "models=[a,b]"], "cannot be written"),

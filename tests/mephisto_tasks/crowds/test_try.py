@@ -187,7 +187,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"bot.py": "def reply(h): return ''\n"}, "bot.py", "no text in any of its replies"),
         ({"folder/notes.txt": ""}, "folder", "folder is no model: neither config.json .* but notes.txt"),
         ({"folder/config.json": "{"}, "folder", "config.json is not a model's configuration"),
-        ({"notes.txt": ""}, "notes.txt", "notes.txt is no model"),
+        ({"notes.txt": ""}, "notes.txt", "notes.txt is not a model"),
         ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not answer .*is the server running"),
         ({}, "http://me:key@127.0.0.1:9/", "must not contain a user, password or query"),
         ({}, "http://[::1/v1", r"http://\[::1/v1 is no address"),

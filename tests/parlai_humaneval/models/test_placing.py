@@ -68,7 +68,7 @@ def test_a_command_puts_models_on_another_engine_and_leaves_those_that_ask_elsew
     assert with_engine([retrieval], None) == [retrieval]
     assert with_engine([retrieval], "here")[0].running.copies == 1
     for wrong in ({"engine": None, "replicas": 2}, {"engine": "processes", "address": "10.0.0.1:6379"}):
-        with pytest.raises(ZooError, match=r"is for engine|need an engine"):
+        with pytest.raises(ZooError, match=r"is for engine|go with an engine"):
             with_engine([retrieval], wrong.pop("engine"), **wrong)
 
 

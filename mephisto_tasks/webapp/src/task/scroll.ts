@@ -47,7 +47,7 @@ const NEAR = 0.4;
 
 /**
  * Shows the whole of what lies between the two marks if it fits, else its beginning, with `before` of the window's height above
- * it. A dock at its end is a part of it.
+ * it in either case. A dock at its end is a part of it.
  */
 export function bringIntoView(top: Element | null, bottom: Element | null, before = 0): void {
   if (top === null || bottom === null) {
@@ -58,7 +58,7 @@ export function bringIntoView(top: Element | null, bottom: Element | null, befor
   const header = scrollEdge();
   const room = heightInSight() - header;
   const margin = 16;
-  const fits = end - start <= room - margin;
+  const fits = end - start <= (1 - before) * room - margin;
   if (!fits && window.scrollY === 0 && top.id === STEP_ID && start < NEAR * heightInSight()) {
     return;
   }

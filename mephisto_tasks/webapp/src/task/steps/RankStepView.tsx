@@ -84,7 +84,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                 <div className={styles.reply}>
                   <p className="soft strong">{name}</p>
                   <Fold name={name} {...foldOf(id)}>
-                    <Reply said={card} marks={marks?.[index] ?? null} />
+                    <Reply said={card} as="p" marks={marks?.[index] ?? null} />
                   </Fold>
                 </div>
                 <div className={`cluster ${styles.place}`}>

@@ -49,6 +49,7 @@ def report(
     reuse: int | None,
     everywhere: bool,
     judge: str | None,
+    by: tuple[str, ...],
 ) -> None:
     folder = None if tables_dir is None else Path(tables_dir).expanduser()
     page = None if out is None else Path(out).expanduser()
@@ -81,6 +82,7 @@ def report(
             onboarding_seconds=onboarding,
             reuse=reuse,
             judge=judge or "",
+            by=by,
         ),
         full=full,
         title=title,

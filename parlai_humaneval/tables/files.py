@@ -174,12 +174,18 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
     if read is None:
-        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}")
+        what = f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}"
+        raise TableError(what, try_="make them of other files with parlai-humaneval import")
+    return with_besides(tables_of(read), directory, format)
+
+
+def with_besides(tables: Tables, directory: Path, format: Format | None = None) -> Tables:
+    """``tables`` with what stands in their folder besides raters' answers: those of judges, and the logs of studies that
+    end when they are decided. Raises TableError."""
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
-    whole = tables_of(read)
-    cleaned = added_up([*whole.cleaned, *(judges.cleaned if judges else ())])
-    return replace(whole, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
+    cleaned = added_up([*tables.cleaned, *(judges.cleaned if judges else ())])
+    return replace(tables, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
 
 
 def _read_all(
@@ -214,7 +220,8 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
         more = len(error.rows) - 1
         rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
         lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
-        raise TableError(error, error.rows, where=path, try_=lists if more > 0 else "") from error
+        words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
+        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from error
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 

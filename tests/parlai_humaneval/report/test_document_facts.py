@@ -122,6 +122,7 @@ def test_who_has_finished_nothing_is_said() -> None:
     assert raters_line(facts(with_tables(dialogues=[dialogue(1), dialogue(2)]))).startswith("2 workers; 2 complete")
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_nothing_finished_is_no_answer() -> None:
     """What is unfinished, and how it can be counted, stand in the verdict's place; no section without an answer does."""
     tables = said_tables()
@@ -290,6 +291,7 @@ def checked(n_workers: int, failing: int) -> Tables:
     return with_tables(ratings=rows)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     """The answer rests on those who passed: the others are named, where it says who rated; all in the JSON."""
     document = build_report(checked(8, 3), Options(draws=100), title="t")
@@ -303,6 +305,7 @@ def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     assert len(many.left_out[0].workers) == NAMED + 2
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize("failing", [0, 8])
 def test_nobody_is_said_to_be_left_out_who_counts(failing: int) -> None:
     """All passed; or nobody did, and the scores are those of everyone."""

@@ -36,38 +36,29 @@ from parlai_humaneval.schema.records import (
     Turn,
 )
 from parlai_humaneval.schema.steps import Card, ChooseAnswer, FormAnswer, Progress, RankAnswer, RateAnswer, TickAnswer
-from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, Criterion, criterion_records
+from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
 class CannotReplay(HumanevalError, ValueError):
     """A dialogue that was not rated, or whose settings are of another version."""
 
 
-class ReadAgain(RatingConfig):
-    """Criteria in the words for somebody who reads the chat."""
-
-    def ticks(self) -> list[Criterion]:
-        return [_read_again(criterion) for criterion in super().ticks()]
-
-    def scales(self) -> list[Criterion]:
-        return [_read_again(criterion) for criterion in super().scales()]
-
-
-def _read_again(criterion: Criterion) -> Criterion:
-    return criterion.model_copy(update={"text": READ_AGAIN.get(criterion.text, criterion.text)})
-
-
 def own_settings(shown: ShownDialogue, reasons: bool) -> RatingConfig:
     """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
     known = {name: value for name, value in shown.settings.items() if name in RatingConfig.model_fields}
     try:
-        config = ReadAgain.model_validate(known)
+        config = RatingConfig.model_validate(known)
     except ValidationError as error:
         raise CannotReplay(
             f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
             f"({error.errors()[0]['msg']})"
         ) from error
-    return config.model_copy(update={"reason_required": config.reason_required and reasons})
+    ticks, scales = (
+        [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
+        for criteria in (config.ticks(), config.scales())
+    )
+    words = {"turn_criteria": ticks, "final_criteria": scales}
+    return config.model_copy(update={"reason_required": config.reason_required and reasons, **words})
 
 
 class Replay:
@@ -84,30 +75,26 @@ class Replay:
     @property
     def rating(self) -> ReplayedRating:
         assert self._shown.replayed is not None
-        return self._shown.replayed
-
-    @property
-    def _question(self) -> str:
-        return READ_AGAIN.get(self.rating.question, self.rating.question)
+        rating = self._shown.replayed
+        return rating.model_copy(update={"question": READ_AGAIN.get(rating.question, rating.question)})
 
     @property
     def _final_question(self) -> str:
-        question = final_question(self._own)
-        return READ_AGAIN.get(question, question)
+        return READ_AGAIN.get(final_question(self._own), final_question(self._own))
 
     def questions(self) -> list[AskedQuestion]:
         if self._turn is not None:
             return asking.asked(self._config)
-        asked_then = self._own
+        asked_then, rating = self._own, self.rating
         questions = []
         if not asked_then.verdict and asked_then.turn_question == "choose":
-            questions.append(AskedQuestion(question_id="turn", kind="choose", text=self._question))
+            questions.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
         elif asked_then.turn_question == "tick":
             criteria = criterion_records("tick", asked_then.ticks())
-            questions.append(AskedQuestion(question_id="turn", kind="tick", text=self._question, criteria=criteria))
+            questions.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
         if asked_then.verdict:
             questions.append(
-                AskedQuestion(question_id="verdict", kind="tick", text=self._question, options=dict(VERDICTS))
+                AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
             )
         if asked_then.final_criteria:
             criteria = criterion_records(asked_then.final_scale, asked_then.scales())
@@ -129,7 +116,7 @@ class Replay:
             on_page.page.within = None
         self._show(on_page, None)
         if "verdict" in kinds and not on_page.is_answered():
-            verdict = verdict_step(self._own, on_page.step_id("verdict"), self._question)
+            verdict = verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
             on_page.store({"question_id": "verdict", "selected": on_page.page.ask(TickAnswer, verdict).selected})
         if "final" in kinds and not on_page.is_answered():
             rate = rate_step(self._own, on_page.step_id("final"), self._own.scales(), self._final_question)
@@ -166,10 +153,10 @@ class Replay:
         page, number = on_page.page, turn.turn
         step_id = on_page.step_id(f"turn-{number}")
         if self._own.turn_question == "tick":
-            ticked = page.ask(TickAnswer, tick_step(self._own, step_id, cards[0], self._question))
+            ticked = page.ask(TickAnswer, tick_step(self._own, step_id, cards[0], self.rating.question))
             selected, none, reason = ticked.selected, ticked.none, ticked.reason
         else:
-            chosen = page.ask(ChooseAnswer, choose_step(self._own, step_id, cards, self._question))
+            chosen = page.ask(ChooseAnswer, choose_step(self._own, step_id, cards, self.rating.question))
             selected = credited(turn.candidates, chosen.selected)
             none, reason = chosen.none, chosen.reason
         answer = {"selected": selected, "none_said": none, "reason": reason or None}

@@ -225,6 +225,7 @@ class _Entries:
     def __init__(self) -> None:
         self.all: dict[str, Entry] = {}
         self._replies: dict[tuple[str, int, str], Reply] = {}
+        self._choices: dict[tuple[str, int, str, str], Answer] = {}
         self.unread: list[tuple[Answer, str | None]] = []
         self._settings: dict[str, str] = {}  # judgement or dialogue → settings of its study, in JSON
 
@@ -237,13 +238,7 @@ class _Entries:
         for row in _rows(tables.turns):
             self._candidate(row, kind)
         of_turns = set(map(str, tables.turns["judgement_id"].dropna().unique()))
-        places = {
-            one: row["item_id"]
-            if row["item_id"] in self.all
-            or (one not in of_turns and (kind == "rater" or row["dialogues"] not in self.all))
-            else row["dialogues"]
-            for one, row in judgements.items()
-        }
+        places = {one: self._place(row, kind, one in of_turns) for one, row in judgements.items()}
         for one, row in judgements.items():
             self._judgement(self._entry(places[one], row, kind), row, kind)
         for row in _rows(tables.segments):
@@ -253,6 +248,14 @@ class _Entries:
             self._rating(self._entry(places.get(row.get("judgement_id", ""), row["dialogue_id"]), row, kind), row, kind)
         for row in _rows(tables.comparisons):
             self._comparison(row, kind, places)
+
+    def _place(self, row: Row, kind: Kind, has_turns: bool) -> str:
+        """The entry of a judgement: a dialogue that is there turn by turn, else its item. A judge answers on either."""
+        if has_turns:
+            return str(row["dialogues"])
+        known = [name for name in (row["dialogues"], row["item_id"]) if name in self.all]
+        same = [name for name in known if row["technique"] in self.all[name].facets["technique"]]
+        return str(same[0]) if kind == "judge" and same else str(row["item_id"])
 
     def _entry(self, name: str, row: Row, kind: Kind) -> Entry:
         entry = self.all.get(name)
@@ -264,7 +267,7 @@ class _Entries:
         if row.get("simulated") and kind == "rater":
             entry.note("mark", "simulated rater")
         if row.get("question"):
-            entry.questions.setdefault(row["question"])
+            entry.questions.update(dict.fromkeys(row["question"].split("\n")))
         return entry
 
     def _dialogue(self, row: Row) -> None:
@@ -303,7 +306,8 @@ class _Entries:
             turn = entry.turns[number] = {"turn": number, "replies": [], "answers": []}
         if row.get("human_text") and "human" not in turn:
             turn["human"] = {"text": row["human_text"]}
-            turn["given"] = bool(row.get("human_fixed"))
+            if row.get("human_fixed"):
+                turn["given"] = True
         entry.note("model", row["model"])
         card = row.get("candidate_id", row["model"])
         known = self._replies.get((entry.id, number, card))
@@ -321,16 +325,17 @@ class _Entries:
             made.append((row["own_worker"], "own", row.get("own_selected"), row.get("own_ticks")))
         for by, which, selected, ticks in made:
             order = row.get("order")
-            answer = next((a for a in turn["answers"] if (a["by"], a.get("order")) == (by, order)), None)
+            key = (entry.id, turn["turn"], by, "" if which == "own" else row.get("judgement_id", ""))
+            answer = self._choices.get(key)
             if answer is None:
-                answer = Answer(by=by, kind=which)
+                answer = self._choices[key] = Answer(by=by, kind=which)
                 turn["answers"].append(answer)
                 if which != "own":
                     _put(answer, none=bool(row.get("none_said")), same=bool(row.get("automatic")), order=order)
                     _put(
                         answer, written=row.get("written_text"), **{key: row.get(key) for key in ("reason", "seconds")}
                     )
-            if selected and not row.get("continued_each"):
+            if selected and not row.get("continued_each") and row["model"] not in answer.get("chosen", ()):
                 answer.setdefault("chosen", []).append(row["model"])
                 entry.points[row["model"]] += not row.get("automatic")
             if ticks:
@@ -366,13 +371,8 @@ class _Entries:
         reply = _json(row.get("reply"))
         words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
         number = row["item_id"].removeprefix(f"{entry.id}:")
-        turn = entry.turns.get(int(number)) if number.isdigit() else None
-        found = [
-            one
-            for one in (turn or {"answers": []})["answers"]
-            if (one["by"], one.get("order")) == (row["worker_id"], row.get("order"))
-        ]
-        answer = found[0] if found else self._answer(entry, row, "judge")
+        key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
+        answer = (self._choices.get(key) if key else None) or self._answer(entry, row, "judge")
         answer.setdefault("says", []).append(("wrote", words))
 
     def _answer(self, entry: Entry, row: Row, kind: Kind) -> Answer:
@@ -393,9 +393,9 @@ class _Entries:
         entry.values["label", row["entity"]].append(row["label"])
         says = self._answer(entry, row, kind).setdefault("says", [])
         says.append((f"{name} (speaks {'second' if row['entity'] else 'first'}) taken for", row["label"]))
-        signs = {1: "more", 0: "as much", -1: "less"}
+        signs = {1: f"{name} is more so", 0: "both alike", -1: f"{name} is less so"}
         if not row["entity"]:
-            says += [(f"{name}: {one} than the other", signs[int(row[one])]) for one in FEATURES if one in row]
+            says += [(one, signs[int(row[one])]) for one in FEATURES if one in row]
 
     def _rating(self, entry: Entry, row: Row, kind: Kind) -> None:
         low, high, value = row.get("minimum"), row.get("maximum"), float(row["value"])
@@ -433,8 +433,6 @@ class _Entries:
         answer = self._answer(entry, row, kind)
         question = row.get("metric") or "preference"
         answer.setdefault("says", []).append((question, f"{outcome}" if tie else f"{outcome} is better"))
-        if not tie:
-            answer.setdefault("chosen", []).append(outcome)
         _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
         if not entry.talks and not entry.turns:
             sides = ((first, dialogue), (second, row.get("dialogue_b")))

@@ -137,7 +137,7 @@ function choice(answer: Answer, alone: boolean): string {
   } else if (alone && answer.chosen) {
     parts.push(`chose ${answer.chosen.join(", ")}`);
   } else if (answer.none) {
-    parts.push("chose none");
+    parts.push("chose none of them");
   }
   const ticks = Object.entries(answer.ticks ?? {}).map(([model, names]) => `${model}: ${names.join(", ")}`);
   if (ticks.length > 0) {

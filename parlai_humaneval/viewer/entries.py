@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -193,6 +193,11 @@ def entries(tables: Tables) -> list[Entry]:
     for entry in made.all.values():
         _settle(entry)
     return list(made.all.values())
+
+
+def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
+    """All that entries can be filtered by: facet and value."""
+    return frozenset((name, value) for entry in every for name, values in entry.facets.items() for value in values)
 
 
 def _settle(entry: Entry) -> None:

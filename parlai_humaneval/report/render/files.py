@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -22,7 +23,7 @@ from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
-from parlai_humaneval.viewer.entries import entries
+from parlai_humaneval.viewer.entries import entries, facets_of
 from parlai_humaneval.viewer.write import PAGE, viewer_files
 
 PAGE_ENDINGS = (".html", ".htm")
@@ -106,13 +107,14 @@ def write_document(
     drawn = {f"figure.{name}": to_file(figure, name, note) for name in formats if figure is not None}
     logs = () if tables is None else tables.stopping
     names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data), *([STOPPING] if logs else [])]
-    viewer = with_viewer and tables is not None
-    files = Files(folder.name, names, frozenset(data), f"{VIEWER}/{PAGE}" if viewer else "")
-    html = to_html(document, files=files, on_figure=on_figure)
+    every = entries(tables) if tables is not None and with_viewer else []
+    files = Files(folder.name, names, frozenset(data))
     views: dict[str, bytes] = {}
-    if tables is not None and with_viewer:
-        made = viewer_files(entries(tables), title=document.facts.title, note=document.facts.note)
+    if every:
+        files = replace(files, viewer=f"{VIEWER}/{PAGE}", facets=facets_of(every))
+        made = viewer_files(every, title=document.facts.title, note=document.facts.note)
         views = {f"{VIEWER}/{name}": content for name, content in made}
+    html = to_html(document, files=files, on_figure=on_figure)
     for name in _written_before(folder):
         (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)

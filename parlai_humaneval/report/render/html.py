@@ -46,11 +46,11 @@ _FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "mod
 
 
 class Origin(NamedTuple):
-    """The tidy table that a number is made of, its filter in words, and the same filter as the viewer's address has it."""
+    """The tidy table that a number is made of, its filter in words, and the same filter as facets of the viewer."""
 
     table: TableName
     where: str
-    query: str
+    facets: list[tuple[str, str]]
 
 
 def origin_of(section: str, row: Mapping[str, Cell]) -> Origin | None:
@@ -58,16 +58,16 @@ def origin_of(section: str, row: Mapping[str, Cell]) -> Origin | None:
     filter such as “model = alpha and metric = preference”; None where there is no such table."""
     named = row.get("source") or first_table(section)
     table = next((name for name in TABLE_NAMES if name == named), None)
-    return None if table is None else Origin(table, _filter(table, row), _query(table, row))
+    return None if table is None else Origin(table, _filter(table, row), _facets(table, row))
 
 
-def _query(table: TableName, row: Mapping[str, Cell]) -> str:
+def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
     names = [name for name in _FILTERS if name in FACETS and name in COLUMNS[table] and row.get(name) not in (None, "")]
     values = [(name, str(row[name])) for name in names if name != "model"]
     models = [str(row[name]) for name in ("model_a", "model_b", "model") if row.get(name)]
     if len(models) == 2 and "model_a" in COLUMNS[table]:
-        return urlencode([*values, ("pair", pair_of(*models))], quote_via=quote)
-    return urlencode([*values, *(("model", model) for model in models)], quote_via=quote)
+        return [*values, ("pair", pair_of(*models))]
+    return [*values, *(("model", model) for model in models)]
 
 
 def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
@@ -112,12 +112,21 @@ class Files:
     """What stands in the folder beside the page; ``folder`` is relative to it, empty where there is none.
 
     ``names``: all files. ``data``: tidy tables whose rows are there. ``viewer``: the page of all dialogues; empty: none.
+    ``facets``: what one can filter by there; a row's “overall z” is a value of no dialogue.
     """
 
     folder: str = ""
     names: Sequence[str] = ()
     data: frozenset[str] = frozenset()
     viewer: str = ""
+    facets: frozenset[tuple[str, str]] = frozenset()
+
+    def link(self, origin: Origin) -> str:
+        """Where a number leads: to its dialogues in the viewer, or else to the table of its rows."""
+        if not self.viewer:
+            return f"{self.folder}/{origin.table}.csv"
+        query = urlencode([one for one in origin.facets if one in self.facets], quote_via=quote)
+        return f"{self.folder}/{self.viewer}#?{query}"
 
 
 class MadeOf(NamedTuple):
@@ -186,8 +195,7 @@ class Drawing:
                 continue
             name = f"{origin.table}.csv"
             rows = f"{name} where {origin.where}" if origin.where else name
-            file, viewer = (f"{self.files.folder}/{one}" for one in (name, self.files.viewer))
-            made_of.append(MadeOf(f"{viewer}#?{origin.query}" if self.files.viewer else file, rows, file))
+            made_of.append(MadeOf(self.files.link(origin), rows, f"{self.files.folder}/{name}"))
         return TableView(laid_out(table), made_of)
 
     def answer(self, answer: Summary) -> list[TableView]:

@@ -36,9 +36,10 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def content_of(script: bytes) -> Any:
-    """What a script hands over, read as JavaScript reads it: as JSON, for it is that."""
+    """What a script hands over: its name, and what the page parses."""
     text = script.decode()
-    return json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
+    name, content = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
+    return name, json.loads(content)
 
 
 HOSTILE = "</script><!-- <script> \u2028\u2029 \ud800 ]]> \\"

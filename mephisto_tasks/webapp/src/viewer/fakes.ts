@@ -66,9 +66,9 @@ export function filledStore(broken: readonly number[] = []): Store {
       return Promise.resolve(false);
     }
     const ids = INDEX.ids.slice(part * INDEX.part, (part + 1) * INDEX.part);
-    store.receive(part, Object.fromEntries(ids.map((id) => [id, DETAILS[id]])));
+    store.receive(part, JSON.stringify(Object.fromEntries(ids.map((id) => [id, DETAILS[id]]))));
     return Promise.resolve(true);
   });
-  store.receive("index", INDEX);
+  store.receive("index", JSON.stringify(INDEX));
   return store;
 }

@@ -7,7 +7,7 @@ import { searchable } from "./search";
 
 declare global {
   interface Window {
-    humanevalViewer?: (name: string | number, content: unknown) => void;
+    humanevalViewer?: (name: string | number, json: string) => void;
   }
 }
 
@@ -54,14 +54,14 @@ export class Store {
 
   readonly get = (): Snapshot => this.snapshot;
 
-  readonly receive = (name: string | number, content: unknown): void => {
+  readonly receive = (name: string | number, json: string): void => {
     if (name === "index") {
-      const index = content as Index;
+      const index = JSON.parse(json) as Index;
       this.change({ index, parts: Math.ceil(index.ids.length / index.part) });
       return;
     }
     const { index } = this.snapshot;
-    const part = content as Record<string, Details>;
+    const part = JSON.parse(json) as Record<string, Details>;
     for (const [id, details] of Object.entries(part)) {
       this.details.set(id, details);
     }

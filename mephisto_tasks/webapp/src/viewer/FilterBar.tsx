@@ -1,4 +1,4 @@
-import { type RefObject, useState } from "react";
+import { type RefObject, useDeferredValue, useMemo, useState } from "react";
 import type { Index } from "./entry";
 import styles from "./FilterBar.module.css";
 import { counts, type Filters, NOTHING, SORTS, type Sort } from "./filter";
@@ -22,6 +22,8 @@ const LABELS: Readonly<Record<string, string>> = {
   k: "Exchanges shown",
 };
 
+const NONE: readonly string[] = [];
+
 interface Props {
   index: Index;
   filters: Filters;
@@ -33,6 +35,8 @@ interface Props {
 export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
   const [open, setOpen] = useState(false);
   const { facets, query, sort, least, most } = filters;
+  // The list comes first; hundreds of raters with their numbers follow when the browser has time.
+  const counted = useDeferredValue(shown);
   const names = Object.keys(LABELS).filter((name) => (index.facets[name]?.values.length ?? 0) > 0);
   const set = (name: string, values: readonly string[]) => {
     const others = Object.entries(facets).filter(([other]) => other !== name);
@@ -72,8 +76,8 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
               key={name}
               index={index}
               name={name}
-              chosen={facets[name] ?? []}
-              shown={shown}
+              chosen={facets[name] ?? NONE}
+              shown={counted}
               onAdd={(value) => set(name, [...(facets[name] ?? []), value])}
             />
           ))}
@@ -125,21 +129,24 @@ interface FacetProps {
 
 /** The values of a facet with how many of the entries in the list have each; of a facet in force, those that may be added. */
 function FacetChoice({ index, name, chosen, shown, onAdd }: FacetProps) {
-  const values = index.facets[name]?.values ?? [];
-  const numbers = chosen.length > 0 ? null : counts(index, name, shown);
+  const values = index.facets[name]?.values ?? NONE;
+  const options = useMemo(() => {
+    const numbers = chosen.length > 0 ? null : counts(index, name, shown);
+    return values.map((value, place) => {
+      const number = numbers?.[place];
+      return chosen.includes(value) || number === 0 ? null : (
+        <option key={value} value={value}>
+          {number === undefined ? value : `${value} (${number.toLocaleString("en")})`}
+        </option>
+      );
+    });
+  }, [index, name, chosen, shown, values]);
   return (
     <label>
       <span>{LABELS[name]}</span>
       <select value="" onChange={(event) => onAdd(event.target.value)}>
         <option value="">{chosen.length > 0 ? "or …" : "any"}</option>
-        {values.map((value, place) => {
-          const number = numbers?.[place];
-          return chosen.includes(value) || number === 0 ? null : (
-            <option key={value} value={value}>
-              {number === undefined ? value : `${value} (${number.toLocaleString("en")})`}
-            </option>
-          );
-        })}
+        {options}
       </select>
     </label>
   );

@@ -147,7 +147,6 @@ describe("page", () => {
     await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("4 of 6 entries"));
     await user.type(screen.getByRole("spinbutton", { name: "from" }), "3");
     await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("3 of 6 entries"));
-    expect(await axeViolations()).toEqual([]);
     await user.click(screen.getByRole("button", { name: "Clear all" }));
     await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent(/^6 entries$/));
   });

@@ -202,8 +202,8 @@ def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
 
 def _settle(entry: Entry) -> None:
     """What all answers come to: who is ahead, and what one may look for."""
-    if entry.points:
-        (best, most), *others = entry.points.most_common(2)
+    (best, most), *others = entry.points.most_common(2) or [("", 0)]
+    if most:
         is_tie = best == TIE or (bool(others) and others[0][1] == most)
         entry.note("outcome", "tie" if is_tie else f"{best} preferred")
     for number, turn in entry.turns.items():
@@ -342,7 +342,7 @@ class _Entries:
                     )
             if selected and not row.get("continued_each") and row["model"] not in answer.get("chosen", ()):
                 answer.setdefault("chosen", []).append(row["model"])
-                entry.points[row["model"]] += not row.get("automatic")
+                entry.points[row["model"]] += kind == "rater" and not row.get("automatic")
             if ticks:
                 answer.setdefault("ticks", {})[row["model"]] = ticks.split(";")
             if row.get("rank") and which != "own":
@@ -394,7 +394,8 @@ class _Entries:
         entry.note("model", *({name, row.get("opponent")} - {HUMAN}))
         entry.note("kind", row.get("kind"))
         entry.note("k", row["k"])
-        entry.note("outcome", f"{name} taken for {row['label']}")
+        if kind == "rater":
+            entry.note("outcome", f"{name} taken for {row['label']}")
         entry.values["label", row["entity"]].append(row["label"])
         says = self._answer(entry, row, kind).setdefault("says", [])
         says.append((f"{name} (speaks {'second' if row['entity'] else 'first'}) taken for", row["label"]))
@@ -434,7 +435,7 @@ class _Entries:
                 )
             return
         entry.values[row.get("metric"), first, second].append(outcome)
-        entry.points[TIE if tie else row["winner"]] += 1
+        entry.points[TIE if tie else row["winner"]] += kind == "rater"
         answer = self._answer(entry, row, kind)
         question = row.get("metric") or "preference"
         answer.setdefault("says", []).append((question, f"{outcome}" if tie else f"{outcome} is better"))

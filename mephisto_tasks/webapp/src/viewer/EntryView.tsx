@@ -99,7 +99,7 @@ function Body({ details, turn, link }: BodyProps) {
   return (
     <>
       {(questions.length > 0 || about.length > 0) && (
-        <Part title="Asked and given">
+        <Part title="Question and context">
           {questions.map((question) => (
             <p key={question} className="verbatim" dir="auto">
               {question}

@@ -13,6 +13,8 @@ interface Props {
 /** What a person said, all replies to it, and who chose what and why. */
 export function TurnView({ turn, here, copy }: Props) {
   const asked = turn.answers.filter((answer) => answer.chosen ?? answer.none);
+  const judges = asked.filter((answer) => answer.kind === "judge");
+  const raters = asked.filter((answer) => answer.kind !== "judge");
   const written = turn.answers.map((answer) => answer.written).find(Boolean);
   return (
     <section className={styles.turn} data-turn={turn.turn} data-here={here || undefined} aria-label={`Turn ${turn.turn}`}>
@@ -27,7 +29,7 @@ export function TurnView({ turn, here, copy }: Props) {
       )}
       <ul className={styles.replies}>
         {turn.replies.map((reply, place) => (
-          <ReplyView key={place} reply={reply} asked={asked} alone={turn.replies.length === 1} />
+          <ReplyView key={place} reply={reply} raters={raters} judges={judges} alone={turn.replies.length === 1} />
         ))}
       </ul>
       {written && (
@@ -41,8 +43,16 @@ export function TurnView({ turn, here, copy }: Props) {
   );
 }
 
-function ReplyView({ reply, asked, alone }: { reply: Reply; asked: readonly Answer[]; alone: boolean }) {
-  const votes = asked.filter((answer) => answer.chosen?.includes(reply.model)).length;
+interface ReplyProps {
+  reply: Reply;
+  raters: readonly Answer[];
+  judges: readonly Answer[];
+  alone: boolean;
+}
+
+function ReplyView({ reply, raters, judges, alone }: ReplyProps) {
+  const among = (answers: readonly Answer[]) => answers.filter((answer) => answer.chosen?.includes(reply.model)).length;
+  const votes = among(raters);
   const marks = [
     reply.continued && !alone ? "went on" : "",
     reply.failed ? "failed, not shown" : "",
@@ -54,8 +64,11 @@ function ReplyView({ reply, asked, alone }: { reply: Reply; asked: readonly Answ
       <p className={styles.who}>
         {reply.position !== undefined && reply.position > 0 && !alone && <span className={styles.place}>{reply.position}</span>}
         <strong>{reply.model}</strong>
-        {asked.length > 0 && votes > 0 && (
-          <span className={`success ${styles.mark}`}>{asked.length > 1 ? `chosen by ${votes} of ${asked.length}` : "chosen"}</span>
+        {votes > 0 && (
+          <span className={`success ${styles.mark}`}>{raters.length > 1 ? `chosen by ${votes} of ${raters.length}` : "chosen"}</span>
+        )}
+        {among(judges) > 0 && (
+          <span className={`info ${styles.mark}`}>{`chosen by judges ${among(judges)} of ${judges.length}`}</span>
         )}
         {marks.map((mark) => (
           <span key={mark} className={`soft ${styles.mark}`}>

@@ -103,17 +103,19 @@ export function Viewer({ store }: { store: Store }) {
   const details = id === null ? undefined : store.detailsOf(id);
   return (
     <>
-      <header className={styles.header}>
-        <h1>{index.title}</h1>
-        <button type="button" className={styles.help} aria-label="Help and keys" onClick={() => setHelp(true)}>
-          ?
-        </button>
+      <header>
+        <div className={styles.header}>
+          <h1>{index.title}</h1>
+          <button type="button" className={styles.help} aria-label="Help and keys" onClick={() => setHelp(true)}>
+            ?
+          </button>
+        </div>
+        {index.note !== "" && (
+          <p className={`warning ${styles.note}`} role="note">
+            {index.note}
+          </p>
+        )}
       </header>
-      {index.note !== "" && (
-        <p className={`warning ${styles.note}`} role="note">
-          {index.note}
-        </p>
-      )}
       <main className={styles.main} data-open={id === null ? undefined : true}>
         <section className={styles.side} aria-label="Dialogues">
           <FilterBar index={index} filters={filters} shown={shown} onFilter={filter} search={search} />

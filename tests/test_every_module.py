@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import pkgutil
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from warm_python import WarmPython
 
 import mephisto_tasks
 import parlai_humaneval
@@ -43,20 +45,28 @@ def all_modules() -> list[str]:
     ]
 
 
-def failing(program: str, names: list[str], folder: Path) -> dict[str, str]:
-    """Modules that cannot be imported in a new process, with why."""
-    command = [sys.executable, "-c", program, json.dumps(names)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture(scope="module")
+def libraries() -> Iterator[WarmPython]:
+    """Processes that have the libraries which know nothing of PyTorch."""
+    with WarmPython(imports=("scipy.stats", "pandas", "statsmodels.api", "matplotlib.figure", "pydantic")) as started:
+        yield started
+
+
+def failing(program: str, names: list[str], folder: Path, libraries: WarmPython) -> dict[str, str]:
+    """Modules that cannot be imported in a process of their own, with why."""
+    script = folder / "importing.py"
+    script.write_text(program, encoding="utf-8")
+    done = libraries.run(str(script), json.dumps(names), cwd=folder)
     assert done.returncode == 0, done.stderr
     failed: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     return failed
 
 
-def test_every_module_is_importable(tmp_path: Path) -> None:
+def test_every_module_is_importable(tmp_path: Path, libraries: WarmPython) -> None:
     """Guards names that a release of a library has renamed or dropped, where no other test would meet them."""
     names = all_modules()
     assert len(names) > 400
-    assert failing(IMPORTING, names, tmp_path) == {}
+    assert failing(IMPORTING, names, tmp_path, libraries) == {}
 
 
 def test_mephisto_is_prepared_before_it_is_imported() -> None:
@@ -71,7 +81,7 @@ def test_mephisto_is_prepared_before_it_is_imported() -> None:
     assert unprepared == []
 
 
-def test_only_models_of_this_machine_need_pytorch(tmp_path: Path) -> None:
+def test_only_models_of_this_machine_need_pytorch(tmp_path: Path, libraries: WarmPython) -> None:
     """Studies of functions and hosted models, plans and reports are to run without two gigabytes of PyTorch."""
-    failed = failing(WITHOUT_TORCH + IMPORTING, all_modules(), tmp_path)
+    failed = failing(WITHOUT_TORCH + IMPORTING, all_modules(), tmp_path, libraries)
     assert [name for name in failed if not name.startswith(NEED_TORCH)] == []

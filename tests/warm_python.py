@@ -19,7 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-TORCH = ("torch", "torch._dynamo", "scipy.stats", "sklearn.pipeline", "sklearn.feature_extraction.text", "nltk.stem")
+TORCH = (
+    *("torch", "torch._dynamo", "scipy.stats", "sklearn.pipeline", "sklearn.feature_extraction.text", "nltk.stem"),
+    *("pkg_resources", "pydantic", "requests", "PIL.Image"),
+)
 """What ParlAI's commands import, beside ParlAI."""
 
 

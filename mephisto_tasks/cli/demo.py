@@ -259,13 +259,14 @@ def try_model(
                 try_=f"leave {setting}=… out",
             )
     not_twice({"turns": turns}, overrides)
+    with waiting_for(f"Looking for {model}…"):
+        given = given_model(model, opponent, served_model, api_key_env)
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.config.files import as_typed
         from mephisto_tasks.launch import config as settings
         from mephisto_tasks.launch import launch as launching
 
     with waiting_for(f"Asking {model}…"):
-        given = given_model(model, opponent, served_model, api_key_env)
         given, answer, seconds = first_answer(given)
     click.echo(f"{given.told} says “{on_one_line(answer, SHOWN)}” to “Hi!” (ready in {seconds:.1f} s)")
     task_name = f"try-{given.name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"

@@ -254,6 +254,12 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
+    from mephisto_tasks.config.files import check_typed
+    from mephisto_tasks.config.names import BLUEPRINT
+
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        check_typed(name.removeprefix(BLUEPRINT), value)
     return (confs[0] if confs else "local"), [s for s in settings if not s.startswith("conf=")]
 
 

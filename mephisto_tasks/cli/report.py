@@ -49,6 +49,7 @@ def report(
     reuse: int | None,
     everywhere: bool,
     judge: str | None,
+    by: tuple[str, ...],
 ) -> None:
     folder = None if tables_dir is None else Path(tables_dir).expanduser()
     page = None if out is None else Path(out).expanduser()
@@ -63,6 +64,8 @@ def report(
                 raise CommandError(f"{option} needs answers", try_="name a task (--task-name) or tables (--tables)")
         list_tasks(data_dir, as_json)
         return
+    if folder is not None:
+        _only_tables(folder, tasks, exclude, exclude_scope, everywhere)
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.cli.report_documents import Wanted
         from parlai_humaneval.report.build import default_title, tables_of
@@ -79,12 +82,12 @@ def report(
             onboarding_seconds=onboarding,
             reuse=reuse,
             judge=judge or "",
+            by=by,
         ),
         full=full,
         title=title,
     )
     if folder is not None:
-        _only_tables(tasks, exclude, exclude_scope, everywhere)
         wanted.check(force, folder)
         with wanted.progress("Reading tables"):
             tables = tables_of(folder, repeats)
@@ -106,7 +109,10 @@ def report(
     wanted.report(tables, ", ".join(known.tasks), known, note)
 
 
-def _only_tables(tasks: tuple[str, ...], exclude: str | None, exclude_scope: Scope, everywhere: bool) -> None:
+def _only_tables(
+    folder: Path, tasks: tuple[str, ...], exclude: str | None, exclude_scope: Scope, everywhere: bool
+) -> None:
+    """Refuse, before the statistics load, options that tables do not go with, and a folder that cannot be read."""
     given = {
         "--task-name": bool(tasks),
         "--data-dir": click.get_current_context().meta[DATA_DIR_GIVEN],
@@ -119,6 +125,11 @@ def _only_tables(tasks: tuple[str, ...], exclude: str | None, exclude_scope: Sco
         raise CommandError(
             f"--tables cannot go with {', '.join(names)}, which needs the answers of a task",
             try_="leave it out, or name a task (--task-name) instead of tables",
+        )
+    if not folder.is_dir():
+        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        raise CommandError(
+            f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
         )
 
 

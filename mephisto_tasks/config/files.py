@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mephisto_tasks.config.names import ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
-from parlai_humaneval._util.errors import reworded
+from parlai_humaneval._util.errors import misspelt, reworded
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
@@ -54,6 +54,30 @@ def as_typed(value: Any) -> str:
 
 
 _HYDRAS = frozenset({"defaults", "mephisto", "hydra"})  # Hydra reads a file with one of these keys
+
+
+_LISTS = frozenset({"models", "groups", "zoo_files"})
+
+
+def check_typed(name: str, value: str) -> None:
+    """What a setting of the command line names is there, as far as that can be seen before anything is loaded. Raises
+    ConfigError."""
+    if name in _LISTS and "," in value and value[0] not in "[{'\"":
+        raise not_a_list(name, value)
+    if name == "conf" and value.endswith((".yaml", ".yml")):
+        conf_file(value)
+
+
+def not_a_list(name: str, value: str) -> ConfigError:
+    return ConfigError(f"{name}={value} is not a list", try_=f"put it into brackets, and quote it: '{name}=[{value}]'")
+
+
+def conf_file(conf: str) -> Path:
+    path = Path(conf).expanduser().resolve()
+    if not path.is_file():
+        near = misspelt(str(path), map(str, path.parent.glob("*.y*ml")), cutoff=0.8)
+        raise ConfigError(f"there is no file {path}", misspelt=near, try_="name another, or one of `--list-confs`")
+    return path
 
 
 class ShortConf(NamedTuple):

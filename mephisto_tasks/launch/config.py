@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
 from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
-from mephisto_tasks.config.files import as_typed, in_quotes, read_short_conf, task_dir
+from mephisto_tasks.config.files import as_typed, conf_file, in_quotes, not_a_list, read_short_conf, task_dir
 from mephisto_tasks.config.names import (
     BLUEPRINT,
     OPEN,
@@ -65,6 +65,14 @@ _NO_SUCH = re.compile(r"Could not override '([^']+)'")
 _CONVERTED = re.compile(r"could not be converted to (\w+)")  # OmegaConf's words for a value of another kind
 _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
 
+
+def _promised(reward: float, *, _root_: DictConfig) -> float:
+    """The pay of a packaged conf where a crowd is paid; who tries a study out is promised none, unless it is asked for."""
+    return 0 if crowd_in(_root_).is_practice else reward
+
+
+OmegaConf.register_new_resolver("promised", _promised, replace=True)
+
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
 
@@ -93,7 +101,7 @@ class Task(BaseModel):
     """Name of the study; launches of one name go on with each other. Answers are found by it later on."""
     task_reward: float = Field(default=0, ge=0)
     """Pay for a unit of work, in the currency of the crowd's account: US dollars, unless currency=… names another. Work out
-    what it is an hour: payment.minimum warns where that is too little."""
+    what it is an hour: payment.minimum warns where that is too little. place=local promises none unless you set it."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
     """How long a worker may keep a unit, where the crowd's site lists units. A unit that somebody forgot comes back after
     it; too short a time cuts people off."""
@@ -195,6 +203,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
         lacking = " ".join(f"{short_name(key)}=…" for key in needed)
         raise ConfigError(f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
+    composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)
     try:
@@ -240,12 +249,7 @@ def _composed(task: str, conf: str, overrides: Sequence[str], known: Sequence[st
 
 def _file_of(task: str, conf: str) -> tuple[Path, str]:
     if conf.endswith((".yaml", ".yml")):
-        own = Path(conf).expanduser().resolve()
-        if not own.is_file():
-            near = misspelt(str(own), map(str, own.parent.glob("*.y*ml")), cutoff=0.8)
-            raise ConfigError(
-                f"there is no file {own}", misspelt=near, try_=f"name another, or one of: {', '.join(conf_names(task))}"
-            )
+        own = conf_file(conf)
         return own.parent, own.stem
     names = conf_names(task)
     if conf not in names:
@@ -264,8 +268,7 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
     for override in (override for override in overrides if override in str(error)):
         name, value = short_name(name_of(override)), override.partition("=")[2]
         if "Ambiguous value" in str(error):
-            quoted = f"put it into brackets, and quote it: '{name}=[{value}]'"
-            return ConfigError(f"{name}={value} is read as no list", try_=quoted)
+            return not_a_list(name, value)
         if str(error.__cause__).partition("\n")[0].endswith(_NO_LIST):
             return ConfigError(f"{name}={value}: a list is expected, in brackets: '{name}=[{value}]'")
         if wanted := _CONVERTED.search(str(error.__cause__ or error)):

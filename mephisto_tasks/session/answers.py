@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from parlai_humaneval._util.text import count_words
 from parlai_humaneval.i18n.translate import phrase, t, tn
-from parlai_humaneval.quality.messages import count_words
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.wire import WireAnswer
 

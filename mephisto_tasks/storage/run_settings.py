@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import StoredRun, check_task, stored_runs
+from parlai_humaneval._util.data_files import FASTEST
 from parlai_humaneval._util.files import write_private
 
 SETTINGS_FILE = "settings.json"
@@ -78,8 +79,8 @@ def currencies_of(data_dir: Path, task_name: str) -> dict[str, str]:
 
 
 def _part(run: StoredRun, part: str) -> dict[str, Any]:
-    settings = yaml.safe_load(run.settings)
+    settings = yaml.load(run.settings, FASTEST)
     if isinstance(settings, str):  # Mephisto writes YAML as a string of JSON
-        settings = yaml.safe_load(settings)
+        settings = yaml.load(settings, FASTEST)
     values = settings.get(part) if isinstance(settings, dict) else None
     return values if isinstance(values, dict) else {}

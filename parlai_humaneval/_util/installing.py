@@ -1,21 +1,19 @@
-"""What a plain ``pip install`` leaves out (ParlAI and Mephisto pin libraries of 2022), with nothing but Python."""
+"""What a plain ``pip install`` leaves out (ParlAI and Mephisto pin libraries of 2022), with nothing but Python.
+
+Every command imports this module: what only an installation or a broken package needs is imported when it is used.
+"""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
-import inspect
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -94,6 +92,8 @@ def check_release(name: str) -> None:
 
 def check_code(target: Any, digest: str) -> None:
     """Ask that code of ParlAI or Mephisto is what a patch relies on: 8 digits of its SHA-256. Raises UntestedRelease."""
+    import inspect
+
     source = inspect.getsource(target)
     if hashlib.sha256(source.encode()).hexdigest()[:8] != digest:
         name = target.__module__.partition(".")[0]
@@ -105,6 +105,8 @@ def check_code(target: Any, digest: str) -> None:
 
 
 def installed(name: str) -> str | None:
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -160,6 +162,8 @@ def _is_tested(name: str) -> bool:
 
 def install_local() -> None:
     """What the extra ``local`` asks for; what is there stays as it is. Raises InstallingFailed."""
+    from importlib import metadata
+
     asked = [
         line.partition(";")[0].strip() for line in metadata.requires(DISTRIBUTION) or [] if 'extra == "local"' in line
     ]
@@ -179,10 +183,12 @@ def _builds() -> list[str]:
     """Where pip is to look for PyTorch besides its index: nowhere where the index has the right build."""
     if sys.platform != "linux" or platform.machine() != "x86_64" or has_gpu():
         return []
+    import urllib.request
+
     try:
         with urllib.request.urlopen(f"{CPU_BUILDS}/torch/", timeout=10):
             return ["--extra-index-url", CPU_BUILDS]
-    except (urllib.error.URLError, OSError):
+    except OSError:
         _say("PyTorch's builds for CPUs cannot be reached: what pip finds otherwise may bring CUDA, some 5 GB")
         return []
 
@@ -219,6 +225,8 @@ def _say(line: str) -> None:
 
 def _from_sources() -> None:
     """What ``make`` calls: this package from the sources in the current folder, with the versions of its lock."""
+    import argparse
+
     parser = argparse.ArgumentParser(description="Install this repository into the environment of this Python.")
     parser.add_argument("lock", nargs="?", default="requirements/lock.txt", help="file of exact versions")
     parser.add_argument("--all", action="store_true", help="all that the file names, not only what this package needs")

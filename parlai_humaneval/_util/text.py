@@ -103,3 +103,23 @@ def write_rows(file: TextIO, heading: Iterable[str], rows: Iterable[Iterable[Any
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(heading)
     writer.writerows([guarded(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+
+
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+"""Runs of Chinese characters and Japanese kana, which are written without spaces between words."""
+
+_CHARACTERS_PER_WORD = 1.5  # Of such a run: Chinese words have one or two characters
+
+
+def count_words(text: str) -> int:
+    """Words, as a rater counts them: runs of characters between white space that hold a letter or digit."""
+    return sum(_words_in(run) for run in text.split() if any(character.isalnum() for character in run))
+
+
+def _words_in(run: str) -> int:
+    if run.isascii():
+        return 1
+    rest = UNSPACED.sub(" ", run).split()
+    unspaced = sum(len(found) for found in UNSPACED.findall(run))
+    spaced = sum(any(character.isalnum() for character in part) for part in rest)
+    return spaced + -int(-unspaced // _CHARACTERS_PER_WORD)

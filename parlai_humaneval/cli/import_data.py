@@ -30,7 +30,14 @@ if TYPE_CHECKING:
     Read = tuple[int, Found, list[str]]
     """How many units there are, the units, which are read as you iterate, and remarks."""
 
-FORMATS = ("tables", "model_chat", "pairwise_per_turn_eval", "acute_eval", "mephisto")
+SAVED = ("model_chat", "pairwise_per_turn_eval", "acute_eval")
+"""What ParlAI's tasks saved as JSON; of the tables that its analyses write there are releases of these names."""
+ALIASES = {"acute": "acute_eval", "per_turn": "pairwise_per_turn_eval", "dstc": "fed"}
+RELEASES = (
+    *("arena", "alpaca_eval", "hh_rlhf", "usr", "fed", "summeval", "ultrafeedback", "prism"),
+    *("mturk", "argilla", "prodigy", "label_studio", "potato", "inspect", "lm_eval"),
+)
+FORMATS = ("tables", *SAVED, "mephisto", *RELEASES, *ALIASES)
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
 _READERS: dict[str, Callable[[Sequence[Path], Sequence[str]], Read]] = {}
 KEY = "pseudonym.key"
@@ -61,7 +68,7 @@ def _list_columns(context: click.Context, _: click.Parameter, table: str | None)
 )
 def import_tables(
     paths: tuple[str, ...],
-    source: str,
+    source: str | None,
     out: str,
     file_format: str,
     table: TableName | None,
@@ -82,9 +89,11 @@ def import_tables(
     yes: bool,
     as_json: bool,
 ) -> None:
-    of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
-    _fitting(source, of_tables, tasks, criteria, keep_failed)
     files = [Path(path).expanduser() for path in paths]
+    source = ALIASES.get(source, source) if source else _recognised(files, plain=bool(table or wide))
+    of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
+    listed = source not in (*SAVED, "mephisto") or _are_tables(source, files)
+    _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan
     from parlai_humaneval.importers.worker_names import Pseudonyms, without_names
@@ -95,10 +104,10 @@ def import_tables(
     folder = Path(out).expanduser()
     check_free(folder, force=force)
     pseudonyms = Pseudonyms(Pseudonymizer.load_or_create(_key_file(key, source, files)).worker)
-    if source == "tables":
+    if listed:
         columns = tuple(name.strip() for name in (wide or "").split(",") if name.strip())
         named = TidyPlan(renamed(renames), values_of(values), repeats, mapped(maps), columns, drop)
-        found = _tables(files, table, named, pseudonyms, skip_bad)
+        found = _tables(source, files, table, named, pseudonyms, skip_bad)
         if not as_json:
             _show_understood(found.understood)
         if any(seen.guesses for seen in found.understood) and not yes and not as_json and sys.stdin.isatty():
@@ -127,12 +136,56 @@ def import_tables(
         _show(summary, out)
 
 
+def _recognised(files: Sequence[Path], *, plain: bool) -> str:
+    """What these files are, where nobody says it; ``plain``: an option says that they are tables. Tells what it took them
+    for."""
+    from parlai_humaneval.importers.readers import saved_by
+    from parlai_humaneval.importers.releases import recognised
+    from parlai_humaneval.importers.units import LeftOut, json_files, units_of_file
+    from parlai_humaneval.tables.columns import TableError
+    from parlai_humaneval.tables.formats import in_folder, stem
+
+    first = files[0]
+    named = any(in_folder(first, name) for name in TABLES) if first.is_dir() else stem(first) in TABLES
+    if plain or named or not first.exists():
+        return "tables"
+    if first.name == "database.db" or (first / "database.db").is_file():
+        return _taken("mephisto", "a data directory of Mephisto")
+    try:
+        for path in json_files([first])[:1] if first.is_dir() or first.suffix in (".json", ".jsonl") else ():
+            units = (unit for unit in units_of_file(path) if not isinstance(unit, (LeftOut, Exception)))
+            if (unit := next(units, None)) is not None and (saved := saved_by(unit.data)) is not None:
+                return _taken(saved, "saved by ParlAI's task")
+        if (release := recognised(files)) is not None:
+            return _taken(release.name, release.title)
+    except TableError:
+        return "tables"  # which says what is wrong
+    return "tables"
+
+
+def _taken(source: str, title: str) -> str:
+    say(f"Read as --from {source}: {title}. If it is not, --from tables reads a plain table.", err=True)
+    return source
+
+
+def _are_tables(source: str, files: Sequence[Path]) -> bool:
+    """Whether these are tables that an analysis of ParlAI wrote, and not what its task saved."""
+    return source in SAVED and all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)
+
+
 def _fitting(
-    source: str, of_tables: Mapping[str, object], tasks: Sequence[str], criteria: str | None, keep_failed: bool
+    source: str,
+    listed: bool,
+    of_tables: Mapping[str, object],
+    tasks: Sequence[str],
+    criteria: str | None,
+    keep_failed: bool,
 ) -> None:
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
+    if listed and source != "tables" and of_tables["--table"]:
+        raise CommandError(f"--table goes with --from tables, not with {source}, which says itself what it is")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
-        *((name, bool(given), ("tables",)) for name, given in of_tables.items()),
+        *((name, bool(given) and not listed, ("tables",)) for name, given in of_tables.items()),
         ("--task-name", bool(tasks), ("mephisto",)),
         ("--criteria", bool(criteria), chats),
         ("--keep-failed-onboarding", keep_failed, pairs),
@@ -154,15 +207,20 @@ def _key_file(named: str | None, source: str, files: Sequence[Path]) -> Path:
 
 
 def _tables(
-    files: Sequence[Path], table: TableName | None, plan: TidyPlan, pseudonyms: Pseudonyms, skip_bad: bool
+    source: str, files: Sequence[Path], table: TableName | None, plan: TidyPlan, pseudonyms: Pseudonyms, skip_bad: bool
 ) -> Imported:
+    from parlai_humaneval.importers.releases import read_release
     from parlai_humaneval.importers.tidy import read_tidy, table_paths
     from parlai_humaneval.importers.worker_names import with_pseudonyms
+    from parlai_humaneval.tables.files import with_besides
 
-    found = table_paths(files, table)
+    found = table_paths(files, table) if source == "tables" else read_release(source, files)
     with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
+    folders = [path for path in files if path.is_dir()] if source == "tables" else []
+    if len(folders) == 1 and not pseudonyms.given:  # an export of ours: who rated has a pseudonym everywhere
+        result.tables = with_besides(result.tables, folders[0])
     return result
 
 

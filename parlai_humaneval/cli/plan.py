@@ -20,19 +20,19 @@ from parlai_humaneval.planning.inputs import (
     HOURLY_WAGE,
     ICC,
     ONBOARDING_MINUTES,
+    STUDIES,
     PlanError,
     PlanInputs,
     ask,
     plannable,
 )
-from parlai_humaneval.planning.plan import Plan, compare_techniques, comparison_notes, comparison_words, plan_study
-from parlai_humaneval.planning.stopping import STUDIES, UntilDecided, until_decided_rows
 from parlai_humaneval.statistics.core.formatting import listed
 from parlai_humaneval.techniques.registry import PlanningDefaults
 from parlai_humaneval.techniques.registry import technique as technique_named
 
 if TYPE_CHECKING:
     from parlai_humaneval.planning.pilot import Pilot
+    from parlai_humaneval.planning.plan import Plan
     from parlai_humaneval.planning.preregistration import Preregistration
     from parlai_humaneval.tables.columns import Repeats
 
@@ -103,6 +103,8 @@ def plan(
         if compare:
             _compare(inputs, out, as_json)
             return
+        from parlai_humaneval.planning.plan import plan_study
+
         found = plan_study(inputs)
         if found_pilot is not None:
             from parlai_humaneval.planning.pilot import with_pilot
@@ -199,6 +201,8 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
+    from parlai_humaneval.planning.plan import compare_techniques, comparison_notes, comparison_words
+
     plans, impossible = compare_techniques(inputs)
     if not plans:
         raise PlanError(problem for error in impossible.values() for problem in error.problems)
@@ -280,6 +284,8 @@ def facts_of(
     from parlai_humaneval.quality.registry import known_checks
 
     if found.stop is not None:
+        from parlai_humaneval.planning.stopping import UntilDecided
+
         until = UntilDecided.model_validate(found.stop)
         rule = {**until.model_dump(include={"margin", "alpha", "max_dialogues"}), "raters_at_a_time": until.in_flight}
     names = known_checks(name.strip() for name in (exclude or "").split(",") if name.strip())
@@ -291,7 +297,7 @@ def write_registered(path: Path, facts: Preregistration, found: Plan, expected: 
     from parlai_humaneval import __version__
     from parlai_humaneval.planning.preregistration import write_preregistration
 
-    headline = found.headline if found.stop is None else UntilDecided.model_validate(found.stop).headline
+    headline = found.headline if found.stop is None else found.stop["headline"]
     write_preregistration(path, facts, expected=expected or headline, version=__version__)
 
 
@@ -339,21 +345,25 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
 
 
 def plan_text(plan: Plan) -> str:
-    judge = plan.judge or {"notes": []}
-    until = None if plan.stop is None else UntilDecided.model_validate(plan.stop)
-    headlines = [plan.headline, *([judge["headline"]] if plan.judge else []), *([until.headline] if until else [])]
+    parts = [part for part in (plan.judge, plan.stop) if part]
+    headlines = [plan.headline, *(part["headline"] for part in parts)]
     lines = [*_wrapped(*headlines), "", *_columns(_rows("rows", plan=plan)), ""]
-    lines += _wrapped(*plan.notes, *judge["notes"], mark="- ")
+    lines += _wrapped(*plan.notes, *(plan.judge or {"notes": []})["notes"], mark="- ")
     lines += _wrapped(*(f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())), mark="- ")
-    if until is not None:
+    if plan.stop:
+        from parlai_humaneval.planning.stopping import UntilDecided, until_decided_rows
+
+        until = UntilDecided.model_validate(plan.stop)
         studies = f"{until.studies:,} studies of each truth, --seed {until.seed}"
         lines += ["", f"Ending when decided, by simulation ({studies}):", ""]
         lines += [*_columns(until_decided_rows(until)), "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
-    return "\n".join([*lines, *_wrapped(*plan.sources, *(until.sources if until else ()), mark="- ")])
+    return "\n".join([*lines, *_wrapped(*plan.sources, *(plan.stop or {"sources": ()})["sources"], mark="- ")])
 
 
 def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
+    from parlai_humaneval.planning.plan import comparison_notes, comparison_words
+
     lines = [*_columns(_rows("comparison", plans=plans)), "", *_wrapped(comparison_words(list(plans))), ""]
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []

@@ -69,6 +69,9 @@ def run_with_bar(
     **how: Any,
 ) -> list[GeneratedFile]:
     """:func:`generate` with a bar; where models fail, the rest is shown. Raises SelfChatError, DataError, ZooError."""
+    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
+
+    parlai_without_torch()  # a model that needs it imports it
     # Imported here: ParlAI takes seconds, and --help needs none of it.
     from parlai_humaneval.models.agent.isolation import quiet_parlai, quiet_tries
 

@@ -8,10 +8,12 @@ of the dialogue; they are context where that is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.dialogue import HUMAN
 
 Form = Literal["auto", "messages", "acute_pairs", "model_chat", "text"]
@@ -32,6 +34,26 @@ _TOOLS = ("tool", "function", "observation", "function_call")
 _ROLE = re.compile(rf"^\s*({'|'.join((*_PEOPLE, *_BOTS, *_SYSTEM))})\s*[:：]\s*", re.IGNORECASE | re.MULTILINE)
 _RULE = re.compile(r"^\s*[-=*]{3,}\s*$", re.MULTILINE)
 EMPTY = "…"  # Stands for a message without text between two others
+
+
+@dataclass(frozen=True)
+class Act:
+    """A message in a log of ParlAI's chat tasks, in which a person and a bot speak in turn. ``speaker``: 0 for the person,
+    1 for the bot, by its place; ``fixed``: it was given, neither typed nor made by a model."""
+
+    where: str
+    data: Mapping[str, Any]
+    speaker: int
+    fixed: bool
+
+
+def acts_of(dialog: Sequence[Any], where: str, error: type[HumanevalError] = DataError) -> Iterator[Act]:
+    """The messages of a log's ``dialog``. Raises ``error``."""
+    for place, data in enumerate(dialog):
+        inside = f"{where}, dialog[{place}]"
+        if not isinstance(data, Mapping):
+            raise error(f"{data!r}, expected an object with agent_idx", where=inside, try_=SHAPES["model_chat"])
+        yield Act(inside, data, place % 2, bool(data.get("fake_start")))
 
 
 def form_of(data: Any) -> Form | None:
@@ -162,11 +184,9 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     said = []
-    for number, act in enumerate(data["dialog"], start=1):
-        if not isinstance(act, Mapping):
-            raise DataError(f"act {number} is {act!r}", where=where, try_=f"expected {SHAPES['model_chat']}")
-        turn = act.get("agent_idx")
-        said.append((("human", "bot")[(turn if isinstance(turn, int) else number - 1) % 2], _text(act)))
+    for act in acts_of(data["dialog"], where):
+        index = act.data.get("agent_idx")
+        said.append((("human", "bot")[(index if isinstance(index, int) else act.speaker) % 2], _text(act.data)))
     chat = _ours(said, "model_chat")
     model = data["task_description"].get("model_nickname")
     chat["entities"] = {

@@ -213,10 +213,21 @@ def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKin
 
 @made_once(maxsize=64)
 def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
-    """Those packaged take two seconds to read: they are kept where Python keeps what it has compiled, and read anew where
-    that cannot be had."""
-    if vocabulary is not packaged() or not sys.implementation.cache_tag:
-        return PhraseBook(_with_names("talk", vocabulary))
+    """Of those packaged, where a file of one's own only adds languages, these alone are read."""
+    known, words = packaged().words, vocabulary.words
+    added = {code: language for code, language in words.languages.items() if code not in known.languages}
+    others = {code: language for code, language in words.languages.items() if code not in added}
+    if words.model_copy(update={"languages": others}) != known:
+        return PhraseBook(_with_names("talk", words))
+    return PhraseBook([*_packaged_talk(), *_with_names("talk", words.model_copy(update={"languages": added}))])
+
+
+@made_once(maxsize=1)
+def _packaged_talk() -> Sequence[Phrase]:
+    """They take two seconds to read: they are kept where Python keeps what it has compiled, and read anew where that cannot
+    be had."""
+    if not sys.implementation.cache_tag:
+        return list(_with_names("talk", packaged().words))
     # By their contents: installers and images may give all files one time.
     code = (Path(__file__).with_name(f"{name}.py") for name in ("patterns", "text", "vocabulary"))
     sources = [packaged_file("disclosures.yaml"), packaged_file("english.yaml"), *filter(Path.is_file, code)]
@@ -225,22 +236,21 @@ def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
     with suppress(OSError, ValueError, TypeError):
         stamped, rows = json.loads(kept.read_bytes())
         if stamped == stamp:
-            return PhraseBook(Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows)
-    phrases = list(_with_names("talk", vocabulary))
+            return [Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows]
+    phrases = list(_with_names("talk", packaged().words))
     if not sys.dont_write_bytecode:
         with suppress(OSError):
             rows = [(each.expression, [sorted(stems) for stems in each.triggers], each.unspaced) for each in phrases]
             write_private(kept, json.dumps([stamp, rows]).encode(), mode=0o644)
-    return PhraseBook(phrases)
+    return phrases
 
 
 @made_once(maxsize=64)
 def innocent_phrases(vocabulary: Vocabulary) -> PhraseBook:
-    return PhraseBook(_with_names("innocent", vocabulary))
+    return PhraseBook(_with_names("innocent", vocabulary.words))
 
 
-def _with_names(part: str, vocabulary: Vocabulary) -> Iterator[Phrase]:
-    words = vocabulary.words
+def _with_names(part: str, words: Words) -> Iterator[Phrase]:
     names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
     return words.phrases(part, {NAME: name_part(names, _version()), MAKER: name_part(makers)})
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parlai_humaneval.dialogues.chats import Act, acts_of
 from parlai_humaneval.importers.units import (
     ImportPlan,
     Rows,
@@ -35,26 +36,16 @@ from parlai_humaneval.techniques.questions import RANGES
 
 
 @dataclass(frozen=True)
-class _Line:
-    """One line; ``fixed``: it was given, neither typed nor made by a model."""
-
-    where: str
-    data: Mapping[str, Any]
-    text: str
-    fixed: bool
-
-
-@dataclass(frozen=True)
 class _Exchange:
     """What the Human Speaker said, and how the Bot Speaker went on; ``turn`` counts from 1."""
 
     turn: int
-    human: _Line
-    bot: _Line
+    human: Act
+    bot: Act
 
     def columns(self, question: str | None) -> Row:
         """What all rows of a turn share."""
-        said = {"human_text": self.human.text, "human_fixed": int(self.human.fixed)}
+        said = {"human_text": _text(self.human), "human_fixed": int(self.human.fixed)}
         return {"question": question, "turn": self.turn, "written": 0, "complete": 1, **said}
 
 
@@ -124,7 +115,7 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
             "workers is missing, so nobody knows who rated", where=where, try_="add the list with one name"
         )
     worker = plan.worker(name)
-    lines = [_line(entry, f"{where}, dialog[{place}]", place % 2) for place, entry in enumerate(dialog)]
+    lines = list(map(_checked, acts_of(dialog, where, UnreadableUnit)))
     said = [(human, bot) for human, bot in zip(lines[::2], lines[1::2], strict=False) if not bot.fixed]
     if not said:
         raise UnreadableUnit("dialog has no reply of a model", where=where)
@@ -134,15 +125,18 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
     return _Chat(unit, content_id("d", *key), worker, task, exchanges)
 
 
-def _line(entry: Any, where: str, speaker: int) -> _Line:
-    """``speaker``: 0 for the Human Speaker, 1 for the Bot Speaker, as in ``agent_idx``."""
-    index = required(entry, "agent_idx", int, where)
-    if index != speaker:
-        raise UnreadableUnit(
-            f"agent_idx is {index}, expected {speaker}: the person (0) and the bot (1) speak in turn, the person first",
-            where=where,
-        )
-    return _Line(where, entry, optional(entry, "text", str, where) or "", bool(entry.get("fake_start")))
+def _checked(act: Act) -> Act:
+    """An act, whose agent_idx must be that of its place, and its text a text or nothing. Raises UnreadableUnit."""
+    index = required(act.data, "agent_idx", int, act.where)
+    if index != act.speaker:
+        turns = "the person (0) and the bot (1) speak in turn, the person first"
+        raise UnreadableUnit(f"agent_idx is {index}, expected {act.speaker}: {turns}", where=act.where)
+    optional(act.data, "text", str, act.where)
+    return act
+
+
+def _text(act: Act) -> str:
+    return act.data.get("text") or ""
 
 
 def _body(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -198,7 +192,7 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
         "position": 1,
         "selected": 0,
         "continued": 1,
-        "text": exchange.bot.text,
+        "text": _text(exchange.bot),
         "candidate_id": f"{exchange.turn}-1",
         "seconds": None,
     }
@@ -274,7 +268,7 @@ def _times(chat: _Chat) -> dict[int, float]:
             if turn and seconds is not None:
                 times[turn] = seconds
             shown_at = None
-        elif turn < len(chat.exchanges) and sent.get("text") == chat.exchanges[turn].bot.text and sent.get("text"):
+        elif turn < len(chat.exchanges) and sent.get("text") == _text(chat.exchanges[turn].bot) and sent.get("text"):
             turn, shown_at = turn + 1, _timestamp(message)
     return times
 

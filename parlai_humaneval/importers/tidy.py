@@ -15,20 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval._util.errors import choose_from, misspelt
+from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.importers.readers import Imported
+from parlai_humaneval.importers.releases import Source
 from parlai_humaneval.importers.vocabulary import (
     SIDES,
     WORDS,
     Understood,
-    are_ratings,
     blanks_removed,
     guessed_columns,
     guessed_table,
     mapped,
     winner_advice,
 )
+from parlai_humaneval.importers.wide import long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -76,25 +77,21 @@ class TidyPlan:
     drop: Sequence[str] = ()
 
 
-AUTO = "auto"
-_WIDE = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
-
-
-def table_paths(paths: Sequence[Path], table: TableName | None) -> list[tuple[TableName, Path]]:
+def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
     """Files with their tables: the files themselves, and of folders those that are named as a table. Raises TableError."""
-    found: list[tuple[TableName, Path]] = []
+    found: list[Source] = []
     for path in paths:
         if path.is_dir():
-            inside = [(name, file) for name in get_args(TableName) for file in in_folder(path, name)]
+            inside = [Source(name, file) for name in get_args(TableName) for file in in_folder(path, name)]
             if not inside:
                 raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
             found += inside
         elif not path.is_file():
             raise TableError("there is no such file or folder", where=path)
         elif table or stem(path) in get_args(TableName):
-            found.append((table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
+            found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
         elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
-            found.append((guess, path))
+            found.append(Source(guess, path))
         else:
             raise TableError(
                 "the name does not say which table it is",
@@ -115,7 +112,7 @@ class _Use:
 
 
 def read_tidy(
-    files: Sequence[tuple[TableName, Path]],
+    files: Sequence[Source | tuple[TableName, Path]],
     plan: TidyPlan,
     *,
     skip_bad: bool = False,
@@ -124,19 +121,20 @@ def read_tidy(
     """Read, rename, complete, clean and check tables; several files of one table are put together. In ``comparisons``
     the model whose name comes first in the alphabet becomes ``model_a``. A flag may be true or false. Raises
     TableError."""
-    _check_names(files, plan)
+    sources = [Source(*file) for file in files]
+    _check_names(sources, plan)
     skipped: list[str] = []
     use = _Use()
     understood: list[Understood] = []
     frames: list[pd.DataFrame] = []
     cleaned: list[CleanedLabels] = []
-    for name, path in files:
-        seen = Understood(str(path), name)
-        frame, clean = _completed(name, path, plan, use, seen)
+    for source in sources:
+        seen = Understood(str(source.path), source.table)
+        frame, clean = _completed(source, plan, use, seen)
         cleaned += clean
         frames.append(frame)
         understood.append(seen)
-        on_file(path)
+        on_file(source.path)
     for option, asked in (("rename", plan.renames), ("drop", plan.drop), ("map", plan.maps)):
         for column in asked:
             if column not in use.names:
@@ -145,36 +143,46 @@ def read_tidy(
         if column not in use.names:
             raise error
     parts: dict[TableName, list[pd.DataFrame]] = {}
-    for (name, path), frame, seen in zip(files, frames, understood, strict=True):
-        good = _checked(name, frame, path, plan.repeats, skipped if skip_bad else None)
-        parts.setdefault(name, []).append(good)
+    for source, frame, seen in zip(sources, frames, understood, strict=True):
+        good = _checked(source, frame, plan.repeats, skipped if skip_bad else None)
+        parts.setdefault(source.table, []).append(good)
         seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
     if not units:
-        named = ", ".join(str(path) for _, path in files)
+        named = ", ".join(str(path) for path in dict.fromkeys(source.path for source in sources))
         raise TableError(f"There is nothing to import: {skipped[0] if skipped else f'{named} has no rows.'}")
     notes = [note for seen in understood for note in seen.notes]
     notes += [*data_warnings(tables.turns), *_near_models(tables)]
     return Imported(tables, units, use.left_out, skipped, notes, understood)
 
 
-def _check_names(files: Sequence[tuple[TableName, Path]], plan: TidyPlan) -> None:
+def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     """Refuse names that no table has; a column of ours that is in the way may get any other name."""
-    known = {column.name for name, _ in files for column in TABLES[name]}
+    tables = sorted({source.table for source in files})
+    known = {column.name for table in tables for column in TABLES[table]}
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
-            where = f"no column of {', '.join(sorted({name for name, _ in files}))}"
-            raise TableError(where, where=new, misspelt=misspelt(new, known), try_="see --list-columns")
+            raise TableError(
+                f"no column of {', '.join(tables)}", where=new, misspelt=misspelt(new, known), try_="see --list-columns"
+            )
 
 
 def _completed(
-    table: TableName, path: Path, plan: TidyPlan, use: _Use, seen: Understood
+    source: Source, plan: TidyPlan, use: _Use, seen: Understood
 ) -> tuple[pd.DataFrame, tuple[CleanedLabels, ...]]:
     """The rows of a file with our names and words, and what was cleaned of them."""
-    frame = _distinct_names(read_frame(path))
+    table, path, reading = source
+    if reading is None:
+        frame = _distinct_names(one_header(read_frame(path)))
+    else:
+        frame = reading.frame
+        seen.columns.update(reading.origins)
+        seen.guesses += reading.guesses
+        seen.notes += [f"{path}: {note}" for note in reading.notes]
+        use.left_out.update(reading.left_out)
     seen.rows, seen.before = len(frame), _shown_row(frame)
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
@@ -182,15 +190,26 @@ def _completed(
     frame = with_our_names(table, _renamed(frame, plan, use, seen))
     ours = {column.name: column for column in TABLES[table]}
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
-    wide = _wide_columns(table, frame, plan, missing, seen)
-    needed = [name for name in missing if name not in plan.values and not (wide and name in _WIDE[table])]
-    guesses = guessed_columns(needed, [name for name in frame.columns if name not in ours and name not in wide])
+    missing = [name for name in missing if name not in plan.values]
+    wide = wide_columns(table, frame, plan.wide, missing, seen)
+    free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
+    needed = [name for name in missing if not (wide and name in wide.makes)]
+    guesses = guessed_columns(needed, free)
+    if (
+        "item_id" in needed
+        and "item_id" not in guesses.values()
+        and "question" in frame
+        and frame["question"].nunique() > 1
+    ):
+        guesses["question"] = "item_id"
     frame = frame.rename(columns=guesses)
     seen.columns.update({new: old for old, new in guesses.items()})
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
-        use.names.update(wide)
-        frame = _long(table, frame, wide, use, seen)
+        use.names.update(wide.columns)
+        frame, empty_cells = long(table, frame, wide, seen)
+        if empty_cells:
+            use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame, clean = with_clean_labels(table, frame)
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
@@ -230,53 +249,6 @@ def _renamed(frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -
     copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
     seen.columns.update({new: old for old, news in names.items() for new in news})
     return pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
-
-
-def _wide_columns(
-    table: TableName, frame: pd.DataFrame, plan: TidyPlan, missing: Sequence[str], seen: Understood
-) -> list[str]:
-    """Columns that are a criterion each: those of ``--wide``, or, where criterion and rating are both missing, what holds
-    nothing but numbers."""
-    ours = {column.name for column in TABLES[table]}
-    if table not in _WIDE:
-        if plan.wide:
-            raise TableError(f"--wide makes rows of {' and '.join(_WIDE)}, not of {table}", where=seen.source)
-        return []
-    if plan.wide and AUTO not in plan.wide:
-        for name in plan.wide:
-            if name not in frame.columns:
-                known = [one for one in map(str, frame.columns) if one not in ours]
-                raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, known))
-        return list(plan.wide)
-    absent = table == "ratings" and {*_WIDE[table]} <= {*missing} - {*plan.values}
-    taken = guessed_columns(_WIDE[table], [name for name in frame.columns if name not in ours])
-    if not plan.wide and (not absent or taken):
-        return []
-    others = guessed_columns([name for name in missing if name not in _WIDE[table]], list(frame.columns))
-    found = [
-        name
-        for name in map(str, frame.columns)
-        if name not in ours and name not in others and len(frame) and are_ratings(frame[name])
-    ]
-    if found and not plan.wide:
-        seen.guesses.append(f"a criterion each: {', '.join(found)} (--wide names others, --drop leaves them out)")
-    return found
-
-
-def _long(table: TableName, frame: pd.DataFrame, wide: Sequence[str], use: _Use, seen: Understood) -> pd.DataFrame:
-    """A row for each of the columns ``wide``; cells in which nobody answered make none."""
-    name, value = _WIDE[table]
-    for column in (name, value):
-        if column in frame.columns:
-            raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
-    kept = [column for column in frame.columns if column not in wide]
-    long = frame.melt(kept, list(wide), var_name=name, value_name=value, ignore_index=False)
-    long = long.sort_index(kind="stable").astype(object)
-    seen.columns.update({name: f"the names of {', '.join(wide)}", value: "what is in them"})
-    empty = long[value].isna()
-    if empty.any():
-        use.left_out["empty cells of criteria"] += int(empty.sum())
-    return long[~empty]
 
 
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
@@ -338,10 +310,9 @@ def _near_models(tables: Tables) -> list[str]:
     return told
 
 
-def _checked(
-    table: TableName, frame: pd.DataFrame, path: Path, repeats: Repeats | None, skipped: list[str] | None
-) -> pd.DataFrame:
+def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipped: list[str] | None) -> pd.DataFrame:
     """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
+    table, path, reading = source
     numbers: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64) + 1
     frame = frame.reset_index(drop=True)
     while len(frame):
@@ -353,7 +324,11 @@ def _checked(
             return checked(table, whole, None if repeats is None else "keep").frame
         except TableError as error:
             if skipped is None or not error.rows:
-                raise TableError(error, error.rows, where=path, try_=_hints(table, frame, error, numbers)) from error
+                hints = [
+                    *([reading.advice] if reading and reading.advice else []),
+                    *_hints(table, frame, error, numbers),
+                ]
+                raise TableError(error, error.rows, where=path, try_=hints) from error
             places = list(error.rows)
             skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
@@ -375,6 +350,8 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: np
                 f"out with --drop '{twice[0]}'"
             )
         hints.append(_HINT)
+        if table == "ratings" and "model" in missing:
+            hints.append("if columns are a model each, --wide '{model}', or '{model}_{criterion}' for names of both")
         unknown: Mapping[str, str] = WORDS["unknown"]
         hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
     column = error.where.removeprefix(f"{table}.")

@@ -251,7 +251,11 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     if not shown:
         return frame
     understood.values["value"] = ", ".join(f"{word} → {number}" for word, number in shown.items())
-    new = {name: column for name, column in ends.items() if name not in frame.columns and column.notna().any()}
+    new = {
+        name: column.combine_first(frame[name]) if name in frame.columns else column
+        for name, column in ends.items()
+        if column.notna().any()
+    }
     return frame.assign(value=value, **new)
 
 

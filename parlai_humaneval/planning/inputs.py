@@ -32,6 +32,8 @@ ONE_DIALOGUE_MINUTES = 4.0
 """To hold a dialogue that others judge: Deriu et al. 2020, “On Time Efficiency” (PersonaChat, and ConvAI2)."""
 REUSE = 5  # Comparisons that each finished dialogue is in; an assumption
 LEAST_DIALOGUES = 20  # Of one model, reused: with fewer the report says that its answer is about these dialogues
+STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
+"""Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
 LIU_DISCORDANCE = {False: 0.85, True: 0.408}
 """Of two models, and of four (a value that gives Liu et al.'s 445 turns; they do not publish theirs)."""
 MANY_DISCORDANCE = 0.49  # Of more than two models: Liu et al. 2023, Tables 4 and 5.

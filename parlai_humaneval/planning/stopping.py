@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from scipy.special import logit
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.planning.inputs import PlanError, PlanInputs, ask, plannable
+from parlai_humaneval.planning.inputs import STUDIES, PlanError, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import collection, collection_of, layout, with_losses
 from parlai_humaneval.planning.plan import Plan, plan_study, size_of
 from parlai_humaneval.planning.words import paragraphs, percent, sentence
@@ -26,8 +26,6 @@ from parlai_humaneval.stopping.rule import IN_FLIGHT, MOST_RISK, StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, made_up, win_rates
 from parlai_humaneval.stopping.units import FULL, Scored, Scores
 
-STUDIES = {2: 400, 3: 100, 4: 100, 5: 50}
-"""Models → studies of each truth that are simulated, if nothing is said: fewer where each takes longer."""
 RATING_SD, RATER_SD = 0.15, 0.14
 """Standard deviations of ratings, as parts of their scale: of a rater's, and between raters (Ji et al. 2022, run 1: the mean
 of seven sliders)."""

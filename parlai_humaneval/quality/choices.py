@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from parlai_humaneval.quality.messages import count_words
+from parlai_humaneval._util.text import count_words
 from parlai_humaneval.quality.verdicts import Finding
 from parlai_humaneval.schema.records import HUMAN, Candidate, DialogueRecord, JudgementRecord, Rated, Turn
 

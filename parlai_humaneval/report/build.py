@@ -63,13 +63,8 @@ def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
     """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again.
 
     Raises:
-        TableError: no folder, no table, a table that cannot be read, or no row in any of them.
+        TableError: no table, a table that cannot be read, or no row in any of them.
     """
-    if not folder.is_dir():
-        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
-        raise TableError(
-            f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
-        )
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
         raise TableError(f"The tables in {folder} have no rows: there is nothing to report")

@@ -29,6 +29,8 @@ SECTIONS = {
     "agreement": (),
     "design": (),
     "crowd_time": (),
+    "style_control": ("turns.text", "judgements.shown", "comparisons"),
+    "by_group": ("dialogues", "comparisons", "turns"),
     "justifications": ("judgements.reason", "turns.reason", "comparisons.reason"),
     "replies": ("turns.text",),
     "judges": ("judges",),

@@ -25,7 +25,8 @@ class Options:
     ``onboarding_seconds``: that each worker spent before the first answer, 0 where it is not known. ``reuse``: each
     collected dialogue is judged at most so many times; None: as often as there are partners for it.
     ``include_partial``: answered turns of unfinished live dialogues count too. ``judge``: the name of one whose answers are
-    combined with people's, in a section of its own; ``judged``: these answers.
+    combined with people's, in a section of its own; ``judged``: these answers. ``by``: columns by whose values win rates are
+    compared; none: those of ``groupings`` in ``columns.yaml`` that have few values.
     """
 
     seed: int = 0
@@ -36,6 +37,7 @@ class Options:
     include_partial: bool = False
     judge: str = ""
     judged: Tables | None = None
+    by: tuple[str, ...] = ()
 
     @property
     def bootstrap(self) -> dict[str, Any]:

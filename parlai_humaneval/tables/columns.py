@@ -20,6 +20,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from typing_extensions import Unpack
 
+from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval._util.text import clean_label, visible
 from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
@@ -102,6 +103,7 @@ def added_up(parts: Sequence[CleanedLabels]) -> tuple[CleanedLabels, ...]:
 
 
 Row = dict[str, Any]  # Column → value
+Cells = Any  # A series of texts, or an array of numbers of which some may be missing
 
 
 class TableError(HumanevalError, ValueError):
@@ -166,7 +168,7 @@ def from_rows(table: TableName, rows: Sequence[Mapping[str, Any]], besides: Sequ
 def _empty(table: TableName, besides: tuple[Column, ...]) -> pd.DataFrame:
     """Most techniques fill two or three of the tables."""
     columns = (*TABLES[table], *besides)
-    return pd.DataFrame({c.name: _absent(c.kind, pd.RangeIndex(0)) for c in columns})
+    return pd.DataFrame({c.name: _absent(c.kind, 0) for c in columns})
 
 
 Repeats = Literal["keep", "first", "last"]
@@ -287,63 +289,64 @@ def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, s
     )
 
 
-def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> pd.Series[Any]:
+def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cells:
     if column.name not in frame.columns:
-        return _absent(column.kind, frame.index)
+        return _absent(column.kind, len(frame))
     values: pd.Series[Any] = frame[column.name]
-    absent = values.isna()
-    if column.empty_ok and absent.all():
-        return _absent(column.kind, frame.index)  # most columns of a table that holds one technique
-    empty = absent | values.isin([""])
+    empty: Flags = values.isna().to_numpy(dtype=bool)
+    if column.empty_ok and empty.all():
+        return _absent(column.kind, len(frame))  # most columns of a table that holds one technique
+    if not is_numeric_dtype(values):
+        empty = empty | values.isin([""]).to_numpy(dtype=bool)
     if empty.any() and not column.empty_ok:
         raise TableError(
-            f"empty in row {int(empty.to_numpy().argmax()) + 1} ({column.description})",
-            np.flatnonzero(empty.to_numpy()).tolist(),
+            f"empty in row {int(empty.argmax()) + 1} ({column.description})",
+            np.flatnonzero(empty).tolist(),
             where=f"{table}.{column.name}",
         )
     if column.kind == "text":
         if column.allowed:
-            refuse(table, values, ~(values.isin(column.allowed) | empty), _one_of(column))
+            refuse(table, values, ~(values.isin(column.allowed).to_numpy(dtype=bool) | empty), _one_of(column))
         cells = values.to_numpy(dtype=object, copy=True)
-        missing = empty.to_numpy(dtype=bool)
-        if pd.api.types.infer_dtype(cells[~missing], skipna=False) not in ("string", "empty"):
-            cells[~missing] = [str(value) for value in cells[~missing]]
-        cells[missing] = None
+        if pd.api.types.infer_dtype(cells[~empty], skipna=False) not in ("string", "empty"):
+            cells[~empty] = [str(value) for value in cells[~empty]]
+        cells[empty] = None
         return pd.Series(cells, index=values.index, dtype=object)
-    numbers = pd.to_numeric(values, errors="coerce").astype("Float64")
-    refuse(table, values, numbers.isna() & ~empty, "a number")
-    refuse(table, values, numbers.isin([np.inf, -np.inf]), "a finite number")
+    numbers: Any = pd.to_numeric(values, errors="coerce").astype("Float64").array
+    floats = numbers.to_numpy(dtype=float, na_value=np.nan)
+    refuse(table, values, np.isnan(floats) & ~empty, "a number")
+    refuse(table, values, np.isinf(floats), "a finite number")
     if column.kind == "number":
         return numbers
-    refuse(table, values, (numbers % 1 != 0), "a whole number")
+    refuse(table, values, (floats % 1 != 0) & ~empty, "a whole number")
     if column.kind == "flag":
-        refuse(table, values, ~(numbers.isin([0, 1]) | empty), "0 or 1")
+        refuse(table, values, ~(np.isin(floats, [0, 1]) | empty), "0 or 1")
     if column.allowed:
-        refuse(table, values, ~(numbers.isin(column.allowed) | empty), _one_of(column))
+        refuse(table, values, ~(np.isin(floats, column.allowed) | empty), _one_of(column))
     return numbers.astype("Int64")
 
 
-def _absent(kind: Kind, index: pd.Index[Any]) -> pd.Series[Any]:
+def _absent(kind: Kind, rows: int) -> Cells:
     """A column of missing values; arrays of nullable types, as a list of them takes a third of a second."""
-    missing = np.ones(len(index), dtype=bool)
-    cells: Any = np.full(len(index), None, dtype=object)
+    missing = np.ones(rows, dtype=bool)
     if kind == "number":
-        cells = pd.arrays.FloatingArray(np.zeros(len(index)), missing)
-    elif kind != "text":
-        cells = pd.arrays.IntegerArray(np.zeros(len(index), dtype=np.int64), missing)
-    return pd.Series(cells, index=index)
+        return pd.arrays.FloatingArray(np.zeros(rows), missing)
+    if kind != "text":
+        return pd.arrays.IntegerArray(np.zeros(rows, dtype=np.int64), missing)
+    return np.full(rows, None, dtype=object)
 
 
 def refuse(
     table: TableName,
     values: pd.Series[Any],
-    wrong: pd.Series[bool],
+    wrong: pd.Series[bool] | Flags,
     wanted: str | Callable[[int], str],
     try_: str | Sequence[str] = (),
 ) -> None:
     """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
     Raises TableError."""
-    places = np.flatnonzero(wrong.to_numpy(dtype=bool, na_value=False)).tolist()
+    flags = wrong if isinstance(wrong, np.ndarray) else wrong.to_numpy(dtype=bool, na_value=False)
+    places = np.flatnonzero(flags).tolist()
     if places:
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)

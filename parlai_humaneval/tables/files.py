@@ -175,11 +175,16 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     read = _read_all(directory, format, repeats)
     if read is None:
         raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}")
+    return with_besides(tables_of(read), directory, format)
+
+
+def with_besides(tables: Tables, directory: Path, format: Format | None = None) -> Tables:
+    """``tables`` with what stands in their folder besides raters' answers: those of judges, and the logs of studies that
+    end when they are decided. Raises TableError."""
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
-    whole = tables_of(read)
-    cleaned = added_up([*whole.cleaned, *(judges.cleaned if judges else ())])
-    return replace(whole, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
+    cleaned = added_up([*tables.cleaned, *(judges.cleaned if judges else ())])
+    return replace(tables, judges=judges, stopping=_read_stopping(directory / STOPPING), cleaned=cleaned)
 
 
 def _read_all(

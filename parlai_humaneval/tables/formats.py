@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import chain, islice
@@ -25,6 +26,8 @@ from parlai_humaneval.tables.columns import TableError
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
+INSPECT = ".eval"
+"""Logs of Inspect: a zip file of JSON files, read by :func:`read_rows` alone."""
 NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
 _PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
 _SEPARATORS = ",;\t|"
@@ -55,9 +58,25 @@ def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list
 def read_frame(path: Path) -> pd.DataFrame:
     """The rows of a file as they are there, unchecked; empty cells are None, and nested ones are JSON texts. The ending
     says which form it is; JSON is also recognised by its first character. Raises TableError."""
+    found = _read(path)
+    return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame(found, dtype=object))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """As :func:`read_frame`, row by row, with what JSON nests as it is. Raises TableError."""
+    found = _read(path)
+    if isinstance(found, list):
+        return found
+    cells = found.astype(object).where(found.notna(), None)
+    return [dict(zip(map(str, cells.columns), row, strict=True)) for row in cells.itertuples(index=False, name=None)]
+
+
+def _read(path: Path) -> pd.DataFrame | list[dict[str, Any]]:
     try:
         with _opened(path) as file:
-            if (kind := ending(path)) in _PACKAGES:
+            if (kind := ending(path)) == INSPECT:
+                return [_inspect_log(file)]
+            if kind in _PACKAGES:
                 return _of_package(kind, file)
             start = file.read(4096)
             file.seek(0)
@@ -65,7 +84,7 @@ def read_frame(path: Path) -> pd.DataFrame:
             text = io.TextIOWrapper(file, encoding="utf-16" if wide else "utf-8-sig", newline="")
             is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
             if kind in (".json", ".jsonl", ".ndjson") or (is_json and kind not in (".csv", ".tsv")):
-                return _plain(pd.DataFrame(_json_rows(text), dtype=object))
+                return _json_rows(text)
             return _csv(text)
     except UnicodeDecodeError as error:
         raise TableError(
@@ -73,8 +92,18 @@ def read_frame(path: Path) -> pd.DataFrame:
         ) from error
     except TableError as error:
         raise TableError(error, where=path) from error
-    except (ValueError, csv.Error, EOFError, gzip.BadGzipFile) as error:
+    except (ValueError, csv.Error, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError) as error:
         raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def _inspect_log(file: IO[bytes]) -> dict[str, Any]:
+    """A log of Inspect as its JSON form has it: the header, with ``samples``."""
+    with zipfile.ZipFile(file) as log:
+        names = log.namelist()
+        if "header.json" not in names:
+            raise ValueError("it is no finished log of Inspect (it has no header.json)")
+        samples = [json.loads(log.read(name)) for name in names if name.startswith("samples/")]
+        return {**json.loads(log.read("header.json")), "samples": samples}
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -107,11 +136,12 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Lists and objects as JSON texts, times as ISO 8601."""
     for name in frame.columns:
         if infer_dtype(frame[name], skipna=True) not in _PLAIN:
-            frame[name] = pd.Series([_cell(cell) for cell in frame[name]], index=frame.index, dtype=object)
+            frame[name] = pd.Series([plain_cell(cell) for cell in frame[name]], index=frame.index, dtype=object)
     return frame
 
 
-def _cell(cell: Any) -> Any:
+def plain_cell(cell: Any) -> Any:
+    """Lists and objects as JSON texts, times as ISO 8601, None for whatever pandas has for nothing."""
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, (list, dict, tuple)):
@@ -193,11 +223,19 @@ def _csv(file: TextIO) -> pd.DataFrame:
     header = list(map(clean_label, next(filter(None, rows), [])))
     if not any(header):
         raise ValueError("it is empty; the first line of a CSV file names the columns")
-    while header and not header[-1]:
-        header.pop()
+    named = len(header)
+    while named and not header[named - 1]:
+        named -= 1
+    line = rows.line_num
+    second = next(filter(any, rows), [])
+    if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
+        named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
+    header = header[:named]
     meaning = _Cells().__getitem__
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
-    cells = np.fromiter(map(meaning, chain.from_iterable(_checked(file, rows, len(header)))), dtype=object)
+    cells = np.fromiter(
+        map(meaning, chain.from_iterable(_checked(file, rows, (line, second), len(header)))), dtype=object
+    )
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":
         for column in by_column:
@@ -213,10 +251,11 @@ def _decimal_points(column: Any) -> None:
         column[:] = [cell.replace(",", ".") if cell in commas else cell for cell in column]
 
 
-def _checked(file: TextIO, rows: Any, length: int) -> Iterator[list[str]]:
-    """The rows of a file without blank ones, refused where one is shorter or longer than the header."""
-    number, line, end = 0, rows.line_num, rows.line_num
-    for row in rows:
+def _checked(file: TextIO, rows: Any, first: tuple[int, list[str]], length: int) -> Iterator[list[str]]:
+    """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``first``: a row that
+    was read before, and the line before it."""
+    number, line, end = 0, first[0], first[0]
+    for row in chain(first[1:], rows):
         line, end = end + 1, rows.line_num
         if not any(row):
             continue

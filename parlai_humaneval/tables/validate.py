@@ -30,8 +30,9 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
     for column in TABLES[table]:
         values = frame[column.name]
         if column.least is not None:
-            refuse(table, values, values < column.least, f"{column.least} or more")
-        if column.is_time:
+            numbers = values.to_numpy(dtype=float, na_value=np.nan)
+            refuse(table, values, numbers < column.least, f"{column.least} or more")
+        if column.is_time and values.notna().any():
             known = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601").notna()
             refuse(table, values, ~known & values.notna(), "an ISO 8601 time, like 2024-05-01T09:30:00+00:00")
     for check in _CHECKS.get(table, ()):

@@ -9,7 +9,7 @@ from benchmarks.judged_stopping import Ended
 from benchmarks.judged_studies import PROPHET, Found, Study
 from benchmarks.prediction_powered import MUTANT, WIDEST, Row, Stopped, measured
 
-STUDIES = 150
+STUDIES = 80
 
 
 @pytest.mark.parametrize("judge", ["useless", "biased", "perfect", PROPHET])

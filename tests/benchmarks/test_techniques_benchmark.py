@@ -29,14 +29,14 @@ def test_models_are_as_far_apart_as_is_said(kind: str) -> None:
 @pytest.mark.parametrize("by", ["two models a rater", "a rater each"])
 def test_equal_models_are_called_different_in_few_studies(by: str) -> None:
     """Guards ratings by one rater and by two: those who like a model are quick, and who dislike one leave."""
-    task = replace(BY_NAME[f"sliders, {by}: equal, quick where liked, left where not"], studies=300)
-    assert claimed(task) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / 300)
+    task = replace(BY_NAME[f"sliders, {by}: equal, quick where liked, left where not"], studies=200)
+    assert claimed(task) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / 200)
 
 
 def test_dialogues_that_everybody_judges_are_noticed() -> None:
     """Guards the reason for judging each dialogue once, and that the simulation sees what is wrong."""
     (task,) = (task for task in BY_NAME.values() if task.pool == 45)
-    assert claimed(replace(task, pool=8, studies=200)) > 2 * ALPHA
+    assert claimed(replace(task, pool=8, studies=100)) > 2 * ALPHA
 
 
 def claimed(task: Task) -> float:

@@ -12,6 +12,7 @@ import contextlib
 import io
 import json
 import os
+import pickle
 import sys
 import threading
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from mephisto_tasks._util import compat
 compat.prepare()
 
 from mephisto_tasks.adapter import blueprint
+from mephisto_tasks.cli import report_documents
 from mephisto_tasks.launch import launch as launching
 from parlai_humaneval.cli import main
 from parlai_humaneval.report.render import figures
@@ -81,6 +83,19 @@ def run_code(text: str) -> tuple[int, str]:
 ANSWERS: dict[str, Callable[[Any], tuple[int, str]]] = {"run": run_command, "read": read_command, "code": run_code}
 
 
+def made_once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Of the same tables and options the same report, which many pages show."""
+    made: dict[bytes, Any] = {}
+
+    def ask(*of: Any, **settings: Any) -> Any:
+        key = pickle.dumps((of, settings))
+        if key not in made:
+            made[key] = make(*of, **settings)
+        return made[key]
+
+    return ask
+
+
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """What comes of a line."""
     os.chdir(asked["folder"])
@@ -93,6 +108,7 @@ if __name__ == "__main__":
     page = Path(sys.argv[1])
     blueprint.webapp_dist = launching.webapp_dist = lambda: page  # type: ignore[assignment]  # a page of one line
     figures._drawn = lambda *figure: b'<svg xmlns="http://www.w3.org/2000/svg"/>'  # which other tests guard
+    report_documents.build_report = made_once(report_documents.build_report)
     launching.stop_on_signals = stopped  # type: ignore[assignment]  # it ends at once
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what is printed past click goes elsewhere

@@ -12,6 +12,7 @@ from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import IO
+from unittest import mock
 
 import yaml
 from hydra import compose
@@ -22,7 +23,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import Container, DictConfig, OmegaConf
+from omegaconf._utils import OmegaConfDumper, get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
+
+from parlai_humaneval._util.data_files import FASTEST
 
 OURS = f"{Path(__file__).resolve().parents[2]}/mephisto_tasks/"
 
@@ -38,6 +42,21 @@ def load_once(file: IO[str]) -> Container:
     except (yaml.YAMLError, OSError):  # which shall name the file
         file.seek(0)
         return _load(file)
+
+
+@cache
+def quick_loader() -> type[yaml.SafeLoader]:
+    """In the place of OmegaConf's loader, which it makes anew for each text: the same above the parser written in C."""
+    with mock.patch.object(yaml, "SafeLoader", FASTEST):
+        loader: type[yaml.SafeLoader] = get_yaml_loader()
+    return loader
+
+
+class QuickDumper(getattr(yaml, "CDumper", yaml.Dumper)):
+    """In the place of OmegaConf's dumper."""
+
+
+QuickDumper.add_representer(str, OmegaConfDumper.str_representer)
 
 
 @cache

@@ -38,6 +38,7 @@ import botocore.session
 import composing
 import httpx._transports.default
 import live
+import omegaconf
 import scripted_models
 from live import Launch, launch_beside
 from mephisto.operations import client_io_handler
@@ -48,6 +49,8 @@ from mephisto_tasks.cli.report import report
 from mephisto_tasks.launch import config
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.monitoring.observe import Observer
+from parlai_humaneval.models.zoo import entries
+from parlai_humaneval.models.zoo.entries import zoo_dir
 from parlai_humaneval.report import build
 from parlai_humaneval.report.section import Section
 
@@ -120,6 +123,22 @@ def _confs_are_composed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "compose", composing.compose_quickly)
         patch.setattr(OmegaConf, "load", composing.load_once)
+        patch.setattr(omegaconf._utils, "get_yaml_loader", composing.quick_loader)
+        patch.setattr(omegaconf.omegaconf, "get_omega_conf_dumper", lambda: composing.QuickDumper)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _zoo_files_of_the_package_are_read_once() -> Iterator[None]:
+    """Every launch reads them all."""
+    read, folder = entries.read_yaml, zoo_dir()
+    packaged = cache(read)
+
+    def read_yaml(path: Path, *how: object) -> object:
+        return packaged(path, *how) if path.parent == folder else read(path, *how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entries, "read_yaml", read_yaml)
         yield
 
 

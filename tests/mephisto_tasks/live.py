@@ -77,7 +77,7 @@ def config_of(data_dir: Path, task: str = "pw_turn", **settings: Any) -> Any:
 
 
 def composed(task: str, settings: dict[str, Any]) -> Any:
-    """Settings by name, as for :func:`launch`; no practice and the seed 5 unless they say otherwise."""
+    """Settings by name, as for :func:`launch`; paid, no practice and the seed 5 unless they say otherwise."""
     blueprint = {"onboarding_qualification": None, "seed": 5, **settings}
     conf, task_name = blueprint.pop("conf", "local"), blueprint.pop("task_name", TASK)
     port, disconnect = blueprint.pop("port", 0), blueprint.pop("disconnect_after_s", 60)
@@ -87,6 +87,7 @@ def composed(task: str, settings: dict[str, Any]) -> Any:
         f"mephisto.architect.port={port}",
         f"mephisto.architect.disconnect_after_s={disconnect}",
         f"mephisto.task.task_name={task_name}",
+        "mephisto.task.task_reward=2.5",
         *others,
     ]
     return compose_config(task, conf, overrides)

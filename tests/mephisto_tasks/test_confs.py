@@ -77,10 +77,25 @@ def test_every_conf_fits_together(task: str, conf: str, tmp_path: Path) -> None:
     assert (study.practice is None) == (study.config.onboarding_qualification is None)
     assert study.practice is None or study.practice.metric == study.config.metric
     assert not re.search(r"[{}]", told(study, "preview") + told(study))
-    assert "$" in study.instructions.pay
+    assert ("$" in study.instructions.pay) == bool(composed_of(task, conf).mephisto.task.task_reward)
     assert not re.search(r"[{}]", study.instructions.title + study.instructions.tagline)
     words = composed_of(task, conf).mephisto.task
     assert words.task_title == words.task_description == "", "a crowd's site says what the page says, its numbers too"
+
+
+@pytest.mark.parametrize(
+    ("conf", "overrides", "dollars"),
+    [
+        ("local", [], 0),
+        ("local", ["task_reward=2"], 2),
+        ("local", ["place=link"], 2.5),
+        ("smith2022_size_preference", [], 3),
+    ],
+)
+def test_who_tries_a_study_out_is_promised_no_pay(conf: str, overrides: list[str], dollars: float) -> None:
+    """Unless it is asked for, as a paper's conf does; it is a number where Mephisto stores the settings, unresolved."""
+    composed = compose_config("pw_turn", conf, overrides)
+    assert OmegaConf.to_container(composed, resolve=False)["mephisto"]["task"]["task_reward"] == dollars  # type: ignore[index,call-overload]
 
 
 @pytest.mark.usefixtures("composed_anew")
@@ -118,7 +133,7 @@ def test_every_conf_goes_to_the_crowd_with_one_word(task: str, conf: str) -> Non
     here, there = composed_of(task, conf), compose_config(task, conf, ["place=mturk_sandbox", *CROWD])
     assert (here.mephisto.provider._provider_type, there.mephisto.provider._provider_type) == ("mock", "mturk_sandbox")
     assert here.mephisto.blueprint == there.mephisto.blueprint
-    assert here.mephisto.task == there.mephisto.task
+    assert here.mephisto.task in (there.mephisto.task, {**there.mephisto.task, "task_reward": 0})
 
 
 @pytest.mark.parametrize(("task", "conf"), dict(PAPERS).items())

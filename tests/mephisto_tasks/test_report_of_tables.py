@@ -158,6 +158,8 @@ def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: st
 def test_folders_that_hold_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "is not there" in refused("--tables", tmp_path / "nowhere")
+    (tmp_path / "turns.csv").touch()
+    assert "is a file, not a folder" in refused("--tables", tmp_path / "turns.csv")
     assert "holds none of turns, dialogues" in refused("--tables", tmp_path / "empty")
     assert "have no rows" in refused("--tables", folder_with(tmp_path / "header", []))
     no_model = TURN_COLUMNS.replace("model,", "")
@@ -212,7 +214,7 @@ def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
     assert "Which would you rather talk to?" in text
     assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
     assert "I would like to hear more about that 1" in text
-    everything = [path.read_bytes() for path in [page, *(tmp_path / "study").iterdir()]]
+    everything = [path.read_bytes() for path in [page, *(tmp_path / "study").rglob("*")] if path.is_file()]
     assert not [one for one in everything if b"name-of" in one or str(stored).encode() in one]
 
 

@@ -114,9 +114,20 @@ def tiny_pool(tiny_specs: list[ModelSpec]) -> Iterator[ModelPool]:
 @pytest.fixture
 def only_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports of the sections that say who is ahead, for tests that read nothing else: half of a report's time."""
+    _answer_only(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def all_only_answers() -> Iterator[None]:
+    """The same for all tests of a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        _answer_only(patch)
+        yield
+
+
+def _answer_only(patch: pytest.MonkeyPatch) -> None:
     others = ("agreement", "design", "crowd_time", "justifications", "replies", "judges")
-    answers = {key: needs for key, needs in registry.SECTIONS.items() if key not in others}
-    monkeypatch.setattr(registry, "SECTIONS", answers)
+    patch.setattr(registry, "SECTIONS", {key: needs for key, needs in registry.SECTIONS.items() if key not in others})
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from parlai.core.params import ParlaiParser
 from parlai.scripts.train_model import TrainModel
 from tiny_gpt2 import make_gpt2
 from transformers import GPT2LMHeadModel
+from warm_python import WarmPython
 
 from parlai_humaneval.models.agent.isolation import silent_parlai
 
@@ -72,8 +72,17 @@ def test_parlais_own_gpt2_says_what_the_library_generates(tmp_path: Path) -> Non
     assert said == agent.dict.vec2txt(written[0, len(read) :].tolist())
 
 
+@pytest.fixture(scope="module")
+def torch_alone() -> Iterator[WarmPython]:
+    """Processes that have PyTorch, and none of what it imports on use."""
+    with WarmPython(imports=("torch",)) as started:
+        yield started
+
+
 @pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
-def test_only_processes_that_train_import_sharding(speaks: str, shards: bool) -> None:
+def test_only_processes_that_train_import_sharding(
+    speaks: str, shards: bool, torch_alone: WarmPython, tmp_path: Path
+) -> None:
     """Guards a second of each start with a generator; and training on several GPUs, which ParlAI's own commands do."""
     program = (
         f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
@@ -81,5 +90,7 @@ def test_only_processes_that_train_import_sharding(speaks: str, shards: bool) ->
         "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules)\n"
         "import torch.distributed.fsdp\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(shards)] * 2
+    script = tmp_path / "imports.py"
+    script.write_text(program, encoding="utf-8")
+    done = torch_alone.run(str(script))
+    assert done.stdout.split() == [str(shards)] * 2, done.stderr

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from warm_python import WarmPython
 
 from mephisto_tasks.cli.doctor import examine
 from parlai_humaneval._util import installing
@@ -132,7 +133,7 @@ def test_pytorch_without_cuda_is_asked_of_its_own_index(monkeypatch: pytest.Monk
     monkeypatch.setattr(installing, "_install", lambda *arguments: asked.append(arguments))
     monkeypatch.setattr(installing.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(installing, "has_gpu", lambda: False)
-    monkeypatch.setattr(installing.urllib.request, "urlopen", lambda *_, **__: BytesIO())
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: BytesIO())
     monkeypatch.setattr(installing, "sys", _as_linux())
     monkeypatch.setattr(installing.platform, "machine", lambda: "x86_64")
     installing.install_torch("torch>=2")
@@ -182,11 +183,21 @@ assert "sklearn.utils" in sys.modules
 """
 
 
+@pytest.fixture(scope="module")
+def numeric() -> Iterator[WarmPython]:
+    """Processes that have what scikit-learn imports, and nothing of it."""
+    with WarmPython(imports=("numpy", "scipy.sparse", "scipy.stats", "scipy.linalg", "joblib", "threadpoolctl")) as one:
+        yield one
+
+
 @pytest.mark.parametrize("before", ["", "import sklearn", "import sklearn.feature_extraction"])
-def test_a_module_alone_leaves_its_package_whole(before: str) -> None:
+def test_a_module_alone_leaves_its_package_whole(before: str, numeric: WarmPython, tmp_path: Path) -> None:
     """Guards models of a user's own that import the package before ours: its classes would be there twice, and what one
     pickles or compares would not be the other's."""
-    subprocess.run([sys.executable, "-c", ALONE.format(before=before)], check=True)
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE.format(before=before), encoding="utf-8")
+    done = numeric.run(str(script))
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_imported_on_use_may_be_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

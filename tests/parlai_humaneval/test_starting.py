@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
-import pytest
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.tables.example import example_tables
@@ -29,31 +29,46 @@ LIBRARIES = (
 )
 
 
-def imported(arguments: list[str], libraries: tuple[str, ...]) -> list[str]:
-    """Those of ``libraries`` that a process has loaded when its command ends."""
-    code = (
-        "import sys\nfrom parlai_humaneval.cli import main\n"
-        f"try: main({arguments!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
-        f"print([name for name in {libraries!r} if name in sys.modules])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+STARTED = """
+import json, os, sys
+from parlai_humaneval.cli import main
+for arguments, libraries in json.load(sys.stdin):
+    child = os.fork()
+    if not child:
+        try:
+            main(arguments)
+        except SystemExit as end:
+            assert not end.code, end.code
+        print("\\n" + json.dumps([name for name in libraries if name in sys.modules]), flush=True)
+        os._exit(0)
+    assert not os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), arguments
+"""
+"""What a new process does with each command line, in a fork that has only what every command starts with."""
+
+
+def imported(commands: Sequence[tuple[list[str], tuple[str, ...]]]) -> list[list[str]]:
+    """Of each command line and the libraries to look for: those that a process has loaded when its command ends."""
+    asked = json.dumps(commands)
+    done = subprocess.run([sys.executable, "-c", STARTED], input=asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    names: list[str] = eval(done.stdout.splitlines()[-1])
-    return names
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(found) == len(commands)
+    return found
 
 
-@pytest.mark.parametrize("command", ["", "demo", "launch", "report", "import", "models", "self-chat"])
-def test_help_waits_for_nothing(command: str) -> None:
-    """Guards whoever looks something up: no library that takes longer to load than the text to read."""
-    assert imported([*command.split(), "--help"], LIBRARIES) == []
+def test_help_waits_for_nothing() -> None:
+    """Guards whoever looks something up: no library that takes longer to load than the text to read.
 
-
-@pytest.mark.parametrize(
-    "command", ["pay", "workers", "unblock", "returned", "invite", "forget", "judge", "export", "watch"]
-)
-def test_help_of_studies_reads_no_records(command: str) -> None:
-    """Guards a look at one option: what checks records takes three times as long to load as all else of these commands."""
-    assert imported([command, "--help"], (*LIBRARIES, "pydantic", "omegaconf")) == []
+    Of commands of studies neither what checks records, which takes three times as long to load as all else of them.
+    """
+    commands = {
+        LIBRARIES: ("", "demo", "launch", "report", "import", "models", "self-chat"),
+        (*LIBRARIES, "pydantic", "omegaconf"): (
+            *("pay", "workers", "unblock", "returned", "invite", "forget", "judge", "export", "watch"),
+        ),
+    }
+    asked = [([*command.split(), "--help"], libraries) for libraries, names in commands.items() for command in names]
+    assert [(one, loaded) for (one, _), loaded in zip(asked, imported(asked), strict=True) if loaded] == []
 
 
 def _commands(context: click.Context) -> Iterator[click.Context]:
@@ -77,7 +92,7 @@ def test_every_help_has_an_example() -> None:
 
 def test_a_plan_needs_numbers_alone() -> None:
     """Guards a quick start of what is tried with many settings."""
-    assert imported(["plan", "--technique", "pw_turn", "--gap", "0.1"], LIBRARIES) == ["scipy", "numpy"]
+    assert imported([(["plan", "--technique", "pw_turn", "--gap", "0.1"], LIBRARIES)]) == [["scipy", "numpy"]]
 
 
 def test_a_report_of_turns_needs_numbers_and_tables_alone(tmp_path: Path) -> None:
@@ -86,11 +101,9 @@ def test_a_report_of_turns_needs_numbers_and_tables_alone(tmp_path: Path) -> Non
     # Survival curves of segments, and checks of slider ratings, are fitted by what these libraries hold.
     of_turns = replace(tables, segments=tables.segments.iloc[:0], ratings=tables.ratings.iloc[:0])
     write_tables(of_turns, tmp_path / "tables")
-    loaded = imported(
-        ["report", "--tables", str(tmp_path / "tables"), "--draws", "100"],
-        (*LIBRARIES, "scipy.stats", "scipy.optimize"),
-    )
-    assert loaded == ["pandas", "scipy", "numpy"]
+    command = ["report", "--tables", str(tmp_path / "tables"), "--draws", "100"]
+    loaded = imported([(command, (*LIBRARIES, "scipy.stats", "scipy.optimize"))])
+    assert loaded == [["pandas", "scipy", "numpy"]]
 
 
 def test_a_command_ends_with_its_last_word() -> None:

@@ -128,6 +128,7 @@ SHOWN = 300
 # The path is set before anything is imported, lest a file in the current folder take a library's place.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from parlai_humaneval.parlai_plugin.setup import parlai_without_torch; parlai_without_torch(); "
     "from parlai_humaneval.models.workers.process import serve; serve(*map(int, sys.argv[2:]))"
 )
 

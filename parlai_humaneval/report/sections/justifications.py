@@ -1,18 +1,20 @@
-"""Section ``justifications``: the reasons that raters wrote for their choices (Smith et al. 2022, App. C.5)."""
+"""Section ``justifications``: the reasons that raters wrote for their choices (Smith et al. 2022, App. C.5), and the words
+that tell models apart in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import percent
+from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.preference.reasons import (
@@ -24,10 +26,14 @@ from parlai_humaneval.statistics.preference.reasons import (
     top_terms,
     word_counts,
 )
+from parlai_humaneval.statistics.preference.telling_words import FEWEST, PRIOR, telling_words
 from parlai_humaneval.tables.build import Tables
 
 FEWEST_GROUPS = 3
 """With fewer groups of reasons each reason is a document: two documents share most words that matter."""
+
+MOST_WORDS, LEAST_Z = 10, 1.96
+"""As many telling words of a model are listed, with a z of at least this."""
 
 TERMS = "justifications_terms"
 """A second table of the same rows."""
@@ -67,17 +73,38 @@ class ReasonGroup(Row):
         return f"{self.model} of {self.comparison.replace(';', ', ')}" if ";" in self.comparison else self.model
 
 
+class WordRow(Row):
+    """A word that goes with reasons for ``model`` rather than the others that were compared with it; ``comparison``: "" of
+    models rated one at a time. ``workers``, ``others``: who used it in reasons for this model, and for the others."""
+
+    technique: Name
+    setting: Name
+    comparison: Annotated[str, Column("Compared")]
+    model: Annotated[str, Column("Chosen")]
+    word: Annotated[str, Column("Word")]
+    raters: Annotated[int, Column("Workers")]
+    others: Annotated[int, Column("For the others")]
+    log_odds: Annotated[float, Column("Log odds")]
+    z: Annotated[float, Column("z")]
+    p_holm: Annotated[float, Column("p, Holm", "p")]
+    example: Annotated[str, Column("Example")]
+
+
 class Justifications(Section):
     """Length and telling words of the reasons, by what was compared and chosen (Smith et al. 2022, App. C.5)."""
 
     TITLE: ClassVar[str] = "Reasons that raters gave"
 
     groups: list[ReasonGroup]
+    telling: list[WordRow] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
+        notes = say("justifications", "of_words")
+        telling = table_of("justifications_words_of_models", "Which words tell models apart?", self.telling, *notes)
         return [
             table_of("justifications_words", "How long are the reasons?", self.groups),
             table_of(TERMS, "Which words weigh most in them?", self.groups),
+            *([telling] if self.telling else []),
         ]
 
     def figures(self) -> list[Figure]:
@@ -95,6 +122,7 @@ class Justifications(Section):
                 f"comparison; with fewer than {FEWEST_GROUPS} of those every reason is one, and weights are means.",
                 source="Smith et al. 2022, App. C.5 (Table 7)",
             ),
+            *([method("justifications", "telling_words", prior=PRIOR, fewest=FEWEST)] if self.telling else []),
         ]
 
 
@@ -109,14 +137,32 @@ def build(tables: Tables, options: Options) -> Justifications | None:
         for group in _groups(own, str(technique), str(setting), options)
     ]
     counts = word_counts(rows["reason"].tolist())
-    repeats = rows.groupby("worker_id")["reason"].agg(lambda texts: bool(len(texts) >= 5 and texts.nunique() == 1))
-    facts = {
+    of_worker = rows.groupby("worker_id")["reason"]
+    repeats = (of_worker.size() >= 5) & (of_worker.nunique() == 1)
+    facts: dict[str, Any] = {
         "n": len(rows),
         "workers": rows["worker_id"].nunique(),
         "mean": counts.mean(),
         "repeating": int(repeats.sum()),
     }
-    return Justifications(groups=groups, **told("justifications", groups=groups, single=(counts == 1).mean(), **facts))
+    telling = list(_telling(rows))
+    sure = [row for row in telling if row.p_holm < ALPHA]
+    facts |= {"single": (counts == 1).mean(), "telling": telling, "sure": sure}
+    return Justifications(groups=groups, telling=telling, **told("justifications", groups=groups, **facts))
+
+
+def _telling(rows: pd.DataFrame) -> Iterator[WordRow]:
+    """Words of reasons for each model of what was compared, or of all models that were rated one at a time."""
+    chosen = rows[~rows["nobody"].to_numpy(dtype=bool)]
+    together = chosen["comparison"].where(chosen["comparison"].str.contains(";"), "")
+    for (technique, setting, comparison), own in chosen.groupby(["technique", "setting", together], sort=True):
+        names = {"technique": str(technique), "setting": str(setting), "comparison": str(comparison)}
+        texts = {
+            str(model): list(zip(of["worker_id"].astype(str), of["reason"].astype(str), strict=True))
+            for model, of in own.groupby("model", sort=True)
+        }
+        for model, words in telling_words(texts).items():
+            yield from (WordRow.of(word, names, model=model) for word in words[:MOST_WORDS] if word.z >= LEAST_Z)
 
 
 def _groups(rows: pd.DataFrame, technique: str, setting: str, options: Options) -> Iterator[ReasonGroup]:

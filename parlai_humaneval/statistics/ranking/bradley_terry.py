@@ -198,10 +198,10 @@ def fitted_pairs(
                 "The effect of the place cannot be estimated: one place never won. "
                 "The strengths are estimated without it."
             )
-        maximum_of = _maximised(own, known, slots=slots and not said)
+        maximum_of = maximised(own, known, slots=slots and not said)
         if maximum_of is None and slots and not said:
             said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
-            maximum_of = _maximised(own, known, slots=False)
+            maximum_of = maximised(own, known, slots=False)
         if maximum_of is not None:
             break
         unknown.update(dict.fromkeys(known, "the comparisons separate the models"))
@@ -221,17 +221,25 @@ def fitted_pairs(
     return FittedPairs(strengths, keep, tuple(names[i] for i in known), fit.blocks["models"], influence, fit)
 
 
-def _maximised(own: Comparisons, known: tuple[int, ...], *, slots: bool) -> tuple[Fitted, Floats] | None:
-    """The fit, and parameters × comparisons what each adds to the error of the parameters."""
+def maximised(
+    own: Comparisons, known: tuple[int, ...], *, slots: bool, covariates: Floats | None = None
+) -> tuple[Fitted, Floats] | None:
+    """The fit, and parameters × comparisons what each adds to the error of the parameters; None: there is no maximum.
+
+    ``covariates``: comparisons × k, what else speaks for the first; the block of this name has their effects.
+    """
     ones, twos, won, shown = own.ones, own.twos, own.won, own.shown
     basis, of_places = contrasts(len(known)), contrasts(2 if slots else 0)
     places = of_places[:1] - of_places[1:] if slots else np.zeros((1, 0))
-    design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0)])
+    others = np.zeros((len(ones), 0)) if covariates is None else covariates
+    design = np.hstack([basis[ones] - basis[twos], np.repeat(places, len(ones), axis=0), others])
     ties = bool((won == 0).any())
-    rows, pattern = np.unique(np.column_stack([ones, twos, won]), axis=0, return_inverse=True)
-    counts, kinds = np.bincount(pattern).astype(float), rows[:, 2]
-    first = np.unique(pattern, return_index=True)[1]
-    likelihood = _RaoKupper(design[first], kinds, ties)
+    first = pattern = np.arange(len(won))  # with covariates hardly two comparisons are alike
+    if covariates is None:
+        alike = (ones * len(own.names) + twos) * 3 + won
+        _, first, pattern = np.unique(alike, return_index=True, return_inverse=True)
+    counts = np.bincount(pattern).astype(float)
+    likelihood = _RaoKupper(design[first], won[first], ties)
 
     def evaluate(at: Floats) -> tuple[float, Floats, Floats]:
         values, scores = likelihood.values(at), likelihood.scores(at)
@@ -253,6 +261,8 @@ def _maximised(own: Comparisons, known: tuple[int, ...], *, slots: bool) -> tupl
     blocks = {"models": _wide(basis, 0, size)}
     if slots:
         blocks["positions"] = _wide(of_places, basis.shape[1], size)
+    if covariates is not None:
+        blocks["covariates"] = _wide(np.eye(others.shape[1]), width - others.shape[1], size)
     if ties:
         blocks["tie"] = _wide(np.ones((1, 1)), width, size)
     met = np.zeros((len(sums), len(known)))

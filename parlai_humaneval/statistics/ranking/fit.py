@@ -273,7 +273,7 @@ def strengths_of(
 ) -> Strengths:
     """All results of a fit, and of the fits of ``others``, groups that are linked with each other and not with the
     rest."""
-    table, names, leads = _Inference(fit, asked), asked.names, asked.leads
+    table, names, leads = Inference(fit, asked), asked.names, asked.leads
     place = {model: row for row, model in enumerate(fit.known)}
     rows, alone = fit.blocks["models"], np.eye(len(fit.known))
     elsewhere: dict[int | tuple[int, int], Result] = {}
@@ -331,7 +331,7 @@ def nothing_known(asked: Asked, n: int, clusters: int, unknown: Mapping[int, str
     return found.model_copy(update={"notes": notes})
 
 
-def _best(table: _Inference, models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
+def _best(table: Inference, models: Sequence[Result], pairs: Sequence[Result]) -> BestSet:
     """By worker and dialogue it is told by the tests of ``pairs``; flips of signs are of workers alone."""
     fit, names, known, rows = table.fit, table.asked.names, list(table.fit.known), table.fit.blocks["models"]
     estimates, influence = np.full(len(names), np.nan), np.zeros((len(fit.cluster_scores), len(names)))
@@ -367,7 +367,7 @@ def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
         yield result.but(**t_ends(result.estimate or 0.0, error, df, level)) if df else result
 
 
-class _Inference:
+class Inference:
     """Interval and test by flipping the signs of the clusters' parts; the covariance of independent turns beside it.
 
     At the maximum each cluster adds A⁻¹·score to the error of the parameters, A being the information. At a hypothesis

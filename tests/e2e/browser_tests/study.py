@@ -165,7 +165,8 @@ def launch_odd(folder: Path) -> Study:
         "model_retries=2",
         "seed=5",
     ]
-    return Study(folder, "e2e-odd", [f"mephisto.blueprint.{setting}" for setting in settings])
+    words = [f"mephisto.blueprint.{setting}" for setting in settings]
+    return Study(folder, "e2e-odd", [*words, "task_reward=2.5"])
 
 
 def launch_drawn(folder: Path) -> Study:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mephisto_tasks.session.answers import check_choice, check_feedback, check_message
-from parlai_humaneval.quality.messages import count_words
+from parlai_humaneval._util.text import count_words
 from parlai_humaneval.schema.steps import (
     Card,
     ChooseAnswer,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from parlai_humaneval.display import vocabulary as identity_names
-from parlai_humaneval.display.patterns import stems_of
+from parlai_humaneval.display.patterns import PhraseBook, stems_of
 from parlai_humaneval.display.text import made_once, words_in
 from parlai_humaneval.display.vocabulary import Vocabulary, Words, packaged
 
@@ -62,7 +62,7 @@ def test_packaged_phrases_are_read_once_for_all_processes(monkeypatch: pytest.Mo
     stems = stems_of(text, words_in(text))
 
     def matching() -> list[tuple[str, bool]]:
-        book = identity_names.talk_phrases.__wrapped__(small)  # type: ignore[attr-defined]  # wraps() sets it
+        book = PhraseBook(identity_names._packaged_talk.__wrapped__())  # type: ignore[attr-defined]  # wraps() sets it
         return [(phrase.expression, phrase.unspaced) for phrase in book.that_may_match(stems)]
 
     read = matching()
@@ -99,6 +99,6 @@ def test_phrases_are_kept_where_python_keeps_its_own(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(identity_names, "__file__", str(tmp_path / "package" / "vocabulary.py"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))
-    identity_names.talk_phrases.__wrapped__(small)  # type: ignore[attr-defined]  # wraps() sets it
+    identity_names._packaged_talk.__wrapped__()  # type: ignore[attr-defined]  # wraps() sets it
     assert not (tmp_path / "package").exists()
     assert list((tmp_path / "elsewhere").rglob("talk.*.json"))

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import pytest
 
 from parlai_humaneval.display.masking import giveaways
-from parlai_humaneval.display.vocabulary import packaged
+from parlai_humaneval.display.vocabulary import PHRASES, name_part, name_phrases, packaged, talk_phrases
 
 DATA = Path(__file__).parent / "data"
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "tr", "ja", "ko", "zh")
@@ -114,6 +114,17 @@ def test_usual_and_rare_wordings_are_found_and_what_sounds_like_them_is_not(lang
     found = figures(fresh(language))
     assert found.recall >= LEAST_RECALL, found.missed
     assert found.false_alarm_rate <= MOST_FALSE_ALARMS_ON_HARD_ONES[language], found.false_alarms
+
+
+def test_every_packaged_phrase_can_be_read_and_compiled() -> None:
+    """Guards the data file as a whole: patterns are made only when a text may hold them, most of them above."""
+    words = packaged().words
+    parts = {"name": name_part(["Foo"]), "maker": name_part(["Bar"])}
+    phrases = [phrase for part in PHRASES for phrase in words.phrases(part, parts)]
+    assert len(words.languages) >= 11
+    assert all(phrase.pattern.groupindex["hidden"] == 1 for phrase in phrases)
+    assert talk_phrases(packaged())
+    assert set(name_phrases((), packaged())) == {"name", "maker"}
 
 
 def test_there_are_phrases_for_every_language() -> None:

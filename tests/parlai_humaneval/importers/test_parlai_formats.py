@@ -5,10 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import parlai_saves
@@ -402,13 +399,12 @@ def test_thousands_of_chats_are_read():
     assert len(tables.turns) == 12_000
 
 
-def test_the_samples_are_what_parlai_saves(tmp_path):
+def test_the_samples_are_what_parlai_saves(tmp_path, warm):
     """ParlAI's own worlds, runner and agent state are run again: the samples beside this file have their form."""
     pytest.importorskip("parlai")
     pytest.importorskip("pytest_regressions", reason="ParlAI's worlds of model_chat import it")
     # In a process of its own: ParlAI's modules are changed to be importable at all.
-    program = Path(parlai_saves.__file__)
-    done = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, check=False)
+    done = warm.run(parlai_saves.__file__, str(tmp_path))
     assert done.returncode == 0, done.stderr[-2000:]
     written = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")}
     assert written == {path.name: sample(path.name) for path in SAMPLES.glob("*.json")}

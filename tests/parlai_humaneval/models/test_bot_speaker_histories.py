@@ -18,7 +18,7 @@ PICKS = st.one_of(
 TURNS = st.lists(st.tuples(LINES, PICKS), min_size=1, max_size=5)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=TURNS, seed=st.integers(0, 1000))
 def test_all_histories_equal_the_dialogue_after_any_picks(tiny_pool: Any, turns: Any, seed: int) -> None:
     """Guards that each model hears what continued as its own (p2) and the human as its partner (p1), and alike."""

@@ -26,7 +26,7 @@ def replies(message: Any) -> dict[str, Any]:
     return {candidate["model"]: candidate for candidate in message["candidates"]}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=TURNS, seed=st.integers(0, 1000), opening=st.booleans())
 def test_each_torch_agent_hears_the_person_and_itself(tiny_pool: Any, turns: Any, seed: int, opening: bool) -> None:
     """Guards real models after any way to go on: own replies as its own, a written line and an opening by all."""

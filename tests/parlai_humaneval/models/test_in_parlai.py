@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from parlai_humaneval.cli.parlai import parlai
 BIN = Path(sys.executable).parent
 
 
-def test_self_chat_with_the_short_name(tmp_path: Path) -> None:
+def test_self_chat_with_the_short_name(tmp_path: Path, warm: WarmPython) -> None:
     """Guards `parlai-humaneval parlai self_chat -m parlai_humaneval/bot_speaker`, from a shell: two Bot Speakers, four
     turns each."""
     out = tmp_path / "chats.jsonl"
@@ -24,7 +23,7 @@ def test_self_chat_with_the_short_name(tmp_path: Path) -> None:
         str(BIN / "parlai-humaneval"), "parlai", "self_chat", "-m", "parlai_humaneval/bot_speaker",
         "--models", "eliza,retrieval", "--num-self-chats", "1", "--selfchat-max-turns", "4", "--outfile", str(out),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = warm.run(*command)
     assert done.returncode == 0, done.stderr
     dialogue = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["dialog"]
     spoken = [act for pair in dialogue for act in pair if act["id"].startswith("BotSpeaker")]

@@ -185,7 +185,7 @@ def test_failing_live_leaves_out_of_finished_dialogues_and_the_other_way_round()
     assert {failure.check: failure.worker for failure in exclusions.failures} == {"capitals": "w1", "failed_gold": "w2"}
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(judgements(), max_size=6), st.lists(records(), max_size=2))
 def test_no_check_ever_raises_and_none_deletes(found: list[JudgementRecord], live: list[Rated]) -> None:
     """Whatever a valid judgement holds; live dialogues beside it."""

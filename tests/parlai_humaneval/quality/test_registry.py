@@ -27,7 +27,7 @@ SMITH = ("short_messages", "greeting", "capitals", "repeats_first", "offensive",
 BAD = said("Hey", "ok", "ok", fixed="Hi!")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(records(), max_size=4))
 def test_no_check_ever_raises_and_every_verdict_has_a_reason(found: list[DialogueRecord]) -> None:
     """Whatever a valid record holds: no turns, emoji, contradictory turns, ratings of any size."""

@@ -93,7 +93,7 @@ def printed(document: Document, show: Callable[[Document, Console], object] = pr
     return out.getvalue()
 
 
-@pytest.mark.usefixtures("added")
+@pytest.mark.usefixtures("added", "undrawn")
 def test_everything_that_a_report_writes_has_it(tmp_path: Path) -> None:
     """Guards the one seam: rows say how they are published, and nothing else names the analysis."""
     of = study()
@@ -118,7 +118,7 @@ def test_everything_that_a_report_writes_has_it(tmp_path: Path) -> None:
     assert json.loads((folder / "report.json").read_text())["old_one"]["models"] == ["eliza", "retrieval"]
 
 
-@pytest.mark.usefixtures("added")
+@pytest.mark.usefixtures("only_answers", "added")
 def test_one_that_fails_is_a_remark_with_its_name() -> None:
     """A mistake in somebody else's section must not take the whole report away, nor go unsaid."""
     document = report(study("wrong"))
@@ -132,13 +132,13 @@ def test_one_that_fails_is_a_remark_with_its_name() -> None:
         assert "“Pace of replies” failed" in " ".join(printed(document, show).split())
 
 
-@pytest.mark.usefixtures("added")
+@pytest.mark.usefixtures("only_answers", "added")
 def test_where_the_tables_lack_what_it_needs_there_is_no_such_section() -> None:
     """Tables from elsewhere often have no texts."""
     assert set(report(study(with_texts=False)).sections) & {"pace", "old_one"} == {"old_one"}
 
 
-@pytest.mark.usefixtures("added")
+@pytest.mark.usefixtures("only_answers", "added")
 def test_a_section_of_this_package_may_be_such_a_function_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line in the list and a module under ``sections``; any other module has no right to the key."""
     monkeypatch.setitem(registry.SECTIONS, "speed", ("turns.text",))

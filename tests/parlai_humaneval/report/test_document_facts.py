@@ -122,6 +122,7 @@ def test_who_has_finished_nothing_is_said() -> None:
     assert raters_line(facts(with_tables(dialogues=[dialogue(1), dialogue(2)]))).startswith("2 workers; 2 complete")
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_nothing_finished_is_no_answer() -> None:
     """What is unfinished, and how it can be counted, stand in the verdict's place; no section without an answer does."""
     tables = said_tables()
@@ -210,17 +211,9 @@ def test_tables_without_rows_are_nothing_to_report(tmp_path: Path, table: str) -
         tables_of(tmp_path)
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    """Each says what to name instead."""
-    (tmp_path / "turns.csv").write_text("x")
-    (tmp_path / "empty").mkdir()
-    for folder, words in (
-        ("nowhere", "is not there"),
-        ("turns.csv", "is a file, not a folder"),
-        ("empty", "holds none of"),
-    ):
-        with pytest.raises(TableError, match=words):
-            tables_of(tmp_path / folder)
+def test_an_empty_folder_holds_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="holds none of"):
+        tables_of(tmp_path)
 
 
 def test_examples_are_drawn_by_seed() -> None:
@@ -298,6 +291,7 @@ def checked(n_workers: int, failing: int) -> Tables:
     return with_tables(ratings=rows)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     """The answer rests on those who passed: the others are named, where it says who rated; all in the JSON."""
     document = build_report(checked(8, 3), Options(draws=100), title="t")
@@ -311,6 +305,7 @@ def test_whom_a_section_leaves_out_is_said_of_those_who_rated() -> None:
     assert len(many.left_out[0].workers) == NAMED + 2
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize("failing", [0, 8])
 def test_nobody_is_said_to_be_left_out_who_counts(failing: int) -> None:
     """All passed; or nobody did, and the scores are those of everyone."""

@@ -96,6 +96,7 @@ def test_a_row_is_about_one_model_throughout():
     assert values == pytest.approx([0.6, 0.52, 0.7, 0.4, 0.3, 0.48])
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_models_that_met_in_several_groups_have_one_number():
     """Of all turns that showed both, whoever stood beside them."""
     groups = [{"a": 0.8, "b": 0.4, "c": 0.3}, {"a": 0.7, "b": 0.6, "d": 0.3}]

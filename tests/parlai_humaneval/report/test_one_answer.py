@@ -121,10 +121,16 @@ def study(request, tmp_path_factory, all_undrawn):
     return request.param, document, page
 
 
+PRINTED = {}
+"""By number of the document, what it was printed by and how wide: the document, which so keeps its number, and the text."""
+
+
 def printed(document, show=print_report_summary, width=200):
-    stream = StringIO()
-    show(document, Console(file=stream, width=width, highlight=False))
-    return stream.getvalue()
+    if (key := (id(document), show, width)) not in PRINTED:
+        stream = StringIO()
+        show(document, Console(file=stream, width=width, highlight=False))
+        PRINTED[key] = document, stream.getvalue()
+    return PRINTED[key][1]
 
 
 def flat(text):
@@ -429,6 +435,7 @@ def check_written(cells, on_page, screen):
     )
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_the_tables_beside_the_page_give_the_same_report(study):
     """Nothing that a report needs is lost in the files."""
     _, document, page = study
@@ -453,6 +460,7 @@ def test_a_study_without_any_answer_is_no_error(technique):
     assert document.to_json()["technique"] == technique
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_times_of_turns_are_of_turns_that_were_rated():
     """A conversation that is only rated at its end has no time a turn; one with choices has."""
     rated = make_assessment({"a": 75, "b": 60, "qc": 20})
@@ -464,6 +472,7 @@ def test_times_of_turns_are_of_turns_that_were_rated():
     assert build_report(tables(choices), OPTIONS).facts.raters.median_turn_seconds == 8
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_simulated_raters_are_counted():
     """Those of the records; a study of both says how many of each."""
     records = make_study(6)

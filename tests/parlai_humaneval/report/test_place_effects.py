@@ -69,6 +69,7 @@ def test_equal_places_need_nothing():
     assert position_balanced(won, np.tile([1, 2], 50)) is None
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_habit_is_taken_out_of_the_headline():
     """Two equal models, of which a stood first in 70 % of turns, and the first is picked in 75 %: as counted a wins."""
     section = build_report(turns_table(0.75, 0.7), OPTIONS).sections["turns"]
@@ -89,6 +90,7 @@ def test_a_habit_is_taken_out_of_the_headline():
     assert "Places counting alike" in [method.name for method in section.methods()]
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_gap_that_is_larger_is_told_as_counted():
     """The same habit, and a model that is much better."""
     section = build_report(turns_table(0.6, 0.5, a_better=0.3), OPTIONS).sections["turns"]
@@ -97,12 +99,14 @@ def test_a_gap_that_is_larger_is_told_as_counted():
     assert all(row.adjusted is None for row in (*section.models, *section.tests))
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_no_habit_no_adjustment():
     """Chance differences of places are no habit."""
     section = build_report(turns_table(0.5, 0.7), OPTIONS).sections["turns"]
     assert all(row.adjusted is None for row in section.models)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_comparisons_are_adjusted_too():
     """Rows of finished dialogues of which a stood on the left more often; both numbers stand in the table."""
     rng = np.random.default_rng(3)
@@ -152,7 +156,7 @@ def test_adjusted_estimates_are_not_biased_by_places():
     should."""
     rng = np.random.default_rng(1)
     estimates, rejected = [], []
-    for _ in range(60):
+    for _ in range(30):
         workers = np.repeat(np.arange(24), 12)
         first = rng.random(workers.size) < 0.65
         habit = rng.normal(0.9, 0.8, 24)[workers]

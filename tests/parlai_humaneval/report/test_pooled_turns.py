@@ -65,7 +65,7 @@ def six(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def reported(six, tmp_path_factory, all_undrawn):
+def reported(six, tmp_path_factory, all_undrawn, all_only_answers):
     """The report of the six, and the folder of its files."""
     document = build_report(six, OPTIONS)
     page = tmp_path_factory.mktemp("page") / "report.html"
@@ -178,16 +178,16 @@ def test_nobody_is_ahead_of_all_others_without_having_met_them(tmp_path):
 
 
 def test_many_sets_of_models_are_one_group(tmp_path):
-    """Five of nine drawn for each dialogue: hardly a set comes twice, and the turns are told together."""
-    names = [f"m{number}" for number in range(9)]
+    """Four of seven drawn for each dialogue: hardly a set comes twice, and the turns are told together."""
+    names = [f"m{number}" for number in range(7)]
     rng = np.random.default_rng(1)
-    sets = [tuple(rng.choice(names, 5, replace=False)) for _ in range(60)]
-    quality = dict(zip(names, np.linspace(1, -1, 9), strict=True))
-    section = build(study(tmp_path / "tables", quality, sets, dialogues=60, turns=3), OPTIONS)
+    sets = [tuple(rng.choice(names, 4, replace=False)) for _ in range(40)]
+    quality = dict(zip(names, np.linspace(1, -1, 7), strict=True))
+    section = build(study(tmp_path / "tables", quality, sets, dialogues=40, turns=3), OPTIONS)
     assert {row.group for row in section.models} == {" – ".join(names)}
-    assert {row.n for row in section.models} != {180}
-    assert len(section.pooled) == 9
-    assert section.summary()[0].best.leader in names[:4]
+    assert {row.n for row in section.models} != {120}
+    assert len(section.pooled) == 7
+    assert section.summary()[0].best.leader in names[:3]
 
 
 def test_models_that_always_stand_side_by_side_are_told_by_shares(tmp_path):

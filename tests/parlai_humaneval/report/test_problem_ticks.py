@@ -36,6 +36,7 @@ def study(name: str, *, reversed_tick: bool = False):
     return tables(records)
 
 
+@pytest.mark.usefixtures("only_answers")
 @pytest.mark.parametrize(("name", "reversed_tick"), [("contradiction", False), ("odd", True)])
 def test_the_model_with_fewer_problems_leads(name, reversed_tick):
     """By the name of the tick, or as the study says; in the verdict, the ranks, the pair and its superiority."""
@@ -58,6 +59,7 @@ def test_the_model_with_fewer_problems_leads(name, reversed_tick):
     assert not any("0.8" in row.test.paper.name for row in section.tests), "80 % with a problem is no baseline"
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_good_ticks_lead_as_ever():
     """The same answers to a question after something good: the model with more of it leads."""
     (answer,) = build_report(study("interesting"), OPTIONS).sections["turns"].summary()

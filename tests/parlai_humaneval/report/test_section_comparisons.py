@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -30,14 +31,23 @@ CHANCES = {("apple", "pear"): 0.75, ("apple", "plum"): 0.5, ("pear", "plum"): 0.
 KEYS = {"model_a", "model_b", "metric", "wins_a", "wins_b", "ties", "win_rate_a", "ci_low", "ci_high", "p_value"}
 
 
-@pytest.fixture
-def exchanged(tmp_path) -> Tables:
-    return exchange_tables(tmp_path, {"comparisons": comparisons_frame(CHANCES, metrics=("humanness", "preference"))})
+@pytest.fixture(scope="module")
+def exchanged(tmp_path_factory) -> Tables:
+    return exchange_tables(
+        tmp_path_factory.mktemp("exchanged"),
+        {"comparisons": comparisons_frame(CHANCES, metrics=("humanness", "preference"))},
+    )
+
+
+@cache
+def built(exchanged):
+    """Their section, which most tests here read."""
+    return build(exchanged, Options())
 
 
 def test_tables_from_elsewhere(exchanged):
     """Only the exchange columns: a row for each pair and metric, with the keys that were promised."""
-    section = build(exchanged, Options())
+    section = built(exchanged)
     assert section is not None
     assert [(p.metric, p.model_a, p.model_b) for p in section.pairs] == [
         (metric, *pair) for metric in ("humanness", "preference") for pair in sorted(CHANCES)
@@ -54,7 +64,7 @@ def test_tables_from_elsewhere(exchanged):
 
 def test_what_is_shown_holds_together(exchanged):
     """Every column of a table is in every row; a matrix and its mirror sum to 1."""
-    section = build(exchanged, Options())
+    section = built(exchanged)
     for table in section.data_tables():
         keys = [column.key for column in table.columns]
         assert all(list(row) == keys for row in table.rows)
@@ -71,7 +81,7 @@ def test_what_is_shown_holds_together(exchanged):
 
 def test_strengths_agree_with_the_fit_of_the_rows(exchanged):
     """Each model has the strength that a fit of its metric's rows gives; they average 0."""
-    section = build(exchanged, Options())
+    section = built(exchanged)
     rows = exchanged.comparisons
     for metric in ("humanness", "preference"):
         expected = comparison_strengths(rows[(rows["metric"] == metric).to_numpy()])
@@ -185,7 +195,7 @@ def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
 
 def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
     """The figure draws them at 95 % each, while the p are corrected."""
-    figure = build(exchanged, Options()).figures()[0]
+    figure = built(exchanged).figures()[0]
     assert "not corrected for several pairs" in figure.title
 
 
@@ -199,7 +209,7 @@ def test_one_answer_from_turns_is_not_told_as_two():
 
 def test_both_bad_is_counted_only_where_it_can_be_said(exchanged):
     """Of turns and of tables from elsewhere it is unknown, which is not 0; of verdicts it may be 0."""
-    assert {pair.both_bad for pair in build(exchanged, Options()).pairs} == {None}
+    assert {pair.both_bad for pair in built(exchanged).pairs} == {None}
     assert {pair.both_bad for pair in build(tables(make_choices({"a": 0.7, "b": 0.4})), Options()).pairs} == {None}
     verdicts = build(tables([make_verdict(f"d{i}", "a", worker=f"w{i}") for i in range(4)]), Options())
     assert {pair.kind: pair.both_bad for pair in verdicts.pairs}["verdict"] == 0
@@ -207,7 +217,7 @@ def test_both_bad_is_counted_only_where_it_can_be_said(exchanged):
 
 def test_heads_of_columns_say_which_p_they_are(exchanged):
     """No two alike, none that refers to its neighbour; the note names what is there."""
-    table = build(exchanged, Options()).data_tables()[0]
+    table = built(exchanged).data_tables()[0]
     heads = [column.label for column in laid_out(table).columns]
     assert len(heads) == len(set(heads))
     assert not [head for head in heads if head in ("Holm", "Holm of it")]
@@ -375,7 +385,7 @@ def test_the_headline_claims_no_more_than_the_data(records, words):
 
 def test_the_summary_is_the_rows(exchanged):
     """One of each metric; its models and pairs are the very numbers of the rows, with the leader first."""
-    section = build(exchanged, Options())
+    section = built(exchanged)
     summaries = section.summary()
     assert [summary.metric for summary in summaries] == ["humanness", "preference"]
     for summary in summaries:
@@ -444,7 +454,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
 
 def test_all_others_is_said_where_all_met(exchanged):
     """Three fruits, every two compared."""
-    section = build(exchanged, Options())
+    section = built(exchanged)
     assert "Won against all others, of what was decided" in section.summary()[0].verdict
 
 

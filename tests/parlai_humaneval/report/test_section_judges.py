@@ -183,6 +183,7 @@ def test_counts_tokens_and_cost_are_told() -> None:
     assert any("12 unreadable" in remark for remark in prose.remarks)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_number_of_people_knows_of_judges(tmp_path: Path) -> None:
     """Guards the one promise: with and without judges all else of a report is the same, to the last digit."""
     alone = build_report(tables(MIXED), OPTIONS).to_json()

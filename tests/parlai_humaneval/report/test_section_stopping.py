@@ -86,6 +86,7 @@ def test_the_answer_is_that_of_the_study(study: SequentialStudy, document: Docum
     assert {pair.after for pair in found.pairs} == set(claimed.values())
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_while_it_runs_strengths_are_not_shown() -> None:
     """Guards the promise of the section: their intervals are right for one look, at a study that ended."""
     found = build_report(tables_of(stopped(workers=12)), OPTIONS).sections["stopping"]
@@ -127,6 +128,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert any("none of these p-values" in note for note in table_of_pairs(turns).notes)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_attention_checks_are_no_study() -> None:
     """Guards studies of finished dialogues: nothing is said of their checks, whose setting is another one."""
     settings = {"stop": "decided", "metric": "preference"}
@@ -157,6 +159,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     assert words.endswith(f"after {peek.after} workers, wrongly by what was decided.")
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_study_that_goes_on() -> None:
     """Guards the report of a running study: what is open is said, nothing is saved yet, and other sections say so, too."""
     going = stopped(workers=12)
@@ -170,7 +173,7 @@ def test_a_study_that_goes_on() -> None:
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
 
 
-@pytest.mark.usefixtures("undrawn")
+@pytest.mark.usefixtures("undrawn", "only_answers")
 def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
     """Guards against claims of a log that does not lead to them: it is said, no number is made of it, the rest stands."""
     log, whole = log_of(study), tables_of(study)
@@ -193,6 +196,7 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
         assert "It was changed" in to_html(found)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_tables_without_their_log_say_so() -> None:
     """Guards a release, which has no log: its settings tell that it ended when it was decided."""
     settings = {"stop": "decided", "metric": "preference"}
@@ -208,6 +212,7 @@ def test_tables_without_their_log_say_so() -> None:
     assert "stopping" not in build_report(tables([record]), OPTIONS).sections
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_warnings_are_said_first() -> None:
     """Guards what speaks against trusting the answer: it stands in the summary and in the section."""
     slow = stopped(slow=5, timeout=100.0)
@@ -282,6 +287,7 @@ def test_tables_of_other_studies_have_no_such_section() -> None:
     assert build(empty, OPTIONS) is None
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_log_without_its_beginning_is_of_the_study_by_its_settings(study: SequentialStudy) -> None:
     """Guards against two studies out of one: the log that cannot be read is that of what was launched so."""
     record = make_choice("d1", [["a"]] * 3, technique="sata", setting="soba")
@@ -347,6 +353,7 @@ def test_figures_of_gaps_are_in_points_on_a_band_and_name_the_leader_first(
     assert (of_b["anytime_low"], of_b["anytime_high"]) == (1 - pair.high, 1 - pair.low)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy, document: Document) -> None:
     """Guards what is copied: who was preferred, how often, with which interval; after how much, by which rule; and no
     interval of a fixed study. It is one sentence in every form of the report."""
@@ -371,6 +378,7 @@ def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy,
     assert f"For a paper: {words}" in out.getvalue()
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_the_sentence_says_what_was_asked_of_what_and_with_which_judge() -> None:
     """Guards another question than a preference, judgements of finished dialogues, judges, and studies with open pairs."""
     judged = stopped(design={"technique": "pw_dialog", "setting": "self_chat", "metric": "humanness"})

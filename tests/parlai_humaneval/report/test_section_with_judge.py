@@ -36,10 +36,14 @@ def report(tables: Tables, judge: str = JUDGE) -> Document:
     return build_report(tables, Options(draws=100, judge=judge))
 
 
-def test_it_stands_beside_people_and_changes_nothing_else() -> None:
+@pytest.fixture(scope="module")
+def found() -> Document:
+    return report(judged())
+
+
+def test_it_stands_beside_people_and_changes_nothing_else(found: Document) -> None:
     """Guards that no judge's row counts in any other section, though it stands among people's."""
     tables = judged()
-    found = report(tables)
     people = replace(tables, segments=tables.segments[tables.segments["worker_id"] != JUDGE])
     alone = report(people, judge="")
     assert "with_judge" not in alone.sections
@@ -54,13 +58,13 @@ def test_it_stands_beside_people_and_changes_nothing_else() -> None:
     assert section.in_short() == [section.headline]
 
 
-def test_terminal_page_and_files_draw_the_same(tmp_path: Path) -> None:
-    document = report(judged())
-    rows = document.to_json()["with_judge"]["rows"]
+@pytest.mark.usefixtures("undrawn")
+def test_terminal_page_and_files_draw_the_same(tmp_path: Path, found: Document) -> None:
+    rows = found.to_json()["with_judge"]["rows"]
     screen = io.StringIO()
-    print_document(document, Console(file=screen, width=160))
+    print_document(found, Console(file=screen, width=160))
     page = tmp_path / "report.html"
-    write_document(document, page, judged())
+    write_document(found, page, judged())
     (table,) = folder_of(page).rglob("with_judge.csv")
     of_file = list(csv.DictReader(table.open()))
     assert [float(row["together"]) for row in of_file] == pytest.approx([row["together"] for row in rows])
@@ -68,6 +72,7 @@ def test_terminal_page_and_files_draw_the_same(tmp_path: Path) -> None:
         assert "these 12 human dialogues are worth 16" in " ".join(text.split())
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_judge_that_cannot_help_says_why() -> None:
     """Guards a remark where it answered no more than people; and an error, which names no rater, where there is none."""
     section = report(judged(more=False)).sections["with_judge"]
@@ -78,17 +83,19 @@ def test_a_judge_that_cannot_help_says_why() -> None:
     assert "w1" not in str(error.value)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_studies_that_end_when_decided_are_left_out() -> None:
     """Their intervals are others: these are for one look."""
     tables = judged()
     settings = '{"stop": "decided", "metric": "bot"}'
     marked = replace(tables, dialogues=tables.dialogues.assign(technique="spot_the_bot", setting="", settings=settings))
-    section = report(marked).sections["with_judge"]
+    document = report(marked)
+    section = document.sections["with_judge"]
     assert not section.data_tables()
     (remark,) = section.remarks
     assert remark.startswith(
         "Estimates of studies that end when they are decided are left out (share of ada, taken for human; "
     )
     screen = io.StringIO()
-    print_report_summary(report(marked), Console(file=screen, width=400))
+    print_report_summary(document, Console(file=screen, width=400))
     assert remark in screen.getvalue()

@@ -39,8 +39,10 @@ GROUPS = (
 NAMES = [name for group in GROUPS for name in group]
 IDS = {"dialogue_id", "item_id", "dialogue_a", "dialogue_b", "judgement_id", "dialogues", "worker_id", "own_worker"}
 OF_ALL = GROUPS[0]
-"""What most sections have a word of their own for: models of every study are called so, and of each as one other group says,
+"""What most sections have a word of their own for: models of every study are called so, and of some as one other group says,
 so that each name is given in a study at least; all else that has a name is called by every one of them in each round."""
+OTHERS = {"sata": 1, "arena": 2, "direct_assessment": 3, "pw_dialog": 4, "single_model": 5}
+"""Technique → the other group of names of its models, one that its sections have words of."""
 RESERVED = {"pw_dialog": {"human"}, "spot_the_bot": {"human"}, "third_party": {"human"}}
 """Technique → names that the format of finished dialogues has a meaning for: “human” is a person among the speakers."""
 
@@ -170,8 +172,7 @@ def test_whatever_is_named_may_have_any_name(study):
     is left out of the name of its tests, as it is called what the question is.
     """
     data = _named(study)
-    others = len(GROUPS) - 1
-    for number in (0, 1 + list(STUDIES).index(study) % others):
+    for number in (0, OTHERS[study]) if study in OTHERS else (0,):
         group = GROUPS[number]
         given = _names_of(study, data, number)
         assert set(given["model"].values()) == set(group) - RESERVED.get(study, set())
@@ -189,6 +190,7 @@ def _all_renamed(data, given):
     return data
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_win_of_a_model_called_tie_survives_files(tmp_path):
     """Guards the round trip: the column tied says which winners are no model."""
     data = _models_renamed(tables(_arena()), dict(zip(MODELS, ("tie", "b", "c", "d"), strict=True)))
@@ -201,14 +203,16 @@ def test_a_win_of_a_model_called_tie_survives_files(tmp_path):
         read_tables(tmp_path)
 
 
+@pytest.mark.usefixtures("only_answers")
 def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     """Of two runs: r of the mean over all criteria has a field of its own, and the matrix says where it is."""
     data = tables(STUDIES["direct_assessment"]())
     half = data.ratings["worker_id"].isin([f"w{number}" for number in range(3)])
     plain = replace(data, ratings=data.ratings.assign(run=np.where(half, "first", "second")))
-    found, other = (
-        _report(one)["direct_assessment"] for one in (plain, _renamed(plain, {"fun": "overall"}, "criterion"))
-    )
+    documents = [
+        build_report(one, Options(draws=10)) for one in (plain, _renamed(plain, {"fun": "overall"}, "criterion"))
+    ]
+    found, other = (document.to_json()["direct_assessment"] for document in documents)
     (before,), (after,) = found["replications"], other["replications"]
     assert before["r"]["overall"] == before["overall"] == after["overall"], "readers of today find it where it was"
     assert after["r"]["overall"] == before["r"]["fun"] != after["overall"]
@@ -216,9 +220,7 @@ def test_a_replication_tells_its_mean_from_a_criterion_called_overall():
     assert other["correlations"]["overall_at"] == 0
     labels = [
         row["criterion"]
-        for table in build_report(_renamed(plain, {"fun": "overall"}, "criterion"), Options(draws=10))
-        .sections["direct_assessment"]
-        .data_tables()
+        for table in documents[1].sections["direct_assessment"].data_tables()
         if table.key == "direct_assessment_correlations"
         for row in table.rows
     ]

@@ -26,7 +26,7 @@ def test_generators_say_the_same_in_every_batch(tiny_specs: list[ModelSpec], tmp
     beam search, openers of unlike lengths, in a tournament and alone."""
     specs = [tiny_specs[0], beam(tiny_specs[1])]
     pairs = pairs_of([spec.name for spec in specs], pairs=True) + pairs_of([spec.name for spec in specs], pairs=False)
-    settings = SelfChatSettings(num_dialogues=6, exchanges=3, start="openers", seed=5)
+    settings = SelfChatSettings(num_dialogues=5, exchanges=2, start="openers", seed=5)
     found = []
     for batch in BATCHES:
         generate(specs, pairs, settings, tmp_path / str(batch), batch_size=batch)
@@ -42,7 +42,7 @@ def test_what_generators_draw_is_the_same_in_every_batch(tiny_specs: list[ModelS
     spec = tiny_specs[0].model_copy(update={"options": {**tiny_specs[0].options, **search}})
     found = {}
     for batch, seed in ((1, 5), (8, 5), (8, 6)):
-        settings = SelfChatSettings(num_dialogues=6, exchanges=3, start="openers", seed=seed)
+        settings = SelfChatSettings(num_dialogues=4, exchanges=2, start="openers", seed=seed)
         generate([spec], [(spec.name, spec.name)], settings, tmp_path / f"{batch}-{seed}", batch_size=batch)
         found[batch, seed] = dialogues(tmp_path / f"{batch}-{seed}" / f"{spec.name}.jsonl")
     assert found[1, 5] == found[8, 5]

@@ -62,21 +62,21 @@ def test_the_standard_error_is_that_of_statsmodels():
 def test_false_positives_under_worker_heterogeneity():
     """66 workers of 10 turns, log-odds SD 1, no model better: clustered tests hold 5 %, the binomial does not."""
     rng = np.random.default_rng(7)
-    runs, workers, turns = 600, 66, 10
+    runs, workers, turns = 300, 66, 10
     chance = 1 / (1 + np.exp(-rng.normal(0, 1, (runs, workers))))
     wins = rng.binomial(turns, chance)
     of_run = [cluster_sums(row, np.full(workers, turns), np.arange(workers)) for row in wins]
     robust = np.mean([clustered_share(one).p_value < 0.05 for one in of_run])
     p_of = {k: binomial_p(k, workers * turns) for k in np.unique(wins.sum(axis=1)).tolist()}
     independent = np.mean([p_of[k] < 0.05 for k in wins.sum(axis=1).tolist()])
-    assert 0.03 <= robust <= 0.07
+    assert 0.025 <= robust <= 0.075
     assert independent > 0.12
 
 
 def test_coverage_of_the_interval_with_few_workers():
     """15 workers of 6 turns: the interval covers the truth in about 95 %, the bootstrap in a little less."""
     rng = np.random.default_rng(11)
-    runs, workers, turns, spread = 400, 15, 6, 1.0
+    runs, workers, turns, spread = 250, 15, 6, 1.0
     truth = float((1 / (1 + np.exp(-rng.normal(0.7, spread, 200_000)))).mean())
     chance = 1 / (1 + np.exp(-rng.normal(0.7, spread, (runs, workers))))
     covered, resampled = [], []

@@ -383,7 +383,7 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         }
     )
     rejected = []
-    for _ in range(150):  # .05 with an error of .018
+    for _ in range(80):  # .05 with an error of .024
         level, spread = rng.normal(0, 10, workers), rng.uniform(0.5, 1.5, workers)
         taste, mood = rng.normal(0, 12, (workers, 2)), rng.normal(0, 10, workers * 2 * dialogues)
         noise = rng.normal(0, 12, worker.size)
@@ -392,5 +392,5 @@ def test_the_clustered_difference_rejects_a_true_null_as_often_as_it_says():
         (gap,) = score_gaps(rated.assign(z=standardised(rated)), ["a", "b"])
         rejected.append((gap.difference.p_value < 0.05, gap.paper.p_value < 0.05))
     clustered, independent = np.mean(rejected, axis=0)
-    assert 0.015 <= clustered <= 0.085
+    assert 0 < clustered <= 0.1
     assert independent > 0.15

@@ -31,7 +31,7 @@ def test_equal_models_differ_in_a_twentieth_of_studies():
     """Jointly, by pairs, and of the best set; by worker alone it was a fifth."""
     rng = np.random.default_rng(5)
     joint, by_worker, pairs, left_out = [], [], [], []
-    for _ in range(120):
+    for _ in range(60):  # .05 with an error of .028, and a fifth with one of .052
         study, dialogues = _study(rng)
         found = bradley_terry(*study, slots=False, dialogues=dialogues)
         joint.append(found.equal.p_value < 0.05)
@@ -39,9 +39,9 @@ def test_equal_models_differ_in_a_twentieth_of_studies():
         pairs += [pair.p_value < 0.05 for pair in found.pairs]
         left_out.append(len(found.best.told) > 0)
         assert bool(found.best.told) == any(pair.p_holm < 0.05 for pair in found.pairs)
-    assert np.mean(joint) < 0.1
+    assert np.mean(joint) < 0.11
     assert np.mean(pairs) < 0.09
-    assert np.mean(left_out) < 0.1
+    assert np.mean(left_out) < 0.11
     assert np.mean(by_worker) > 0.12
 
 

@@ -217,7 +217,7 @@ def test_zhao_and_sun_hold_their_level():
 def test_the_clustered_test_holds_its_level_where_workers_differ():
     """Workers of different suspicion, each judging one group only: the plain test rejects far too often."""
     plain, clustered = [], []
-    for seed in range(150):  # .05 with an error of .018
+    for seed in range(100):  # .05 with an error of .022
         rng = np.random.default_rng(seed)
         worker = np.repeat(np.arange(30), 12)
         k = rng.choice([2, 3, 5], worker.size)
@@ -227,7 +227,7 @@ def test_the_clustered_test_holds_its_level_where_workers_differ():
         plain.append(survival_score_test(k, spotted, group).p_value < 0.05)
         clustered.append(clustered_score_test(k, spotted, group, worker).p_value < 0.05)
     assert np.mean(plain) > 0.15
-    assert 0.02 <= np.mean(clustered) <= 0.09
+    assert 0.01 <= np.mean(clustered) <= 0.09
 
 
 def test_the_clustered_estimate_is_the_plain_one():

@@ -237,14 +237,14 @@ def test_which_model_comes_last_does_not_matter():
 
 def test_all_at_once_holds_its_level_where_cochrans_q_does_not():
     """Workers who like a model all along: Q rejects a true null in far more than 5 %, the clustered test in about 5 %."""
-    rng, studies = np.random.default_rng(0), 150  # .05 with an error of .018: .09 is beyond two, .15 beyond five
+    rng, studies = np.random.default_rng(0), 80  # .05 with an error of .024: .1 is beyond two, .15 beyond four
     paper = clustered = 0
     for _ in range(studies):
         chosen, workers = study(rng, [0.5] * 3, workers=40, turns=10, taste=1)
         test = compare_choices(chosen, MODELS[:3], workers, one_pick=False)[0]
         paper += test.paper.p_value < 0.05
         clustered += test.clustered.p_value < 0.05
-    assert 0.02 <= clustered / studies <= 0.09
+    assert 0.01 <= clustered / studies <= 0.1
     assert paper / studies > 0.15
 
 

@@ -118,11 +118,11 @@ def test_true_cascading_is_found():
 def test_reselection_holds_its_level():
     """About 5 % of studies without cascading are said to have it, also with tastes."""
     rng = np.random.default_rng(1)
-    rejected, studies = 0, 80  # .05 with an error of .024
+    rejected, studies = 0, 50  # .05 with an error of .031
     for _ in range(studies):
         pooled = reselection(simulate(rng, 40, 6, taste=1), one_pick=True)[-1]
         rejected += pooled.excess.p_value < 0.05
-    assert 0.01 <= rejected / studies <= 0.09
+    assert 0 < rejected / studies <= 0.11
 
 
 def test_first_choice_by_hand():

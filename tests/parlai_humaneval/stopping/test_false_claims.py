@@ -13,7 +13,7 @@ from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, win_rates
 
-STUDIES = 200
+STUDIES, OF_MUTANTS = 200, 60
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
 CLUSTERED = Crowd(icc=0.17, dialogues=3)
 HASTY = Crowd(icc=0.5, dialogues=1, haste=1.0)
@@ -96,8 +96,8 @@ def test_who_leaves_when_contented_tips_no_scale(models: int) -> None:
 def test_any_claim_about_two_groups_a_margin_apart_is_seldom_false() -> None:
     """Models of a group are as good as each other, and those of both just so far apart that none may be called equal."""
     rates = win_rates([math.log(0.55 / 0.45)] * 2 + [0] * 2)
-    done = Crowded(Studies(rule(4, max_dialogues=2100), 60), rates, Crowd(icc=0.0), seed=4).run()
-    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 60)
+    done = Crowded(Studies(rule(4, max_dialogues=2100), 40), rates, Crowd(icc=0.0), seed=4).run()
+    assert done.false_claims(rates, margin=0.1).mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 40)
 
 
 def test_steps_of_a_wide_margin_are_seldom_called_equal() -> None:
@@ -125,7 +125,7 @@ def test_a_study_of_a_wide_margin_goes_on_as_it_began() -> None:
 @pytest.mark.parametrize(("mutant", "crowd"), [(ByTurn, CLUSTERED), (ByDialogue, CLUSTERED), (ByCompletion, HASTY)])
 def test_the_check_catches_who_folds_otherwise(mutant: type[Crowded], crowd: Crowd) -> None:
     """Folding turn by turn, dialogue by dialogue or by the time of completion claims too much."""
-    assert false_claims(mutant, 2, crowd) > MOST
+    assert false_claims(mutant, 2, crowd, OF_MUTANTS) > MOST
 
 
 @pytest.mark.parametrize(("points", "most"), [(0, 0.80), (10, 0.68), (20, 0.23)])
@@ -134,7 +134,7 @@ def test_a_pair_needs_a_part_of_a_fixed_plan(points: int, most: float) -> None:
     crowd, share = Crowd(), 0.5 + points / 200
     rates = np.array([[0.5, share], [1 - share, 0.5]])
     wanted = rule(2, max_dialogues=800)
-    studies = 400
+    studies = 200
     done = Crowded(Studies(wanted, studies), rates, crowd, seed=points).run()
     assert done.folded.mean() / fixed_plan(wanted, variance=crowd.share_variance()) <= most
     assert done.decided.all()

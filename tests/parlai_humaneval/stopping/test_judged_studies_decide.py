@@ -16,7 +16,7 @@ from parlai_humaneval.stopping.events import Outcome, Predicted, log_rows, read_
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 
-STUDIES = 200
+STUDIES = 100
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
 RULE = StoppingRule(models=("A", "B"), margin=0.2, max_dialogues=200, judge="j@1")
 A, B = Outcome(picks=(1, 0), turns=1), Outcome(picks=(0, 1), turns=1)
@@ -37,7 +37,7 @@ def test_no_judge_makes_more_claims_false(judge: str) -> None:
 
 def test_a_judge_that_is_right_saves_raters() -> None:
     """About what it explains of people's answers, at a gap of the margin, where claims of equality are tempting."""
-    alone, best = (needed((0.2, 0.0), judge, 100) for judge in (None, "says what people say on average"))
+    alone, best = (needed((0.2, 0.0), judge, 50) for judge in (None, "says what people say on average"))
     assert best <= 0.75 * alone
 
 

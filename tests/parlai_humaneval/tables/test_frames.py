@@ -210,7 +210,7 @@ def test_a_record_of_the_first_schema_has_points_too():
     assert got.dialogues["schema_version"].tolist() == [1]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(picks=st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=12))
 def test_points_sum_to_answered_turns_where_one_is_picked(picks):
     """No point is lost or invented."""

@@ -23,6 +23,8 @@ NAMES = set(techniques()) - {"self_chat"}  # which is a kind of dialogue, too
 
 def compares(text: str) -> bool:
     """Whether a name of a technique is compared, or a constant that holds or is called like one."""
+    if not any(name in text.lower() for name in NAMES):
+        return False  # most files, which need not be parsed
     tree = ast.parse(text)
     constants = {name.upper() for name in NAMES} | {
         target.id

@@ -1,0 +1,200 @@
+"""Fields of a nested row, by the small language that ``data/releases.yaml`` explains: where they stand, how rows multiply,
+and what a criterion holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from parlai_humaneval.importers.units import content_id, metric_of
+from parlai_humaneval.importers.vocabulary import WORDS
+from parlai_humaneval.tables.columns import plain_name
+from parlai_humaneval.tables.schema import TIE
+
+Data = dict[str, Any]
+PLACE = "@"
+"""Where a row keeps its file's ``folder``, ``file``, its number, ``row``, and that of the ``element`` it holds."""
+_BRACES = re.compile(r"\{([^{}]+)\}")
+_PAIR = re.compile(r"(?<=.)~(?=.)")
+_SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
+_ONE = ("1", "1.0", "True", "true")
+_YES = ("true", "True", "on")
+_NO = ("false", "False", "0", "")
+
+
+def placed(row: Mapping[str, Any], path: Path, number: int) -> Data:
+    """A row with its place, which ``@folder``, ``@file`` and ``@row`` name."""
+    name = path.name.partition(".")[0]
+    return {**row, PLACE: {"folder": path.resolve().parent.name, "file": name, "row": f"{name}-{number}"}}
+
+
+def take(row: Data, field: Any) -> Any:
+    """What a field of ``releases.yaml`` means in ``row``; None where it is not there."""
+    if isinstance(field, list):
+        return next((found for one in field if (found := take(row, one)) not in (None, "")), None)
+    if isinstance(field, dict):
+        return _computed(row, field)
+    if field.startswith("="):
+        return field[1:]
+    if "{" in field:
+        return _BRACES.sub(lambda match: _in_text(row, match[1]), field)
+    if field.startswith("#"):
+        found = at(row, field[1:])
+        return None if found is None else content_id("i", found)
+    return at(row, f"{PLACE}.{field[1:]}" if field.startswith(PLACE) else field)
+
+
+def _in_text(row: Data, field: str) -> str:
+    first, *second = _PAIR.split(field, maxsplit=1)
+    if second:
+        return " | ".join(sorted(str(take(row, one) or "") for one in (first, *second)))
+    found = take(row, field)
+    return "" if found is None else str(found)
+
+
+def at(data: Any, path: str) -> Any:
+    """What stands at a path such as ``summaries.0.policy``; texts that hold JSON are opened on the way."""
+    for step in path.split(".") if path else ():
+        data = opened(data)
+        if isinstance(data, list):
+            data = data[int(step)] if step.isdigit() and int(step) < len(data) else None
+        elif not isinstance(data, Mapping):
+            return None
+        elif step.startswith("~"):
+            words = [plain_name(word) for word in (step[1:], *WORDS["columns"].get(step[1:], ()))]
+            names = {plain_name(name): name for name in reversed(list(data)) if isinstance(name, str)}
+            data = next((data[names[word]] for word in words if word in names), None)
+        else:
+            data = data.get(step)
+    return data
+
+
+def opened(data: Any) -> Any:
+    """What a text of JSON holds; anything else as it is."""
+    if isinstance(data, str) and data[:1] in ("{", "["):
+        try:
+            return json.loads(data)
+        except ValueError:
+            return data
+    return data
+
+
+def _computed(row: Data, field: Mapping[str, Any]) -> Any:
+    if "metric" in field:
+        return metric_of(take(row, field["metric"]))
+    if "split" in field:
+        parts = str(take(row, field["split"]) or "").split(field["by"])
+        return parts[field["part"]] if len(parts) == 2 else None
+    if "one_hot" in field:
+        chosen = [
+            meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in ("1", "1.0", "True", "true")
+        ]
+        return chosen[0] if len(chosen) == 1 else None
+    if "agree" in field:
+        given = [take(row, one) for one in field["agree"]]
+        return None if any(one in field["but"] for one in given) else given[0] if len(set(given)) == 1 else TIE
+    if "single" in field:
+        return _single(opened(take(row, field["single"])))
+    value = take(row, field["of"])
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    if number in field.get("tie", ()) or number == field["middle"]:
+        return TIE
+    return None if number != number else "model_a" if number < field["middle"] else "model_b"
+
+
+def _single(value: Any) -> Any:
+    """The only thing in objects and lists of one."""
+    while isinstance(value, (Mapping, list)):
+        inside = list(value.values()) if isinstance(value, Mapping) else value
+        if len(inside) != 1:
+            return None
+        value = inside[0]
+    return value
+
+
+def multiplied(row: Data, each: Sequence[str]) -> Iterator[Data]:
+    """``row`` with one element in the place of every list and object at the paths ``each``."""
+    if not each:
+        yield row
+        return
+    first, *others = each
+    inside = opened(at(row, first))
+    if isinstance(inside, Mapping):
+        inside = [{"name": name, "value": value} for name, value in inside.items()]
+    for number, element in enumerate(inside if isinstance(inside, list) else (), start=1):
+        whole = _with(row, first.split("."), element)
+        yield from multiplied({**whole, PLACE: {**row[PLACE], "element": number}}, others)
+
+
+def _with(data: Data, steps: Sequence[str], element: Any) -> Data:
+    first, *others = steps
+    return {**data, first: _with(opened(data[first]), others, element) if others else element}
+
+
+def nested(row: Data, mark: str) -> Data:
+    """A row whose columns ``Input.model`` and ``Input.text`` have become the object ``Input``."""
+    found: Data = {}
+    for name, cell in row.items():
+        above, _, below = name.partition(mark)
+        if below and name != PLACE:
+            found.setdefault(above, {})[below] = cell
+        else:
+            found[name] = cell
+    return found
+
+
+def folded(row: Data, mark: str) -> Data:
+    """A row whose columns ``criterion:::option`` have become the object ``label_annotations``."""
+    names = [name for name in row if mark in name]
+    if not names:
+        return row
+    found: dict[str, Data] = {}
+    for name in names:
+        criterion, _, option = name.partition(mark)
+        if row[name] not in (None, ""):
+            found.setdefault(criterion, {})[option] = row[name]
+    return {**{name: cell for name, cell in row.items() if name not in names}, "label_annotations": found}
+
+
+def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
+    """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
+    held = opened(at(row, spec["at"]))
+    only = opened(at(row, spec["only"])) if "only" in spec else None
+    for name, value in held.items() if isinstance(held, Mapping) else ():
+        if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
+            continue
+        value = opened(value)
+        if isinstance(value, list):
+            for rater, one in enumerate(value, start=1):
+                yield from ((criterion, rater, answer) for criterion, answer in _answers(name, one))
+        else:
+            yield from ((criterion, 1, answer) for criterion, answer in _answers(name, value))
+
+
+def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, (Mapping, list)):
+        yield name, value
+        return
+    if not isinstance(value, Mapping) or not value:
+        return
+    inner = next((value[key] for key in ("labels", "value", "Rating") if key in value), None)
+    if inner is not None:
+        yield from _answers(name, inner)
+        return
+    given = {option: one for option, one in value.items() if one and one not in _NO}
+    option, one = next(iter(given.items()), ("", None))
+    if len(given) == 1 and (match := _SCALE.fullmatch(option)):
+        yield name, match[1]
+    elif len(given) == 1 and (one is True or one in _YES or one == option):
+        yield name, option
+    elif len(value) == 1:
+        yield name, next(iter(value.values()))
+    else:
+        yield from ((f"{name}.{option}", one) for option, one in value.items())

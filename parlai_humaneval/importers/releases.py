@@ -1,0 +1,307 @@
+"""Files of known releases and logs → rows with our columns, as ``data/releases.yaml`` declares each of them.
+
+A release may come in several forms. What a file's rows hold tells which of them it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval.importers.fields import (
+    PLACE,
+    Data,
+    at,
+    criteria_in,
+    folded,
+    multiplied,
+    nested,
+    opened,
+    placed,
+    take,
+)
+from parlai_humaneval.importers.vocabulary import WORDS
+from parlai_humaneval.importers.wide import ANSWERS
+from parlai_humaneval.tables.columns import TableError, plain_name
+from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
+from parlai_humaneval.tables.schema import TABLES, TableName
+
+_ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
+SNIFFED = 20  # Rows by which a form is recognised
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of a release; its fields are those that ``data/releases.yaml`` explains."""
+
+    table: TableName
+    needs: Sequence[Any]
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    lacks: Sequence[str] = ()
+    each: Sequence[str] = ()
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    criteria: Mapping[str, Any] | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    observed: bool = False
+    known: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    unknown: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    passing: bool = True
+    lift: str | None = None
+    join: Any = None
+    fold: str | None = None
+    nest: str | None = None
+    asked: bool = False
+    refuse: str | None = None
+    advice: str = ""
+
+    def rows(self, rows: Sequence[Data], items: Mapping[str, Data]) -> Iterator[Data]:
+        """The rows of a file, multiplied, each with what is known of its item."""
+        for whole in rows:
+            whole = nested(whole, self.nest) if self.nest else folded(whole, self.fold) if self.fold else whole
+            for row in multiplied(whole, self.each):
+                yield {**row, "item": items.get(str(take(row, self.join)), {})} if self.join else row
+
+    def fits(self, row: Data) -> bool:
+        return all(
+            any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
+            for need in self.needs
+        ) and not any(at(row, path) is not None for path in self.lacks)
+
+    def takes(self, row: Data) -> bool:
+        return all(at(row, path) in values for path, values in self.where.items())
+
+
+@dataclass(frozen=True)
+class Release:
+    """``title``: what it is; ``files``: patterns of what to look for in a folder, the first that is there."""
+
+    name: str
+    title: str
+    source: str
+    forms: Sequence[Form]
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The rows of a file with our columns. ``origins``: our column → where it comes from."""
+
+    frame: pd.DataFrame
+    origins: Mapping[str, str]
+    notes: Sequence[str] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    guesses: Sequence[str] = ()
+    advice: str = ""
+
+
+class Source(NamedTuple):
+    """A file, the table that it becomes, and its rows where a release says how they are read."""
+
+    table: TableName
+    path: Path
+    reading: Reading | None = None
+
+
+@cache
+def releases() -> Mapping[str, Release]:
+    """Name → release."""
+    declared: Mapping[str, Any] = read_yaml(packaged("releases.yaml"))
+    return {
+        name: Release(name, one["title"], one["source"], [*map(_declared, one["forms"])], one.get("files", ()))
+        for name, one in declared.items()
+    }
+
+
+def _declared(form: Mapping[str, Any]) -> Form:
+    words = {"pass": "passing", "try": "advice"}  # as YAML has them, they are Python's own
+    return Form(**{words.get(name, name): value for name, value in form.items()})
+
+
+def recognised(paths: Sequence[Path]) -> Release | None:
+    """The release that the first of these files plainly is. Raises TableError where it cannot be read."""
+    read: dict[Path, list[Data]] = {}
+    for release in releases().values():
+        for path in islice(_files(release, paths), 1):
+            if path not in read:
+                read[path] = _placed(path)[:SNIFFED]
+            if _form(release, read[path], {}, asked=False) is not None:
+                return release
+    return None
+
+
+def read_release(name: str, paths: Sequence[Path]) -> list[Source]:
+    """The rows of all these files, as the release ``name`` has them. Raises TableError."""
+    release = releases()[name]
+    files = [(path, _placed(path)) for path in dict.fromkeys(_files(release, paths))]
+    if not files:
+        raise TableError(f"there is no file of {name} in {', '.join(map(str, paths))}")
+    joins = [form.join for form in release.forms if form.join]
+    items: dict[str, Data] = {}
+    found = []
+    for path, rows in files:
+        form = _form(release, rows[:SNIFFED], {}, asked=True)
+        if form is None and joins:
+            items |= {str(one): row for row in rows if (one := take(row, ["id", "instance_id", "item_id"])) is not None}
+        elif form is None:
+            raise TableError(_misfit(release, rows), where=path, try_="--from tables reads a plain table")
+        else:
+            found.append((path, rows))
+    if not found:
+        raise TableError(f"none of the files holds answers of {name}", where=files[0][0])
+    sources: list[Source] = []
+    of_forms: dict[int, tuple[Form, list[pd.DataFrame]]] = {}
+    for path, rows in found:
+        form = _form(release, rows[:SNIFFED], items, asked=True)
+        assert form is not None  # it fitted without the items
+        if form.refuse:
+            raise TableError(form.refuse, where=path, try_=form.advice)
+        reading = _read(release, form, rows, items)
+        of_forms.setdefault(id(form), (form, []))[1].append(reading.frame)
+        sources.append(Source(form.table, path, reading))
+    guesses = [guess for form, frames in of_forms.values() for guess in _with_scales(form, frames)]
+    first = sources[0]
+    assert first.reading is not None
+    sources[0] = first._replace(reading=replace(first.reading, guesses=guesses))
+    return sources
+
+
+def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.is_file() and ending(file) in (*ENDINGS, INSPECT))
+        matching = ([file for file in inside if file.match(pattern)] for pattern in release.files)
+        yield from next((files for files in matching if files), [] if release.files else inside)
+
+
+def _placed(path: Path) -> list[Data]:
+    if not path.is_file():
+        raise TableError("there is no such file or folder", where=path)
+    return [placed(row, path, number) for number, row in enumerate(read_rows(path), start=1)]
+
+
+def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:
+    """The first form that a row fits."""
+    for form in release.forms:
+        if (asked or not form.asked) and any(form.fits(row) for row in islice(form.rows(rows, items), SNIFFED)):
+            return form
+    return None
+
+
+def _misfit(release: Release, rows: Sequence[Data]) -> str:
+    names = ", ".join(name for name in (rows[0] if rows else {}) if name != PLACE) or "nothing"
+    forms = " or ".join(
+        ", ".join(" / ".join(need) if isinstance(need, list) else need for need in form.needs) for form in release.forms
+    )
+    return f"it is no file of {release.name} ({release.title}). Expected are {forms}; it has {names}"
+
+
+def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str, Data]) -> Reading:
+    ours = {plain_name(column.name) for column in TABLES[form.table]}
+    left_out: Counter[str] = Counter()
+    made: list[Data] = []
+    unknown: set[str] = set()
+    for row in form.rows(rows, items):
+        if not form.takes(row) or not form.fits(row):
+            left_out[f"rows that hold no answer of {release.name}"] += 1
+            continue
+        further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
+        unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form)} if form.passing else set()
+        for answer in _answers(form, row):
+            cells = {name: take({**row, **answer}, spec) for name, spec in form.columns.items()}
+            named = {name: answer[name] for name in ANSWERS.get(form.table, ()) if name in answer}
+            made.append({**further, **cells, **named})
+    frame = pd.DataFrame(made, dtype=object)
+    if form.values:
+        values = {str(word): number for word, number in form.values.items()}
+        frame["value"] = [values.get(str(cell), cell) for cell in frame["value"]]
+    frame = frame.apply(lambda column: column.map(plain_cell))
+    frame = frame.drop(columns=[name for name in form.columns if name in frame and frame[name].isna().all()])
+    notes = [f"{note}." for note in (*(WORDS["unknown"][name] for name in form.unknown), *form.notes)]
+    if unknown:
+        notes.append(f"Fields that {release.name} is not known to have pass through: {', '.join(sorted(unknown))}.")
+    origins = {name: _origin(spec) for name, spec in form.columns.items() if name in frame}
+    if form.criteria:
+        origins |= dict.fromkeys(ANSWERS[form.table], form.criteria["at"] or "a column each")
+    return Reading(frame, origins, notes, left_out, advice=form.advice)
+
+
+def _answers(form: Form, row: Data) -> Iterator[Data]:
+    """What one row holds by criterion; a row of one answer as it is."""
+    if form.criteria is None:
+        yield {}
+        return
+    name, value = ANSWERS[form.table]
+    for criterion, rater, answer in criteria_in(row, form.criteria):
+        yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
+
+
+def _used(form: Form) -> set[str]:
+    """Names in what a form reads, and the common words for those that it knows by any word."""
+    read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
+    words = {word for name in _ANY_WORD.findall(read) for word in WORDS["columns"].get(name, ())}
+    return words | set(_NAME.findall(read))
+
+
+def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
+    """Fields that pass through, other than those that are a column of ours as they are; one that would be taken for such a
+    column gets the release's name in front."""
+    found: Data = {}
+    if form.passing:
+        whole = [
+            spec if isinstance(spec, list) else [spec] for spec in form.columns.values() if not isinstance(spec, dict)
+        ]
+        plain = {next((name for name in names if row.get(name) not in (None, "")), "") for names in whole}
+        held = {form.criteria["at"]} if form.criteria else set()
+        left = row.keys() - {PLACE, "item", form.lift, *form.each, *form.drop, *plain, *held}
+        found = {name: cell for name, cell in row.items() if name in left}
+    inside = opened(at(row, form.lift)) if form.lift else None
+    if isinstance(inside, dict):
+        known = {PLACE, *(form.join if isinstance(form.join, list) else [])}
+        found |= {name: cell for name, cell in inside.items() if name not in known}
+    named = ((f"{release}_{name}" if plain_name(name) in ours else name, cell) for name, cell in found.items())
+    return {name: cell for name, cell in named if name not in form.columns}
+
+
+def _with_scales(form: Form, frames: Sequence[pd.DataFrame]) -> list[str]:
+    """Give ``frames`` of one form the ends of their scales, and say which were taken from the answers in all of them."""
+    filled = [frame for frame in frames if {"criterion", "value"} <= set(frame)]
+    if form.table != "ratings" or not filled or "minimum" in form.columns:
+        return []
+    whole = pd.concat(filled, ignore_index=True)
+    numbers = pd.to_numeric(whole["value"], errors="coerce")
+    ends: dict[str, tuple[float, float]] = {}
+    guesses = []
+    for criterion, values in numbers.groupby(whole["criterion"]):
+        low, high = float(values.min()), float(values.max())
+        declared = form.scales.get(str(criterion))
+        if declared and declared[0] <= low and high <= declared[1]:
+            ends[str(criterion)] = declared
+        elif form.observed and low < high:
+            ends[str(criterion)] = low, high
+            guesses.append(f"{criterion} goes from {low:g} to {high:g}, its lowest and highest answers")
+    for frame in filled if ends else ():
+        for place, name in enumerate(("minimum", "maximum")):
+            frame[name] = [ends[one][place] if one in ends else None for one in frame["criterion"]]
+    return guesses
+
+
+def _origin(spec: Any) -> str:
+    if isinstance(spec, list):
+        return " or ".join(map(_origin, spec))
+    if isinstance(spec, dict):
+        return next((value for value in spec.values() if isinstance(value, str)), ", ".join(spec.get("one_hot", ())))
+    return f"“{spec[1:]}”" if spec.startswith("=") else spec

@@ -1,0 +1,250 @@
+"""Tables with a column for each criterion, each model, or each of both: a row for every cell.
+
+Ratings may stand under criteria, under models, or under names of both (``gpt4_fluent``, also in two rows of a header); ranks
+under models become a comparison of every two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+import pandas as pd
+
+from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval.importers.vocabulary import SIDES, Understood, are_ratings, guessed_columns
+from parlai_humaneval.tables.columns import TableError, plain_name
+from parlai_humaneval.tables.schema import TABLES, TIE, TableName
+from parlai_humaneval.techniques.questions import CRITERIA
+
+AUTO = "auto"
+ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
+"""Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
+BETWEEN = " | "
+_SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
+_FIELDS = re.compile(r"\{(model|criterion)\}")
+_BRACKETS = re.compile(r"(.+?)\s*[\[(](.+)[\])]")  # “Model A [Fluency]”, as forms on the web name the columns of a grid
+_NO_CRITERION = re.compile(
+    r"(.*[\W_])?(id|idx|index|no|number|year|age|seed|turns?|epoch|time|timestamp|duration|seconds|date|length|tokens|cost|"
+    r"progress|finished)",
+    re.IGNORECASE,
+)
+FEWEST_RANKED = 3  # Rows by which ranks are recognised
+_UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
+_IMPORT_ID = '{"ImportId"'
+_AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
+_KNOWN = {plain_name(name) for scale in CRITERIA.values() for name in scale} | {
+    "fluency",
+    "coherence",
+    "overall",
+    "relevance",
+}
+
+_MAKES = {
+    "criteria": ("criterion", "value", "metric", "winner"),
+    "models": ("model", "value"),
+    "both": ("model", "criterion", "value"),
+    "ranks": (*SIDES, "winner"),
+}
+
+
+@dataclass(frozen=True)
+class Wide:
+    """``columns`` to make rows of, and what they are; of ``both``, ``names`` has the model and the criterion of each."""
+
+    columns: Sequence[str]
+    kind: Literal["criteria", "models", "both", "ranks"]
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """Our columns that come of it."""
+        return _MAKES[self.kind]
+
+
+def one_header(frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with one row of names, where its first row goes on with a header: models above, criteria below. A name
+    above goes for the columns without a name that follow."""
+    above: list[str] = []
+    for name in map(str, frame.columns):
+        again = _AGAIN.fullmatch(name)
+        name = again[1] if again and again[1] in above else name
+        above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
+    several = {name for name in above if name and above.count(name) > 1}
+    if (
+        len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any()
+    ):  # Qualtrics: questions, and their ids
+        return frame.iloc[2:]
+    if not several or len(frame) < 2:
+        return frame
+    below = ["" if pd.isna(cell) else str(cell) for cell in frame.iloc[0]]
+    rest = frame.iloc[1:]
+    under = [place for place, name in enumerate(above) if name in several]
+    if not all(below[place] and not are_ratings(frame.iloc[:1, place]) for place in under):
+        return frame
+    if not all(are_ratings(rest.iloc[:, place]) for place in under):
+        return frame
+    names = [
+        f"{high}{BETWEEN}{low}" if high in several else high or low for high, low in zip(above, below, strict=True)
+    ]
+    return rest.set_axis(names, axis=1)
+
+
+def wide_columns(
+    table: TableName, frame: pd.DataFrame, asked: Sequence[str], missing: Sequence[str], seen: Understood
+) -> Wide | None:
+    """The columns to make rows of: those of ``--wide``, or, where criterion and rating are both missing, what holds nothing
+    but numbers. ``missing``: our columns that neither the file nor ``--set`` has. Raises TableError."""
+    ours = {column.name for column in TABLES[table]}
+    if table not in ANSWERS:
+        if asked:
+            raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
+        return None
+    further = [name for name in map(str, frame.columns) if name not in ours]
+    nameless = [name for name in missing if not guessed_columns([name], further)]
+    if any(_FIELDS.search(name) for name in asked):
+        others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
+        return _by_pattern(",".join(asked), frame, [name for name in further if name not in others], seen)
+    if asked and AUTO not in asked:
+        for name in asked:
+            if name not in frame.columns:
+                raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
+        return _meant(table, frame, list(asked), nameless, seen)
+    others = guessed_columns(
+        [name for name in missing if name not in (*ANSWERS[table], *nameless)], list(frame.columns)
+    )
+    found = [
+        name
+        for name in further
+        if name not in others and not _NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name])
+    ]
+    if not asked:
+        absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)
+        if table == "comparisons" and not (set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])):
+            return None
+        if table == "ratings" and not absent and not {"value", "model"} <= set(nameless):
+            return None
+    wide = _meant(table, frame, found, nameless, seen) if found else None
+    if wide is not None and not asked:
+        what = {
+            "criteria": "a criterion",
+            "models": "a model",
+            "both": "a model and a criterion",
+            "ranks": "a model's ranks",
+        }
+        seen.guesses.append(f"{what[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+    return wide
+
+
+def _meant(
+    table: TableName, frame: pd.DataFrame, columns: Sequence[str], missing: Sequence[str], seen: Understood
+) -> Wide:
+    """What columns are. A model each only where the file, or ``--set``, says which criterion they are of: criteria taken for
+    models would be compared with each other."""
+    if table == "comparisons" and set(SIDES) <= set(missing):
+        return Wide(columns, "ranks")
+    if table == "comparisons" or "model" not in missing:
+        return Wide(columns, "criteria")
+    for separator in (None, *_SEPARATORS):
+        parts = {name: _split(name, separator) for name in columns}
+        if all(len(part) == 2 for part in parts.values()):
+            first, second = ({part[place] for part in parts.values()} for place in (0, 1))
+            if min(len(first), len(second)) > 1 and len(first) * len(second) == len(columns):
+                turned = _known(first) > _known(second)
+                order = ("{criterion}", "{model}") if turned else ("{model}", "{criterion}")
+                between = separator or columns[0][len(parts[columns[0]][0]) : -len(parts[columns[0]][1]) - 1]
+                seen.guesses.append(f"names are --wide '{between.join(order)}{'' if separator else columns[0][-1]}'")
+                return Wide(columns, "both", {name: (a, b)[:: -1 if turned else 1] for name, (a, b) in parts.items()})
+    return Wide(columns, "criteria" if "criterion" in missing else "models")
+
+
+def _split(name: str, separator: str | None) -> Sequence[str]:
+    if separator is not None:
+        return name.split(separator, 1)
+    match = _BRACKETS.fullmatch(name)
+    return match.groups() if match else ()
+
+
+def _known(names: set[str]) -> int:
+    return sum(plain_name(name) in _KNOWN for name in names)
+
+
+def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen: Understood) -> Wide:
+    """The columns of ratings that a pattern such as ``{model}_{criterion}`` or ``{model}`` fits."""
+    parts = _FIELDS.split(pattern)
+    fields = sorted(parts[1::2])
+    if len(set(fields)) < len(fields):
+        raise TableError(f"--wide {pattern}: expected {{model}} and {{criterion}}, each once", where=seen.source)
+    form = "".join(f"(?P<{part}>.+?)" if place % 2 else re.escape(part) for place, part in enumerate(parts))
+    matches = {name: match for name in columns if (match := re.fullmatch(form, name)) and are_ratings(frame[name])}
+    if not matches:
+        raise TableError(
+            f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"
+        )
+    if len(fields) == 1:
+        return Wide(list(matches), "models" if fields == ["model"] else "criteria")
+    return Wide(list(matches), "both", {name: (match["model"], match["criterion"]) for name, match in matches.items()})
+
+
+def _are_ranks(frame: pd.DataFrame) -> bool:
+    """Whether every row counts its models from 1."""
+    numbers = frame.apply(pd.to_numeric, errors="coerce")
+    rows = numbers.dropna(how="all")
+    return len(rows) >= FEWEST_RANKED and all(
+        min(row, default=0) == 1 and max(row) <= len(row)
+        for row in ([one for one in row if one == one] for row in rows.values)
+    )
+
+
+def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) -> tuple[pd.DataFrame, int]:
+    """A row for each of the columns, and how many cells had no answer, which make none. Raises TableError."""
+    name, value = ANSWERS[table]
+    if wide.kind == "models":
+        name = "model"
+    listed = ", ".join(wide.columns)
+    if wide.kind == "ranks":
+        seen.columns.update(dict.fromkeys(SIDES, f"every two of {listed}"))
+        seen.columns["winner"] = "the better rank; 1 is the best"
+        return _compared(frame, wide.columns), int(frame[list(wide.columns)].isna().sum().sum())
+    for column in (name, value):
+        if column in frame.columns:
+            raise TableError(f"the file has a column {column} besides", where=seen.source, try_=f"--drop {column}")
+    kept = [column for column in frame.columns if column not in wide.columns]
+    melted = frame.melt(kept, list(wide.columns), var_name=name, value_name=value, ignore_index=False)
+    melted = melted.sort_index(kind="stable").astype(object)
+    seen.columns.update({name: f"the names of {listed}", value: "what is in them"})
+    if wide.kind == "both":
+        melted = melted.assign(
+            model=[wide.names[one][0] for one in melted[name]], criterion=[wide.names[one][1] for one in melted[name]]
+        )
+        seen.columns.update({"model": f"the names of {listed}"})
+    empty = melted[value].isna()
+    return melted[~empty], int(empty.sum())
+
+
+def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    kept = frame.drop(columns=list(models))
+    ranks = frame[list(models)].apply(pd.to_numeric, errors="coerce")
+    rows: list[Mapping[str, Any]] = []
+    places: list[Any] = []
+    for (index, row), given in zip(ranks.iterrows(), kept.to_dict("records"), strict=True):
+        for cells in _pairs(row.dropna()):
+            rows.append({**given, **cells})
+            places.append(index)
+    return pd.DataFrame(rows, index=pd.Index(places), dtype=object)
+
+
+def _pairs(ranks: pd.Series[Any]) -> Iterator[dict[str, Any]]:
+    for (a, rank_a), (b, rank_b) in combinations(ranks.items(), 2):
+        winner = TIE if rank_a == rank_b else a if rank_a < rank_b else b
+        yield {
+            "model_a": a,
+            "model_b": b,
+            "winner": winner,
+            "rank_a": rank_a,
+            "rank_b": rank_b,
+            "n_models": len(ranks),
+        }

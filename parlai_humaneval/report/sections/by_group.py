@@ -1,0 +1,117 @@
+"""Section ``by_group``: win rates by topic, opener, or any other grouping of the study, and whether groups differ at all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pandas as pd
+
+from parlai_humaneval.report.conclusions import BY_WORKER
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
+from parlai_humaneval.report.sentences import say, told
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
+from parlai_humaneval.statistics.core.rows import table_of
+from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
+from parlai_humaneval.statistics.preference.subgroups import (
+    FEWEST,
+    MOST_GROUPS,
+    GroupRate,
+    GroupTest,
+    group_rates,
+)
+from parlai_humaneval.tables.build import Tables
+from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.schema import COLUMNS_FILE
+
+KEY = "by_group"
+
+
+class QuestionRate(GroupRate, ComparedRow):
+    """The rate under one question."""
+
+
+class QuestionTest(GroupTest, ComparedRow):
+    """The test under one question; corrected over all pairs and columns of it."""
+
+    @property
+    def differs(self) -> bool:
+        return self.test.p_decides is not None and self.test.p_decides < ALPHA
+
+
+class ByGroup(Section):
+    """Whether who wins depends on the group, then the win rates in each."""
+
+    TITLE: ClassVar[str] = "Win rates by group"
+
+    tests: list[QuestionTest]
+    rates: list[QuestionRate]
+
+    def data_tables(self) -> list[DataTable]:
+        tables = [
+            table_of("by_group_tests", "Is the win rate the same in all groups?", self.tests),
+            table_of("by_group_rates", "Win rates by group", self.rates, *say(KEY, "of_rates")),
+        ]
+        return [table for table in tables if table.rows]
+
+    def figures(self) -> list[Figure]:
+        figures: list[Figure] = []
+        # Where nothing differs a figure would only invite to read the best group.
+        for place, test in enumerate([test for test in self.tests if test.differs][:2], 1):
+            names = (test.group, test.by, test.model_a, test.model_b)
+            rates = [(r.value, r.win_rate) for r in self.rates if (r.group, r.by, r.model_a, r.model_b) == names]
+            title = f"{test.model_a} over {test.model_b} by {test.by}, {group_words(test)}"
+            axis = "win rate of the first-named model, clustered interval, not corrected"
+            figures += interval_figures(f"by_group_{place}", title, axis, rates, reference=0.5, share=True)
+        return figures
+
+    def methods(self) -> list[Method]:
+        return [method(KEY, "same_in_all_groups"), BY_WORKER] if self.tests else []
+
+
+def build(tables: Tables, options: Options) -> ByGroup | None:
+    """None where nothing is compared, or no column of the tables groups it.
+
+    Raises:
+        TableError: no table has a column of ``options.by``.
+    """
+    frames = (tables.comparisons, tables.dialogues, tables.turns, tables.judgements)
+    unknown = [name for name in options.by if name != "opener" and not any(name in frame for frame in frames)]
+    if unknown:
+        raise TableError(f"no table has a column {unknown[0]!r}", try_="name one of your tables' columns with --by")
+    columns = [name for name in options.by or COLUMNS_FILE["groupings"] if options.by or _may_group(tables, name)]
+    answers = paired_answers(tables) if columns else pd.DataFrame()
+    if answers.empty:
+        return None
+    section = ByGroup(tests=[], rates=[])
+    values = {name: values_of(tables, answers, name) for name in columns}
+    for group, places in by_question(answers):
+        tests: list[QuestionTest] = []
+        for name in columns:
+            rates, tested = group_rates(answers.iloc[places], values[name][places], name, level=options.level)
+            tests += [QuestionTest.of(one, group) for one in tested]
+            section.rates += [QuestionRate.of(one, group) for one in rates]
+        section.tests += corrected_fields(tests, ComparedRow(**group).group, "test")
+    if not section.tests and not options.by:
+        return None
+    asked = [{"row": test, "where": group_words(test)} for test in section.tests]
+    smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
+    facts = {"smallest": smallest, "tests": asked, "by": options.by, "fewest": FEWEST, "most": MOST_GROUPS}
+    said = told(KEY, **facts)
+    section.headline, section.remarks = said["headline"], said["remarks"]
+    return section
+
+
+def _may_group(tables: Tables, column: str) -> bool:
+    """Whether a column has a few values that come again and again."""
+    frames = [tables.comparisons, tables.dialogues, tables.turns, tables.judgements]
+    for frame in frames:
+        name = "human_text" if column == "opener" and column not in frame and frame is tables.turns else column
+        if name not in frame:
+            continue
+        given = frame.loc[frame["turn"].eq(1), name] if name == "human_text" else frame[name]
+        counts = given.value_counts()
+        if 1 < (counts >= FEWEST).sum() <= MOST_GROUPS and counts[counts >= FEWEST].sum() >= 0.8 * counts.sum():
+            return True
+    return False

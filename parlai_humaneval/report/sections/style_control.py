@@ -1,0 +1,110 @@
+"""Section ``style_control``: what is left of leads at equal length, format and place (Li, Angelopoulos & Chiang 2024)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
+from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
+from parlai_humaneval.report.sentences import say, told
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.statistics.core.rows import Column, table_of
+from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of
+from parlai_humaneval.statistics.ranking.style_control import StyleControl, StyleEffect, StylePair, style_control
+from parlai_humaneval.tables.build import Tables
+
+KEY = "style_control"
+NAMED = 4
+"""As many pairs are told one by one."""
+
+
+class ControlledPair(StylePair, ComparedRow):
+    """The pair under one question; ``became``: kept, gone, turned, shown or none."""
+
+    lead: Annotated[str, Column("The lead", name="became")] = ""
+
+
+class ControlledEffect(StyleEffect, ComparedRow):
+    """The effect under one question."""
+
+
+class StyleControlled(Section):
+    """Leads as they were rated and at equal style, and what goes with being chosen."""
+
+    TITLE: ClassVar[str] = "Do length and format explain the lead?"
+
+    pairs: list[ControlledPair]
+    effects: list[ControlledEffect]
+    changed: list[str] = Field(default_factory=list, exclude=True)
+
+    def data_tables(self) -> list[DataTable]:
+        tables = [
+            table_of("style_control_pairs", "Leads as rated, and at equal style", self.pairs, *say(KEY, "of_pairs")),
+            table_of("style_control_effects", "What goes with being chosen", self.effects, *say(KEY, "of_effects")),
+        ]
+        return [table for table in tables if table.rows]
+
+    def figures(self) -> list[Figure]:
+        points = [
+            (f"{pair.model_a} over {pair.model_b}, {when}", rate)
+            for pair in self.pairs[:NAMED]
+            for when, rate in (("as rated", pair.chance_before), ("equal style", pair.chance_after))
+        ]
+        axis = "chance of the first-named model to be chosen, clustered interval"
+        return [*interval_figures("style_control", self.TITLE, axis, points, reference=0.5, share=True)]
+
+    def methods(self) -> list[Method]:
+        results = [pair.after for pair in self.pairs]
+        return [method(KEY, "style_control"), BY_WORKER, *holm_methods(results)] if results else []
+
+    def in_short(self) -> list[str]:
+        return self.changed
+
+
+def build(tables: Tables, options: Options) -> StyleControlled | None:
+    """None where no text of two models that were compared is known."""
+    answers = paired_answers(tables)
+    if answers.empty:
+        return None
+    sides = styles_of(tables, answers)
+    has_texts = ~np.isnan(sides[0][:, 0] + sides[1][:, 0])
+    if not has_texts.any():
+        return None
+    section = StyleControlled(pairs=[], effects=[])
+    asked: list[dict[str, Any]] = []
+    for group, places in by_question(answers):
+        known = places[has_texts[places]]
+        if not len(known):
+            continue
+        row = ComparedRow(**group)
+        found = _controlled(answers.iloc[known], (sides[0][known], sides[1][known]), row, options)
+        section.pairs += [ControlledPair.of(pair, group, lead=pair.became) for pair in found.pairs]
+        section.effects += [ControlledEffect.of(effect, group) for effect in found.effects]
+        asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
+    said = told(KEY, asked=asked, named=NAMED)
+    section.headline, section.remarks = said["headline"], said["remarks"]
+    section.changed = [line for one in asked for line in say(KEY, "in_short", **one)]
+    return section
+
+
+def _controlled(
+    rows: pd.DataFrame, styles: tuple[Floats, Floats], asked: ComparedRow, options: Options
+) -> StyleControl:
+    shown = [rows[f"dialogue_{side}"].to_numpy(dtype=object) for side in "ab"]
+    return style_control(
+        rows["model_a"],
+        rows["model_b"],
+        rows["outcome"],
+        rows["worker_id"],
+        styles,
+        first_shown=rows["first_a"],
+        dialogues=(shown[0], shown[1]),
+        family=asked.group,
+        level=options.level,
+    )

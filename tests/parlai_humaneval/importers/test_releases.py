@@ -1,0 +1,356 @@
+"""Releases and logs of others, by name and without: the numbers are those of plain counting in the files themselves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from parlai_humaneval.cli.import_data import ALIASES, RELEASES, SAVED
+from parlai_humaneval.importers.releases import releases
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections.comparisons import build
+from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.tables.schema import TableName
+
+PAGES = Path(__file__).parents[3] / "docs" / "pages" / "analysis"
+SAMPLES = Path(__file__).parent / "samples" / "releases"
+Vote = tuple[str, str, str]
+"""Both models in the order of the alphabet, and the winner or ``tie``."""
+Rating = tuple[str, str, float]
+"""Model, criterion and value."""
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    text = (SAMPLES / name).read_text(encoding="utf-8")
+    if name.endswith(".csv"):
+        return list(csv.DictReader(text.splitlines()))
+    return [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
+
+
+def vote(first: str, second: str, side: int | None) -> Vote:
+    """``side``: 0 for the first, 1 for the second, None for a tie."""
+    a, b = sorted((first, second))
+    return a, b, "tie" if side is None else (first, second)[side]
+
+
+def arena(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        yield vote(row["model_a"], row["model_b"], {"model_a": 0, "model_b": 1}.get(row["winner"]))
+
+
+def one_hot(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        side = None if row["winner_tie"] == "1" else int(row["winner_model_b"])
+        yield vote(row["model_a"], row["model_b"], side)
+
+
+def alpaca(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        if row["preference"] is not None:
+            side = None if row["preference"] == 1.5 else int(row["preference"] > 1.5)
+            yield vote(row["generator_1"], row["generator_2"], side)
+
+
+def pairs(name: str) -> Iterator[Vote]:
+    return (vote(row["chosen_model"], row["rejected_model"], 0) for row in rows_of(name))
+
+
+def summaries(name: str) -> Iterator[Vote]:
+    return (vote(*(one["policy"] for one in row["summaries"]), row["choice"]) for row in rows_of(name))
+
+
+def acute(name: str) -> Iterator[Vote]:
+    return (vote(row["winner"], row["loser"], 0) for row in rows_of(name))
+
+
+def per_turn(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        if row["human_choice"]:
+            models = row["model_pair_nickname"].split(":")
+            yield vote(models[0], models[1], models.index(row["human_choice"]))
+
+
+def label_studio_pairs(name: str) -> Iterator[Vote]:
+    for task in rows_of(name):
+        for annotation in task["annotations"]:
+            if not annotation["was_cancelled"]:
+                side = annotation["result"][0]["value"]["selected"] == "right"
+                yield vote(task["data"]["model_a"], task["data"]["model_b"], int(side))
+
+
+def potato_pairs(name: str) -> Iterator[Vote]:
+    items = {row["id"]: row for row in rows_of("potato_pair_items.jsonl")}
+    for user in ("ann", "ben"):
+        for item, given in rows_of(f"{name}/{user}/user_state.json")["instance_id_to_label_to_value"].items():  # type: ignore[call-overload]
+            (label,) = given["better"]["labels"]
+            yield vote(items[item]["model_a"], items[item]["model_b"], {"A": 0, "B": 1}.get(label))
+
+
+def mturk(name: str) -> Iterator[Vote]:
+    sides = {"left": 0, "right": 1, "no difference": None}
+    for row in rows_of(name):
+        if row["AssignmentStatus"] != "Rejected":
+            yield vote(row["Input.model_a"], row["Input.model_b"], sides[row["Answer.choice"]])
+
+
+def prodigy(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        yield vote(row["meta"]["model_a"], row["meta"]["model_b"], "AB".index(row["accept"][0]))
+
+
+def judge_pairs(name: str) -> Iterator[Vote]:
+    """FastChat's rule: who does not win from both sides ties."""
+    for row in rows_of(name):
+        both = [row["g1_winner"], row["g2_winner"]]
+        if "error" not in both:
+            side = {"model_1": 0, "model_2": 1}.get(both[0]) if both[0] == both[1] else None
+            yield vote(row["model_1"], row["model_2"], side)
+
+
+VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
+    "arena_conversations.jsonl": ("arena", arena, 5),
+    "arena_votes.jsonl": ("arena", arena, 4),
+    "arena_one_hot.csv": ("arena", one_hot, 9),
+    "mt_bench_human.jsonl": ("arena", arena, 3),
+    "alpaca_annotations.json": ("alpaca_eval", alpaca, 1),
+    "preference_pairs.jsonl": ("hh_rlhf", pairs, 8),
+    "summaries.jsonl": ("hh_rlhf", summaries, 3),
+    "run.full.csv": ("acute_eval", acute, 4),
+    "per_turn_results.csv": ("pairwise_per_turn_eval", per_turn, 3),
+    "label_studio_pairs.json": ("label_studio", label_studio_pairs, 2),
+    "potato_pairs": ("potato", potato_pairs, 2),
+    "mturk_batch.csv": ("mturk", mturk, 3),
+    "prodigy_choices.jsonl": ("prodigy", prodigy, 2),
+    "mt_bench_judge_pairs.jsonl": ("arena", judge_pairs, 1),
+}
+"""File → release, its votes by plain counting, and how many raters it has."""
+ITEMS = {"potato": "potato_items.jsonl", "potato_pairs": "potato_pair_items.jsonl"}
+
+
+def paths_of(name: str) -> list[Path]:
+    return [SAMPLES / name, *([SAMPLES / ITEMS[name]] if name in ITEMS else [])]
+
+
+@pytest.mark.parametrize("name", VOTES)
+def test_votes_are_those_of_the_file(command, name: str):
+    """Also without the release's name: then it says what it took the file for."""
+    release, counted, raters = VOTES[name]
+    done = command(*paths_of(name))
+    assert done.exit_code == 0, done.stderr
+    assert f"Read as --from {release}" in done.stderr
+    got = read_tables(command.out).comparisons
+    found = Counter(zip(got["model_a"], got["model_b"], got["winner"], strict=True))
+    assert found == Counter(counted(name))
+    assert got["worker_id"].nunique() == raters
+
+
+@pytest.mark.parametrize(
+    ("source", "name"), [("arena", "arena_votes.jsonl"), ("acute", "run.full.csv"), ("dstc", "fed_sheet.json")]
+)
+def test_a_release_by_its_name(command, source: str, name: str):
+    """It need not be recognised then; other names for it are known."""
+    done = command("--from", source, SAMPLES / name)
+    assert (done.exit_code, "Read as" in done.stderr) == (0, False)
+
+
+def test_win_rates_in_the_report_are_those_of_plain_counting(command):
+    """Of the arena's votes, ties as half a win."""
+    assert command(SAMPLES / "arena_conversations.jsonl").exit_code == 0
+    section = build(read_tables(command.out), Options(draws=10))
+    assert section is not None
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for a, b, winner in arena("arena_conversations.jsonl"):
+        counts[a, b][winner] += 1
+    told = {(one.model_a, one.model_b): (one.wins_a, one.wins_b, one.ties) for one in section.pairs}
+    assert told == {(a, b): (found[a], found[b], found["tie"]) for (a, b), found in counts.items()}
+
+
+def sheets(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for reply in row["responses"]:
+            for criterion in ("Understandable", "Natural", "Overall"):
+                yield from ((reply["model"], criterion, value) for value in reply[criterion])
+
+
+def fed(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for criterion, values in row["annotations"].items():
+            yield from ((row["system"], criterion, value) for value in values)
+
+
+def inspect_log(name: str) -> Iterator[Rating]:
+    for sample in rows_of(name)["samples"]:  # type: ignore[call-overload]
+        worth = {"C": 1, "P": 0.5, "I": 0, "N": 0}[sample["scores"]["model_graded_qa"]["value"]]
+        yield "lab/heron", "model_graded_qa", worth
+        yield "lab/heron", "kind", sample["scores"]["kind"]["value"]
+
+
+def lm_eval(name: str) -> Iterator[Rating]:
+    return (("heron", "judge_score", row["judge_score"]) for row in rows_of(name))
+
+
+def final_ratings(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        if row["final_rating"]:
+            yield row["model_nickname"], "final_rating", float(row["final_rating"])
+
+
+def label_studio(name: str) -> Iterator[Rating]:
+    words = {"Disagree": 2, "Agree": 4, "Strongly agree": 5}
+    for task in rows_of(name):
+        for annotation in task["annotations"]:
+            rating, choice = (one["value"] for one in annotation["result"])
+            yield task["data"]["model"], "fluency", rating["rating"]
+            yield task["data"]["model"], "useful", words[choice["choices"][0]]
+
+
+def label_studio_min(name: str) -> Iterator[Rating]:
+    return ((row["model"], "fluency", row["fluency"]) for row in rows_of(name))
+
+
+def potato(name: str) -> Iterator[Rating]:
+    models = {row["id"]: row["model"] for row in rows_of("potato_items.jsonl")}
+    for user in ("ann", "ben"):
+        for row in rows_of(f"{name}/{user}/annotated_instances.jsonl"):
+            given = row["label_annotations"]
+            yield models[row["id"]], "fluent", int(next(iter(given["fluent"].values())))
+            yield models[row["id"]], "useful", 4
+            yield models[row["id"]], "warmth", int(given["warmth"]["slider"])
+
+
+def judge_scores(name: str) -> Iterator[Rating]:
+    return ((row["model"], "score", row["score"]) for row in rows_of(name))
+
+
+def prism(name: str) -> Iterator[Rating]:
+    return ((row["model_name"], "score", row["score"]) for row in rows_of(name))
+
+
+def summeval(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for given in row["expert_annotations"]:
+            yield from ((row["model_id"], criterion, value) for criterion, value in given.items())
+
+
+def ultrafeedback(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for one in row["completions"]:
+            yield from ((one["model"], name, float(given["Rating"])) for name, given in one["annotations"].items())
+
+
+def argilla(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        yield from ((row["metadata"]["model"], "quality", one["value"]) for one in row["responses"]["quality"])
+
+
+RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
+    "usr_sheet.json": ("usr", sheets, 27),
+    "fed_sheet.json": ("fed", fed, 30),
+    "inspect_log.json": ("inspect", inspect_log, 2),
+    "heron/samples_chat_2025-01-01.jsonl": ("lm_eval", lm_eval, 1),
+    "model_chat_results.csv": ("model_chat", final_ratings, 4),
+    "label_studio_ratings.json": ("label_studio", label_studio, 2),
+    "label_studio_min.json": ("label_studio", label_studio_min, 2),
+    "potato": ("potato", potato, 2),
+    "mt_bench_judge_scores.jsonl": ("arena", judge_scores, 1),
+    "prism_utterances.jsonl": ("prism", prism, 2),
+    "summeval.jsonl": ("summeval", summeval, 3),
+    "ultrafeedback.jsonl": ("ultrafeedback", ultrafeedback, 1),
+    "argilla_records.json": ("argilla", argilla, 2),
+}
+
+
+@pytest.mark.parametrize("name", RATINGS)
+def test_ratings_are_those_of_the_file(command, name: str):
+    release, counted, raters = RATINGS[name]
+    done = command(*paths_of(name))
+    assert done.exit_code == 0, done.stderr
+    assert f"Read as --from {release}" in done.stderr
+    got = read_tables(command.out).ratings
+    found = Counter(zip(got["model"], got["criterion"], map(float, got["value"]), strict=True))
+    assert found == Counter((model, criterion, float(value)) for model, criterion, value in counted(name))
+    assert got["worker_id"].nunique() == raters
+
+
+def test_a_log_of_inspect_in_a_zip_file_is_the_same(command, tmp_path: Path):
+    """As Inspect writes it by default: a header, and a file for each sample."""
+    log: Any = rows_of("inspect_log.json")
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as packed:
+        packed.writestr("header.json", json.dumps({name: log[name] for name in log if name != "samples"}))
+        for sample in log["samples"]:
+            packed.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+    assert command(tmp_path / "log.eval").exit_code == 0
+    got = read_tables(command.out).ratings
+    assert sorted(got["value"]) == sorted(value for *_, value in inspect_log("inspect_log.json"))
+
+
+def test_scales_and_items(command):
+    """USR's scales are those of its paper; judges of the same two answers of MT-bench share an item."""
+    assert command(SAMPLES / "usr_sheet.json").exit_code == 0
+    ratings = read_tables(command.out).ratings
+    ends = set(zip(ratings["criterion"], ratings["minimum"], ratings["maximum"], strict=True))
+    assert ends == {("Understandable", 0, 1), ("Natural", 1, 3), ("Overall", 1, 5)}
+    assert command(SAMPLES / "mt_bench_human.jsonl", "--force").exit_code == 0
+    votes = read_tables(command.out).comparisons
+    assert votes.groupby("item_id")["worker_id"].nunique().tolist() == [3, 3, 3, 3]
+    assert votes.groupby("start")["item_id"].nunique().tolist() == [2, 2]
+
+
+def test_names_of_raters_do_not_pass_through(command):
+    """ParlAI's own analysis has them in a column besides."""
+    assert command(SAMPLES / "run.full.csv").exit_code == 0
+    assert "TURKER" not in (command.out / "comparisons.csv").read_text()
+
+
+def test_an_unknown_field_is_a_remark(command):
+    done = command(SAMPLES / "arena_votes.jsonl")
+    assert "pass through: a_new_field" in done.stdout
+    assert "a_new_field" in read_tables(command.out).comparisons
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["hh_pairs.jsonl"], "not which models gave the two"),
+        (["--from", "arena", "fed_sheet.json"], "it is no file of arena"),
+        (["--from", "usr", "arena_votes.jsonl"], "it is no file of usr"),
+        (["potato"], "name the file of the items too"),
+        (["--from", "potato", "potato_items.jsonl"], "none of the files holds answers of potato"),
+        (["--from", "fed", "nowhere.json"], "there is no such file"),
+        (["--from", "arena", "arena_votes.jsonl", "--table", "comparisons"], "--table goes with --from tables"),
+    ],
+)
+def test_what_cannot_be_imported_says_why(command, arguments: list[str], said: str):
+    given = [str(SAMPLES / one) if "." in one or one == "potato" else one for one in arguments]
+    if arguments[:2] == ["--from", "potato"]:
+        given[1] = "potato"
+    done = command(*given)
+    assert (done.exit_code, said in done.stderr) == (1, True), done.stderr
+    assert not command.out.exists() or not list(command.out.iterdir())
+
+
+def test_plain_tables_stay_plain(command, tmp_path: Path):
+    """A table with one of our names, or with --table, is no release, whatever its columns are."""
+    columns = "question_id,model_a,model_b,winner,judge,tstamp\n1,x,y,model_a,j,2\n"
+    (tmp_path / "comparisons.csv").write_text(columns.replace("question_id", "item_id").replace("judge", "worker_id"))
+    (tmp_path / "votes.csv").write_text(columns)
+    assert "Read as" not in command(tmp_path / "comparisons.csv").stderr
+    assert "Read as" not in command(tmp_path / "votes.csv", "--table", "comparisons", "--force").stderr
+    assert "Read as --from arena" in command(tmp_path / "votes.csv", "--force").stderr
+
+
+def test_every_release_has_a_name_in_the_command_a_row_in_the_page_and_a_sample_here():
+    """The command knows the names without reading the declarations, which takes time."""
+    page = (PAGES / "import_releases.md").read_text(encoding="utf-8")
+    assert [name for name in (*RELEASES, "dstc") if f"`{name}`" not in page] == []
+    assert set(releases()) == {*RELEASES, *SAVED}
+    assert set(ALIASES.values()) <= set(releases())
+    assert {release for release, *_ in (*VOTES.values(), *RATINGS.values())} == set(releases())
+    assert {form.table for one in releases().values() for form in one.forms} <= set(get_args(TableName))

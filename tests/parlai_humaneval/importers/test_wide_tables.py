@@ -1,0 +1,96 @@
+"""Tables with a column for each model, or for each model and criterion; criteria are never taken for models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parlai_humaneval.tables.files import read_tables
+
+BOTH = {("gpt", "fluency", 4), ("gpt", "coherence", 3), ("llama", "fluency", 2), ("llama", "coherence", 1)}
+
+
+def imported(command: Any, tmp_path: Path, text: str, *arguments: str) -> Any:
+    (tmp_path / "sheet.csv").write_text(text, encoding="utf-8")
+    return command("--from", "tables", tmp_path / "sheet.csv", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("header", "arguments"),
+    [
+        ("gpt_fluency,gpt_coherence,llama_fluency,llama_coherence", []),
+        ("gpt [fluency],gpt [coherence],llama [fluency],llama [coherence]", []),
+        ("fluency.gpt,coherence.gpt,fluency.llama,coherence.llama", []),
+        ("fluency of gpt,coherence of gpt,fluency of llama,coherence of llama", ["--wide", "{criterion} of {model}"]),
+        ("gpt,,llama,\n,,fluency,coherence,fluency,coherence", []),
+        ("gpt,gpt,llama,llama\n,,fluency,coherence,fluency,coherence", []),
+    ],
+)
+def test_a_column_for_each_model_and_criterion(command, tmp_path: Path, header: str, arguments: list[str]):
+    text = f"item,rater,{header}\nq1,ann,4,3,2,1\nq2,ann,4,3,2,1\n"
+    done = imported(command, tmp_path, text, "--table", "ratings", *arguments)
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert set(zip(got["model"], got["criterion"], got["value"], strict=True)) == BOTH
+    assert len(got) == 8
+
+
+@pytest.mark.parametrize("arguments", [["--wide", "{model}"], ["--wide", "gpt,llama", "--set", "criterion=quality"]])
+def test_a_column_for_each_model(command, tmp_path: Path, arguments: list[str]):
+    """An empty cell is nobody's rating."""
+    text = "item,rater,gpt,llama\nq1,ann,4,3\nq1,bob,5,\n"
+    done = imported(command, tmp_path, text, "--table", "ratings", *arguments)
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert list(zip(got["model"], got["value"], strict=True)) == [("gpt", 4), ("llama", 3), ("gpt", 5)]
+    assert set(got["criterion"]) == ({"quality"} if "--set" in arguments else {"rating"})
+
+
+def test_criteria_without_a_model_are_not_taken_for_models(command, tmp_path: Path):
+    done = imported(command, tmp_path, "item,rater,helpful,kind\nq1,ann,4,3\n", "--table", "ratings")
+    assert done.exit_code == 1
+    assert "missing column model" in done.stderr
+    assert "--wide '{model}'" in done.stderr
+
+
+def test_ranks_are_a_comparison_of_every_two(command, tmp_path: Path):
+    text = "question,rater,gpt,llama,vicuna\n1,ann,1,2,3\n2,ann,2,1,2\n3,bob,1,,2\n"
+    done = imported(command, tmp_path, text, "--table", "comparisons")
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    found = list(zip(got["item_id"], got["model_a"], got["model_b"], got["winner"], got["n_models"], strict=True))
+    assert found == [
+        ("1", "gpt", "llama", "gpt", 3),
+        ("1", "gpt", "vicuna", "gpt", 3),
+        ("1", "llama", "vicuna", "llama", 3),
+        ("2", "gpt", "llama", "llama", 3),
+        ("2", "gpt", "vicuna", "tie", 3),
+        ("2", "llama", "vicuna", "llama", 3),
+        ("3", "gpt", "vicuna", "gpt", 2),
+    ]
+
+
+def test_numbers_that_are_no_ranks_are_not_guessed(command, tmp_path: Path):
+    text = "question,rater,labels,score_1,score_2\n1,ann,1,20,3\n2,ann,0,5,9\n3,bob,1,7,2\n"
+    done = imported(command, tmp_path, text, "--table", "comparisons")
+    assert (done.exit_code, "missing column model_a" in done.stderr) == (1, True)
+
+
+def test_what_is_no_rating_is_no_criterion(command, tmp_path: Path):
+    """Ids, times and ages are numbers, too; questions of Qualtrics and their ids are no answers."""
+    ids = ",".join(f'"{{""ImportId"":""QID{n}""}}"' for n in range(6))
+    text = f"ResponseId,item,model,doc_id,Age,Q1\nResponse,Item,Model,Doc,Age,How kind?\n{ids}\nR_1,i1,x,7,30,Agree\n"
+    done = imported(command, tmp_path, text, "--table", "ratings")
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert list(zip(got["criterion"], got["value"], strict=True)) == [("Q1", 4)]
+
+
+def test_a_spreadsheet_of_results_in_words(command, tmp_path: Path):
+    """“Model A wins”, with the question as the item."""
+    rows = ["1,ann,gpt,llama,Model A wins", "2,ann,llama,gpt,B is better", "3,bob,gpt,llama,Tie"]
+    assert imported(command, tmp_path, "\n".join(["Question,Rater,Model A,Model B,Result", *rows])).exit_code == 0
+    got = read_tables(command.out).comparisons
+    assert list(zip(got["item_id"], got["winner"], strict=True)) == [("1", "gpt"), ("2", "gpt"), ("3", "tie")]

@@ -1,0 +1,115 @@
+"""Sections on what explains a lead: texts are found wherever they are, and sentences say what the numbers do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from make_comparisons import comparisons_frame
+from make_judgements import make_pairs
+
+from parlai_humaneval.report.registry import sections
+from parlai_humaneval.report.section import Options
+from parlai_humaneval.report.sections import by_group, style_control
+from parlai_humaneval.statistics.preference.paired_answers import paired_answers, styles_of, values_of
+from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.columns import TableError, from_rows, typed
+
+
+def turns_with_texts(*, raters=20, turns=10, longer_wins=0.9, topics=("art", "law"), texts=True):
+    """Per-turn pairs in which the longer reply is chosen, and that of ``long`` is the longer one in three of four."""
+    rng, rows, dialogues = np.random.default_rng(0), [], []
+    for rater in range(raters):
+        about = {"dialogue_id": f"d{rater}", "worker_id": f"w{rater}", "technique": "pw_turn", "setting": ""}
+        dialogues.append({**about, "n_turns": turns, "complete": 1, "topic": topics[rater % len(topics)]})
+        for turn in range(turns):
+            sizes = {"long": rng.integers(10, 60), "short": rng.integers(5, 35)}
+            longest = max(sizes, key=sizes.get)
+            picked = longest if rng.random() < longer_wins else min(sizes, key=sizes.get)
+            for place, model in enumerate(rng.permutation(list(sizes))):
+                row = {"metric": "preference", "turn": turn + 1, "model": model, "position": place + 1}
+                row |= {"selected": int(model == picked), "continued": int(model == picked), "written": 0}
+                said = {"text": " ".join(["word"] * sizes[model])} if texts else {}
+                rows.append({**about, **row, **said, "complete": 1, "human_text": "Hi!"})
+    return replace(tables([]), turns=from_rows("turns", rows), dialogues=from_rows("dialogues", dialogues))
+
+
+def test_a_lead_of_length_is_told_in_the_section_and_in_short():
+    section = style_control.build(turns_with_texts(), Options())
+    (pair,) = section.pairs
+    assert pair.became == pair["became"] == "gone"
+    assert "the lead of long over short" in section.headline
+    assert section.in_short() == [section.headline]
+    assert [effect.feature for effect in section.effects] == ["words", "shown first"]
+    assert section.effects[0].double.estimate > 0.6
+    assert {table.key for table in section.data_tables()} == {"style_control_pairs", "style_control_effects"}
+
+
+def test_without_texts_nothing_is_added():
+    """Guards reports of tables without texts: no section, no remark."""
+    found = sections(turns_with_texts(texts=False, topics=("art",)))
+    assert {"style_control", "by_group"} & set(found) == set()
+
+
+def test_of_judged_dialogues_all_lines_of_the_model_are_one_reply():
+    given = tables(make_pairs({"a": 0.7, "b": 0.3}))
+    answers = paired_answers(given)
+    (shown,) = (
+        one for one in json.loads(given.judgements["shown"].iloc[0]) if one["dialogue_id"] == answers["dialogue_a"][0]
+    )
+    said = [line["text"] for line in shown["lines"] if shown["entities"][line["speaker"]] == answers["model_a"][0]]
+    first, second = styles_of(given, answers)
+    assert first[0, 0] == sum(len(text.split()) for text in said)
+    assert not np.isnan(second).any()
+
+
+def test_texts_of_comparisons_from_elsewhere_go_with_their_model():
+    """Also where the second model comes first in the alphabet, and where a cell holds messages."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=30)
+    messages = [{"role": "user", "content": "x y z"}, {"role": "assistant", "content": [{"text": "one two"}]}]
+    said = {"a": json.dumps(messages), "b": "one two three"}
+    frame = frame.assign(**{f"response_{side}": frame[f"model_{side}"].map(said) for side in "ab"})
+    given = replace(tables([]), comparisons=typed("comparisons", frame))
+    first, second = styles_of(given, paired_answers(given))
+    assert set(first[:, 0]) == {2.0}
+    assert set(second[:, 0]) == {3.0}
+
+
+def test_turns_of_two_tables_count_once():
+    """Comparisons of turns repeat what the table of turns has."""
+    given = turns_with_texts(raters=3)
+    rows = paired_answers(given)
+    again = [
+        {"item_id": f"{row.dialogue_a}:{row.turn:g}", "worker_id": row.worker_id, "metric": "preference"}
+        | {"model_a": "long", "model_b": "short", "dialogue_a": row.dialogue_a, "dialogue_b": row.dialogue_a}
+        | {"winner": "long", "technique": "pw_turn", "setting": "", "turn": int(row.turn)}
+        for row in rows.itertuples()
+    ]
+    both = replace(given, comparisons=from_rows("comparisons", again))
+    pd.testing.assert_frame_equal(paired_answers(both), rows)
+
+
+def test_groups_that_differ_are_named_and_the_best_is_not_to_be_read():
+    given = turns_with_texts(longer_wins=1.0)
+    turned = given.turns["dialogue_id"].isin([f"d{rater}" for rater in range(0, 20, 2)])
+    turns = given.turns.assign(selected=given.turns["selected"].where(~turned, 1 - given.turns["selected"]))
+    section = by_group.build(replace(given, turns=turns), Options())
+    (test,) = section.tests
+    assert (test.by, test.groups, test.differs) == ("topic", 2, True)
+    assert "depends on topic" in section.headline
+    assert section.remarks[0].startswith("Do not read the best group")
+    assert [rate.value for rate in section.rates] == ["art", "law"]
+    assert section.figures()
+
+
+def test_any_column_can_group_and_an_unknown_one_is_an_error():
+    given = turns_with_texts()
+    assert set(values_of(given, paired_answers(given), "opener")) == {"Hi!"}
+    section = by_group.build(given, Options(by=("opener",)))
+    assert section.tests == []
+    assert "opener" in section.headline
+    with pytest.raises(TableError, match="no table has a column 'mood'"):
+        by_group.build(given, Options(by=("mood",)))

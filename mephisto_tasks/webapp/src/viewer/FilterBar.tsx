@@ -37,7 +37,7 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
   const { facets, query, sort, least, most } = filters;
   // The list comes first; hundreds of raters with their numbers follow when the browser has time.
   const counted = useDeferredValue(shown);
-  const names = Object.keys(LABELS).filter((name) => (index.facets[name]?.values.length ?? 0) > 0);
+  const names = useMemo(() => Object.keys(LABELS).filter((name) => tellsApart(index, name)), [index]);
   const set = (name: string, values: readonly string[]) => {
     const others = Object.entries(facets).filter(([other]) => other !== name);
     const all = values.length > 0 ? [...others, [name, values] as const] : others;
@@ -117,6 +117,12 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
       )}
     </div>
   );
+}
+
+/** Whether there is an entry that lacks a value: else all of them would stay in the list. */
+function tellsApart(index: Index, name: string): boolean {
+  const { values, of } = index.facets[name] ?? { values: [], of: [] };
+  return of.some((places) => places.length < values.length);
 }
 
 interface FacetProps {

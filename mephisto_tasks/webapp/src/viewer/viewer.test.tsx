@@ -170,7 +170,7 @@ describe("page", () => {
   it("copies the link to a turn", async () => {
     await shown("#d1");
     const write = vi.fn(() => Promise.resolve());
-    vi.stubGlobal("navigator", { ...navigator, clipboard: { writeText: write } });
+    vi.stubGlobal("navigator", { clipboard: { writeText: write } });
     (await screen.findByRole("link", { name: "Copy link to turn 2" })).click();
     expect(write).toHaveBeenCalledWith(expect.stringMatching(/#d1\/2$/));
     vi.unstubAllGlobals();

@@ -80,7 +80,7 @@ test-tasks: install
 	$(PYTEST) $(TASKS) -n 2 $(ARGS)
 
 test-models: install
-	$(PYTEST) $(MODELS) $(ARGS)
+	$(PYTEST) $(MODELS) -n 2 $(ARGS)
 
 explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)

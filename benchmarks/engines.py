@@ -18,10 +18,10 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median
 from benchmarks.processes import BenchmarkError, NothingToMeasure
-from benchmarks.self_chat import EXCHANGES, large, tiny
+from benchmarks.self_chat import EXCHANGES, large
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, Running
+from parlai_humaneval.models.zoo.entries import Engine, ModelSpec, Running, load_zoo, resolve
 from parlai_humaneval.self_chat.dialogue import talk_in
 from parlai_humaneval.self_chat.files import DialogueFile, locked
 from parlai_humaneval.self_chat.settings import SelfChatSettings, load_starts
@@ -40,9 +40,10 @@ NOTE = (
 
 
 def run(quick: bool) -> list[Figure]:
-    """Both engines; with ``quick`` a round of two dialogues in one process and in this one."""
+    """Both engines; with ``quick`` a round of two dialogues of a packaged model in one process and in this one."""
     if quick:
-        return [*compare(tiny(), "processes", None, copies=(1,), dialogues=2, rounds=1)]
+        (packaged,) = resolve(["eliza"], load_zoo())
+        return [*compare(packaged, "processes", None, copies=(1,), dialogues=2, rounds=1)]
     spec = large()
     with _cluster() as address:
         return [*compare(spec, "processes", None), *compare(spec, "ray", address)]

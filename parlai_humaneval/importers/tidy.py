@@ -47,7 +47,6 @@ from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
 from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.schema import TABLES, TableName
 
-_SWAPPED = {"model_a": "model_b", "dialogue_a": "dialogue_b", "selected_a": "selected_b", "rank_a": "rank_b"}
 NEARLY = 0.85  # Names of models that are so much like each other may be the same
 _ROW = re.compile(r" in rows? [\d, ]*\d")
 _HINT = (
@@ -377,12 +376,16 @@ def _together(table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """``comparisons`` with the first model in the alphabet as ``model_a``, and all that belongs to it."""
+    """``comparisons`` with the first model in the alphabet as ``model_a``, and all that belongs to it: also in columns of
+    the file's own, such as ``response_a`` and ``response_b``."""
     swap = (frame["model_a"] > frame["model_b"]).to_numpy(dtype=bool)
     if not swap.any():
         return frame
     frame = frame.copy()
-    for first, second in _SWAPPED.items():
+    names = [str(name).removesuffix("_a") for name in frame.columns if str(name).endswith("_a")]
+    for first, second in ((f"{name}_a", f"{name}_b") for name in names if name != "position"):
+        if second not in frame.columns:
+            continue
         frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy(copy=True)
     for name in ("side", "position_a"):
         # Of two, the other place; of more, the place of the other model is not known.

@@ -149,23 +149,26 @@ def _meant(
     if table == "comparisons" or "model" not in missing:
         return Wide(columns, "criteria")
     for separator in (None, *_SEPARATORS):
-        parts = {name: _split(name, separator) for name in columns}
-        if all(len(part) == 2 for part in parts.values()):
-            first, second = ({part[place] for part in parts.values()} for place in (0, 1))
-            if min(len(first), len(second)) > 1 and len(first) * len(second) == len(columns):
-                turned = _known(first) > _known(second)
-                order = ("{criterion}", "{model}") if turned else ("{model}", "{criterion}")
-                between = separator or columns[0][len(parts[columns[0]][0]) : -len(parts[columns[0]][1]) - 1]
-                seen.guesses.append(f"names are --wide '{between.join(order)}{'' if separator else columns[0][-1]}'")
-                return Wide(columns, "both", {name: (a, b)[:: -1 if turned else 1] for name, (a, b) in parts.items()})
+        parts = [part for name in columns if (part := _split(name, separator)) is not None]
+        first, second = ({part[place] for part in parts} for place in (0, 1))
+        whole = len(parts) == len(columns) and len(first) * len(second) == len(columns)
+        if whole and min(len(first), len(second)) > 1:
+            turned = _known(first) > _known(second)
+            order = ("{criterion}", "{model}") if turned else ("{model}", "{criterion}")
+            between = separator or columns[0][len(parts[0][0]) : -len(parts[0][1]) - 1]
+            seen.guesses.append(f"names are --wide '{between.join(order)}{'' if separator else columns[0][-1]}'")
+            names = [(b, a) if turned else (a, b) for a, b in parts]
+            return Wide(columns, "both", dict(zip(columns, names, strict=True)))
     return Wide(columns, "criteria" if "criterion" in missing else "models")
 
 
-def _split(name: str, separator: str | None) -> Sequence[str]:
-    if separator is not None:
-        return name.split(separator, 1)
-    match = _BRACKETS.fullmatch(name)
-    return match.groups() if match else ()
+def _split(name: str, separator: str | None) -> tuple[str, str] | None:
+    """The two parts of a name, at a separator or at its brackets."""
+    if separator is None:
+        match = _BRACKETS.fullmatch(name)
+        return (match[1], match[2]) if match else None
+    first, found, second = name.partition(separator)
+    return (first, second) if found else None
 
 
 def _known(names: set[str]) -> int:
@@ -232,7 +235,7 @@ def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     places: list[Any] = []
     for (index, row), given in zip(ranks.iterrows(), kept.to_dict("records"), strict=True):
         for cells in _pairs(row.dropna()):
-            rows.append({**given, **cells})
+            rows.append({**{str(name): cell for name, cell in given.items()}, **cells})
             places.append(index)
     return pd.DataFrame(rows, index=pd.Index(places), dtype=object)
 

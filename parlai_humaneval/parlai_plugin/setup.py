@@ -162,24 +162,23 @@ class _OnUse(ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-SHARDING, USED_BY = "torch.distributed.fsdp", "parlai.utils.fsdp"
-
-
-class _WithoutSharding:
-    """A finder that finds nothing itself: the module of ParlAI is run as on a torch without :data:`SHARDING`."""
+class _Lighter:
+    """A finder that finds nothing itself: modules of ParlAI are run without what they import for training alone."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != USED_BY or SHARDING in sys.modules:
+        spared, run = LIGHTER.get(fullname, ("", None))
+        if run is None or spared in sys.modules:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            setattr(spec.loader, "exec_module", partial(_run_without_sharding, spec.loader.exec_module))  # noqa: B010 - mypy allows no method here
+            setattr(spec.loader, "exec_module", partial(run, spec.loader.exec_module))  # noqa: B010 - mypy allows no method here
         return spec
 
 
 def _run_without_sharding(exec_module: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """As on a torch without :data:`SHARDING`."""
     importlib.import_module("torch.distributed")
     sys.modules[SHARDING] = None  # type: ignore[assignment]  # how Python marks a module as absent
     try:
@@ -188,13 +187,33 @@ def _run_without_sharding(exec_module: Callable[[ModuleType], None], module: Mod
         del sys.modules[SHARDING]
 
 
+def _run_with_areas_on_use(exec_module: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """Areas under a classifier's curve are all that scikit-learn is imported for: it is when one is computed."""
+    later: Any = ModuleType(AREAS)
+    later.auc = lambda *curve: importlib.import_module(AREAS).auc(*curve)
+    sys.modules[AREAS] = later
+    try:
+        exec_module(module)
+    finally:
+        del sys.modules[AREAS]
+
+
+SHARDING, AREAS = "torch.distributed.fsdp", "sklearn.metrics"
+LIGHTER = {
+    "parlai.utils.fsdp": (SHARDING, _run_without_sharding),
+    "parlai.core.torch_classifier_agent": (AREAS, _run_with_areas_on_use),
+}
+"""Module of ParlAI → what it is spared, and how it is run then."""
+
+
 def parlai_without_torch() -> None:
     """ParlAI's agents, without torch, whose import takes half of the seconds to a launch's link: two of its modules do
     without where torch is absent, and import it when a value may be a tensor. Generators are from now on without what
-    trains one model on several GPUs, most of a second's import: those here only speak."""
+    trains one model on several GPUs, most of a second's import, and what rates classifiers, two seconds': those here only
+    speak."""
     check_release("parlai")
-    if not any(isinstance(finder, _WithoutSharding) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WithoutSharding())
+    if not any(isinstance(finder, _Lighter) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Lighter())
     if "torch" in sys.modules or "parlai.core.build_data" in sys.modules:
         return
     hidden: dict[str, Any] = {"torch": None, "torch.multiprocessing": None}  # None is how Python marks one as absent

@@ -174,7 +174,8 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
     if read is None:
-        raise TableError(f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}")
+        what = f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}"
+        raise TableError(what, try_="make them of other files with parlai-humaneval import")
     return with_besides(tables_of(read), directory, format)
 
 
@@ -219,7 +220,8 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
         more = len(error.rows) - 1
         rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
         lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
-        raise TableError(error, error.rows, where=path, try_=lists if more > 0 else "") from error
+        words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
+        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from error
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 

@@ -80,17 +80,20 @@ def torch_alone() -> Iterator[WarmPython]:
 
 
 @pytest.mark.parametrize(("speaks", "shards"), [("parlai_without_torch()", False), ("pass", True)])
-def test_only_processes_that_train_import_sharding(
+def test_only_processes_that_train_import_what_trains(
     speaks: str, shards: bool, torch_alone: WarmPython, tmp_path: Path
 ) -> None:
-    """Guards a second of each start with a generator; and training on several GPUs, which ParlAI's own commands do."""
+    """Guards three seconds of each start with a generator; training on several GPUs, which ParlAI's own commands do; and
+    the area under a classifier's curve, which is computed all the same."""
     program = (
         f"import sys\nfrom parlai_humaneval.parlai_plugin.setup import parlai_without_torch\n{speaks}\n"
         "import parlai.core.torch_generator_agent as agents\n"
-        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules)\n"
+        "import parlai.core.torch_classifier_agent as classifiers\n"
+        "print(agents.fsdp_utils.FSDP_AVAILABLE, 'torch.distributed.fsdp' in sys.modules, 'sklearn' in sys.modules)\n"
         "import torch.distributed.fsdp\n"
+        "print(classifiers.auc([0, 1], [0, 1]), 'sklearn.metrics' in sys.modules)\n"
     )
     script = tmp_path / "imports.py"
     script.write_text(program, encoding="utf-8")
     done = torch_alone.run(str(script))
-    assert done.stdout.split() == [str(shards)] * 2, done.stderr
+    assert done.stdout.split() == [*[str(shards)] * 3, "0.5", "True"], done.stderr

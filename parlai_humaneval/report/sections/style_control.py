@@ -56,7 +56,7 @@ class StyleControlled(Section):
             for pair in self.pairs[:NAMED]
             for when, rate in (("as rated", pair.chance_before), ("equal style", pair.chance_after))
         ]
-        axis = "chance of the first-named model to be chosen, clustered interval"
+        axis = "chance of the first-named model, clustered interval"
         return [*interval_figures("style_control", self.TITLE, axis, points, reference=0.5, share=True)]
 
     def methods(self) -> list[Method]:
@@ -89,7 +89,7 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
         asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
     said = told(KEY, asked=asked, named=NAMED)
     section.headline, section.remarks = said["headline"], said["remarks"]
-    section.changed = [line for one in asked for line in say(KEY, "in_short", **one)]
+    section.changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
     return section
 
 

@@ -34,7 +34,7 @@ FEWEST = 20
 TWICE = 1 / 3
 """The relative difference of two replies of which one has twice as much of something."""
 LINKED, SEPARATED, FEW = "linked", "separated", "few"
-"""Why there is nothing: no two models each won; style or models decide every answer; no more raters than terms."""
+"""Why there is nothing: no two models each won; length or models decide all, or lengths are alike; too few raters."""
 
 
 class StylePair(Row):
@@ -197,7 +197,7 @@ def style_control(
         if styled is not None:
             break
     found = replace(found, left_out=tuple(name for mark, name in enumerate(names) if mark not in used))
-    if plain is None or styled is None or not used:
+    if plain is None or styled is None or 0 not in used:
         return replace(found, why=SEPARATED)
     asked = Asked(own.names, over, "Bradley–Terry with style", (*ASSUMPTIONS, ADDITIVE), SOURCE, level, "worker")
     before, after = Inference(plain[0], asked), Inference(styled[0], asked)

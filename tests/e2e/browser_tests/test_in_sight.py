@@ -1,8 +1,8 @@
 """In every step of every technique what is judged can be read, what is asked can be seen, and nothing moves while one types.
 
-Each step is shown on a phone above its keyboard, where the least of it can be seen and nothing sticks, and in one of the four
-other windows. These take turns along the scenes, which lie by what they ask, so that none of the windows is without long
-replies, short ones, messages and finished dialogues.
+Each step is shown on a phone above its keyboard, where the least of it can be seen and nothing sticks, and in one of the
+four other windows. These take turns along the scenes, which lie by what they ask, so that none of the windows is without
+long replies, short ones, messages and finished dialogues.
 """
 
 from __future__ import annotations

@@ -311,13 +311,16 @@ def test_no_column_keeps_workers_names(command, tmp_path: Path):
 
 
 def test_swapping_two_models_swaps_all_that_is_theirs():
-    """Side, place, ranks and selections go with the model; of more than two the other's place is not known."""
+    """Side, place, ranks, selections and columns of the file's own go with the model; of more than two the other's place is
+    not known."""
     row: dict[str, Any] = {"item_id": "i", "worker_id": "w", "metric": "m", "model_a": "z", "model_b": "b"}
     row |= {"dialogue_a": "dz", "dialogue_b": "db", "winner": "z", "seconds": 1, "selected_a": 1, "selected_b": 0}
     row |= {"rank_a": 1, "rank_b": 2, "side": 1, "position_a": 1, "n_models": 2}
-    frame = in_order(from_rows("comparisons", [row, {**row, "n_models": 4}, {**row, "model_a": "a", "winner": "a"}]))
+    rows = from_rows("comparisons", [row, {**row, "n_models": 4}, {**row, "model_a": "a", "winner": "a"}])
+    frame = in_order(rows.assign(reply_a="I am z", reply_b="I am b"))
     names = ["model_a", "model_b", "dialogue_a", "selected_a", "selected_b", "rank_a", "winner", "side", "position_a"]
     assert frame[names].iloc[0].tolist() == ["b", "z", "db", 0, 1, 2, "z", 2, 2]
+    assert frame[["reply_a", "reply_b"]].iloc[0].tolist() == ["I am b", "I am z"]
     assert frame["position_a"].isna().tolist() == [False, True, False]
     assert frame[names].iloc[2].tolist() == ["a", "b", "dz", 1, 0, 1, "a", 1, 1]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 
 BOTH = {("gpt", "fluency", 4), ("gpt", "coherence", 3), ("llama", "fluency", 2), ("llama", "coherence", 1)}
@@ -94,3 +95,11 @@ def test_a_spreadsheet_of_results_in_words(command, tmp_path: Path):
     assert imported(command, tmp_path, "\n".join(["Question,Rater,Model A,Model B,Result", *rows])).exit_code == 0
     got = read_tables(command.out).comparisons
     assert list(zip(got["item_id"], got["winner"], strict=True)) == [("1", "gpt"), ("2", "gpt"), ("3", "tie")]
+
+
+def test_a_report_of_other_words_says_how_to_import_them(tmp_path: Path):
+    """Its own words are the only ones that the report reads; the advice is the command that knows the others."""
+    (tmp_path / "comparisons.csv").write_text("item_id,worker_id,metric,model_a,model_b,winner\n1,r,m,x,y,model_a\n")
+    with pytest.raises(TableError) as refused:
+        read_tables(tmp_path)
+    assert f"parlai-humaneval import {tmp_path / 'comparisons.csv'} --out" in " ".join(refused.value.try_)

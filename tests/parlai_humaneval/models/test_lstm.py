@@ -117,8 +117,8 @@ def test_padding_leaves_no_trace_in_the_state(agent: Agent) -> None:
 
 def test_it_also_learns_what_it_heard(trained: tuple[ModelSpec, Trained], tmp_path: Any) -> None:
     """Guards the language model's own loss: without it, questions stay as unlikely to the network as at first."""
-    _, replies_only = taught("lstm", tmp_path / "replies", LSTM, num_epochs=8, learn_context=False)
-    _, all_words = taught("lstm", tmp_path / "all", LSTM, num_epochs=8)
+    _, replies_only = taught("lstm", tmp_path / "replies", LSTM, num_epochs=5, learn_context=False)
+    _, all_words = taught("lstm", tmp_path / "all", LSTM, num_epochs=5)
     losses = []
     for made in (replies_only, all_words):
         model = load_agent(trained[0].model_copy(update={"options": {"model_file": str(made.model_file)}}))

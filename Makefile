@@ -80,7 +80,7 @@ test-tasks: install
 	$(PYTEST) $(TASKS) -n 2 $(ARGS)
 
 test-models: install
-	$(PYTEST) $(MODELS) $(ARGS)
+	$(PYTEST) $(MODELS) -n 2 $(ARGS)
 
 explore: install
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "hypothesis and not browser" --hypothesis-profile=explore $(ARGS)
@@ -167,9 +167,9 @@ $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	@touch $@
 
 $(PAGE): $(NPM) $(WEB_SOURCES)
-	@echo "Building the rater's page (seconds)"
+	@echo "Building the rater's page and the viewer (seconds)"
 	@cd $(WEB) && npm run --silent build
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis

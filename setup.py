@@ -73,6 +73,8 @@ setup(
             "report/**/templates/*",
             "report/render/*.bib",
             "report/render/*.yaml",
+            "viewer/index.html",
+            "viewer/static/*",
         ],
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [

@@ -141,8 +141,10 @@ def test_the_image_starts_with_a_command_that_exists(image: Image) -> None:
     """Guards the container's first start: what CMD and the comments say is understood by the command line."""
     words = json.loads(image.said["CMD"])
     program = image.python / "bin" / json.loads(image.said["ENTRYPOINT"])[0]
+    helped = subprocess.run([program, words[0], "--help"], capture_output=True, text=True, timeout=120, check=True)
+    assert "[SETTING=VALUE]" in helped.stdout
     listed = subprocess.run(
-        [program, words[0], "pw_turn", "--list-settings"], capture_output=True, text=True, timeout=120, check=True
+        [program, "launch", "pw_turn", "--list-settings"], capture_output=True, text=True, timeout=120, check=True
     )
     assert words[1].partition("=")[0] in listed.stdout
     assert image.said["STOPSIGNAL"] == "SIGTERM"

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 96_650
-FILES = 448
+LINES = 97_493
+FILES = 452
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -35,15 +35,16 @@ def repository_files(*folders: str) -> list[Path]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of the sources: an old ``build`` folder of the repository must not get in."""
     out, sources = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("sources")
-    for path in [*repository_files(), *(REPOSITORY / "mephisto_tasks" / "webapp" / "dist").rglob("*")]:
+    built = [REPOSITORY / "mephisto_tasks" / "webapp" / "dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static"]
+    for path in [*repository_files(), *(file for folder in built for file in folder.rglob("*"))]:
         if path.is_file():
             copy = sources / path.relative_to(REPOSITORY)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copy)
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(sources)]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
-    (built,) = out.glob("*.whl")
-    return built
+    (made,) = out.glob("*.whl")
+    return made
 
 
 def test_reports_name_versions_of_what_is_always_installed() -> None:
@@ -119,6 +120,9 @@ def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
         "parlai_humaneval/py.typed",
         "mephisto_tasks/py.typed",
         "mephisto_tasks/webapp/dist/index.html",
+        "parlai_humaneval/viewer/index.html",
+        "parlai_humaneval/viewer/static/viewer.js",
+        "parlai_humaneval/viewer/static/viewer.css",
         "mephisto_tasks/crowds/local/mock_crowd_source.js",
         "mephisto_tasks/crowds/panels/confs/place/link.yaml",
         "parlai_humaneval/zoo_configs/embedded.yaml",

@@ -37,6 +37,7 @@ from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.techniques.questions import READ_AGAIN
 from parlai_humaneval.techniques.registry import techniques
 
 if TYPE_CHECKING:
@@ -261,7 +262,8 @@ def _practice(config: StaticConfig, task_config: Path, gathered: Gathered) -> Pr
         rated = gathered.dialogues[0]
         assert rated.rating is not None
         problem = check_practice(practice, own_settings(shown_dialogue(rated), config.reason_required))
-        practice = practice.model_copy(update={"question": practice.question or rated.rating.question})
+        question = practice.question or READ_AGAIN.get(rated.rating.question, rated.rating.question)
+        practice = practice.model_copy(update={"question": question})
     if problem is None:
         return practice
     if not config.onboarding_file:

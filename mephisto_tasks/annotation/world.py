@@ -36,7 +36,7 @@ from parlai_humaneval.schema.records import (
     Turn,
 )
 from parlai_humaneval.schema.steps import Card, ChooseAnswer, FormAnswer, Progress, RankAnswer, RateAnswer, TickAnswer
-from parlai_humaneval.techniques.questions import VERDICTS, criterion_records
+from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
 
 class CannotReplay(HumanevalError, ValueError):
@@ -53,7 +53,12 @@ def own_settings(shown: ShownDialogue, reasons: bool) -> RatingConfig:
             f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
             f"({error.errors()[0]['msg']})"
         ) from error
-    return config.model_copy(update={"reason_required": config.reason_required and reasons})
+    ticks, scales = (
+        [one.model_copy(update={"text": READ_AGAIN.get(one.text, one.text)}).model_dump() for one in criteria]
+        for criteria in (config.ticks(), config.scales())
+    )
+    words = {"turn_criteria": ticks, "final_criteria": scales}
+    return config.model_copy(update={"reason_required": config.reason_required and reasons, **words})
 
 
 class Replay:
@@ -70,7 +75,12 @@ class Replay:
     @property
     def rating(self) -> ReplayedRating:
         assert self._shown.replayed is not None
-        return self._shown.replayed
+        rating = self._shown.replayed
+        return rating.model_copy(update={"question": READ_AGAIN.get(rating.question, rating.question)})
+
+    @property
+    def _final_question(self) -> str:
+        return READ_AGAIN.get(final_question(self._own), final_question(self._own))
 
     def questions(self) -> list[AskedQuestion]:
         if self._turn is not None:
@@ -89,7 +99,7 @@ class Replay:
         if asked_then.final_criteria:
             criteria = criterion_records(asked_then.final_scale, asked_then.scales())
             questions.append(
-                AskedQuestion(question_id="final", kind="rate", text=final_question(asked_then), criteria=criteria)
+                AskedQuestion(question_id="final", kind="rate", text=self._final_question, criteria=criteria)
             )
         return questions
 
@@ -109,7 +119,7 @@ class Replay:
             verdict = verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
             on_page.store({"question_id": "verdict", "selected": on_page.page.ask(TickAnswer, verdict).selected})
         if "final" in kinds and not on_page.is_answered():
-            rate = rate_step(self._own, on_page.step_id("final"), self._own.scales(), final_question(self._own))
+            rate = rate_step(self._own, on_page.step_id("final"), self._own.scales(), self._final_question)
             on_page.store({"question_id": "final", "ratings": on_page.page.ask(RateAnswer, rate).values})
 
     def _show(self, on_page: ItemPage, before: Turn | None) -> None:

@@ -74,7 +74,9 @@ def end_action(config: InteractiveConfig, complete_turns: int) -> steps.Action:
 
 def topic_action() -> steps.Action:
     """Note that the talk has come to something else (Ji et al. 2022, Fig. 5)."""
-    return steps.Action(action_id=TOPIC_ACTION, label=t("Topic"), text_label=t("What are you talking about now?"))
+    return steps.Action(
+        action_id=TOPIC_ACTION, label=t("Change the topic"), text_label=t("What are you talking about now?")
+    )
 
 
 def topic_step(config: InteractiveConfig) -> steps.TopicStep:

@@ -92,9 +92,10 @@ class Wanted:
         # Here, as a print needs nothing that draws pages.
         from parlai_humaneval.report.render.files import write_document
         from parlai_humaneval.report.render.html import figure_count
+        from parlai_humaneval.viewer.write import is_built
 
         with self.progress("Drawing figures", figure_count(document)) as advance:
-            return write_document(document, self.page, tables, on_figure=advance)
+            return write_document(document, self.page, tables, with_viewer=is_built(), on_figure=advance)
 
     def _tell(self, document: Document, written: list[Path]) -> None:
         if self.as_json:
@@ -109,11 +110,19 @@ class Wanted:
 
                 click.echo(f"The models' names are in {self.blind_in / BLIND_NAMES}: do not publish it.")
         if self.page is not None:
-            from parlai_humaneval.report.render.files import folder_of
+            from parlai_humaneval.report.render.files import VIEWER, folder_of
+            from parlai_humaneval.viewer.write import PAGE
 
             click.echo(f"Report → {self.page}")
             tables = counted(len(written) - 1, "file")
             click.echo(f"The same as JSON, CSV and LaTeX, with the answers → {folder_of(self.page)}/ ({tables})")
+            viewer = folder_of(self.page) / VIEWER / PAGE
+            if viewer in written:
+                click.echo(f"All dialogues, to search and filter → {viewer}")
+            else:
+                click.echo(
+                    "The viewer of dialogues is not built here. To have it: make install in a clone of the repository."
+                )
 
     @contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:

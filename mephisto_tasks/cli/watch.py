@@ -127,7 +127,10 @@ def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Ob
     from mephisto_tasks.storage.locks import study_folder
 
     if wanted.page:
-        pages.watch = WatchPage(standing, partial(given_by_page, data_dir, standing.task_name))
+        from mephisto_tasks.cli.view import viewer_of_task
+
+        give = partial(given_by_page, data_dir, standing.task_name)
+        pages.watch = WatchPage(standing, give, partial(viewer_of_task, data_dir, standing.task_name))
         address, stop = serve(pages.watch.app(), wanted.port)
         stack.callback(stop)
         pages.links += (f"Page with buttons (its link is secret): {address}{pages.watch.path()}",)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import mimetypes
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,12 +26,14 @@ from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import StudyStatus, kept_blind_names
 from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.thread import RouterThread
+from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
 from parlai_humaneval.report.render.html import Drawing, TableView, environment
 from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_served_page
 from parlai_humaneval.report.summary import figure_of
 from parlai_humaneval.report.views import IntervalFigure
+from parlai_humaneval.viewer.write import PAGE
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
@@ -160,7 +163,40 @@ Draw = Callable[[], str]
 """Makes HTML; called in a thread, so that no request waits for the drawing of another one's figures."""
 
 
-def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Application:
+KEPT_S = 20.0  # so long the viewer's files are served as they were read, then read again when its page is opened
+
+
+class LiveViewer:
+    """The viewer of a study that may still run. ``read``: its files as it stands, which takes seconds in a large study."""
+
+    def __init__(self, read: Callable[[], Iterable[tuple[str, bytes]]]) -> None:
+        self._read = read
+        self._files: dict[str, bytes] = {}
+        self._read_at = -KEPT_S
+        self._lock = threading.Lock()
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        try:
+            content = await asyncio.to_thread(self._file, name)
+        except HumanevalError as error:
+            return web.Response(status=503, text=str(error))
+        kind = mimetypes.guess_type(name)[0] or "text/plain"
+        return _no_file() if content is None else web.Response(body=content, content_type=kind, charset="utf-8")
+
+    def _file(self, name: str) -> bytes | None:
+        with self._lock:
+            if not self._files or (name == PAGE and time.monotonic() - self._read_at > KEPT_S):
+                self._files = dict(self._read())
+                self._read_at = time.monotonic()
+            return self._files.get(name)
+
+
+def _no_file() -> web.Response:
+    return web.Response(status=404, text="The viewer has no such file.")
+
+
+def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewer) -> web.Application:
     """The page behind a secret; served on this machine only. ``part``: what changes of ``page``."""
 
     async def order(request: web.Request) -> web.Response:
@@ -184,6 +220,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give) -> web.Applicatio
     app.on_response_prepare.append(_add_headers)
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
     pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
+    pages.append(web.get("/{secret}/viewer/{name:.+}", guarded(viewer)))
     app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", _wrong_link)])
     return app
 
@@ -273,8 +310,11 @@ LOCAL = "127.0.0.1"
 class WatchPage:
     """The page behind a secret. Only :meth:`show` is called by who observes; everything else by the server's threads."""
 
-    def __init__(self, first: StudyStatus, give: Give) -> None:
+    def __init__(
+        self, first: StudyStatus, give: Give, read_viewer: Callable[[], Iterable[tuple[str, bytes]]] = tuple
+    ) -> None:
         self._standing, self._give = first, give
+        self._viewer = LiveViewer(read_viewer)
         self._drawer = Drawer()
         self._lock = threading.Lock()
         self._secret = new_token()
@@ -284,7 +324,7 @@ class WatchPage:
 
     def app(self) -> web.Application:
         page, part = (partial(self._drawn, draw) for draw in (self._drawer.page, self._drawer.fragment))
-        return watch_app(self._secret, page, part, self._give)
+        return watch_app(self._secret, page, part, self._give, self._viewer)
 
     def path(self) -> str:
         return f"/{self._secret}/"

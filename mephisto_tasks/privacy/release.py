@@ -32,8 +32,11 @@ from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.files import check_free, write_tables
+from parlai_humaneval.tables.filters import rater_kinds
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TABLES, TableName
 from parlai_humaneval.techniques.registry import UnknownTechnique, technique
+from parlai_humaneval.viewer.entries import entries
+from parlai_humaneval.viewer.write import check_folder, viewer_files, write_viewer
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
@@ -290,6 +293,7 @@ class Wanted:
     without_text: str = ""
     regions: Sequence[str] = ("US", "GB")
     licence: str = ""
+    with_viewer: bool = False
     force: bool = False
 
 
@@ -305,6 +309,8 @@ class Released:
 def release(data_dir: Path, wanted: Wanted) -> Released:
     """Write a release; all of it, or nothing. Raises ReleaseError, ResultsError, TableError."""
     check_free(wanted.folder, force=wanted.force)
+    if wanted.with_viewer:
+        check_folder(wanted.folder / "viewer", force=wanted.force)
     if wanted.folder in wanted.review.resolve().parents:
         what = f"{wanted.review} would be part of the release: it holds what must not be published"
         raise TableError(what, try_="name another")
@@ -352,6 +358,10 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
                 path.unlink()
         for path in written:
             os.replace(path, wanted.folder / path.name)
+    views: list[Path] = []
+    if wanted.with_viewer:
+        made = viewer_files(entries(clean), title=card.name, note=rater_kinds(clean).note)
+        views = write_viewer(made, wanted.folder / "viewer", force=wanted.force)
     if anonymizer.reviews:
         text = io.StringIO(newline="")
         rows = (
@@ -361,5 +371,5 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         )
         write_rows(text, ("mark", "found", "table", "column", "row", "before", "after"), rows)
         write_private(wanted.review, text.getvalue().encode())
-    files = [wanted.folder / path.name for path in written]
+    files = [*(wanted.folder / path.name for path in written), *views]
     return Released(card, files, wanted.review if anonymizer.reviews else None)

@@ -12,7 +12,7 @@ import yaml
 
 from parlai_humaneval.i18n.catalogs import PACKAGED, catalogue
 from parlai_humaneval.materials.instructions import NO_WORDS
-from parlai_humaneval.techniques.questions import CRITERIA, DIMENSIONS, label_questions
+from parlai_humaneval.techniques.questions import CRITERIA, DIMENSIONS, READ_AGAIN, label_questions
 from parlai_humaneval.techniques.registry import techniques
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +120,7 @@ def _of_questions() -> Iterator[tuple[Text, str]]:
         yield from ((criterion.text, f"{data}/criteria.yaml") for criterion in criteria.values())
     for dimension in DIMENSIONS.values():
         yield from ((text, f"{data}/criteria.yaml") for text in (dimension.text, *dimension.hints))
+    yield from ((text, f"{data}/read_again.yaml") for text in READ_AGAIN.values())
     yield from ((text, "parlai_humaneval/techniques/questions.py") for text in label_questions().values())
     for technique in techniques().values():
         for questions in (technique.questions, *technique.questions_of.values()):

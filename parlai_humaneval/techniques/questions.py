@@ -51,6 +51,9 @@ CRITERIA: Mapping[Place, Mapping[str, Criterion]] = {
 }
 """Where it is rated → name → criterion. A study names those it asks for, or writes its own out."""
 
+READ_AGAIN: Mapping[str, str] = read_yaml(packaged("read_again.yaml"))
+"""Question or criterion → the same for somebody who reads a chat that another person had."""
+
 RANGES: Mapping[Place, tuple[float, float]] = {"tick": (0, 1), "likert": (1, 5), "slider": (0, 100)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -22,9 +23,12 @@ from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
+from parlai_humaneval.viewer.entries import entries, facets_of
+from parlai_humaneval.viewer.write import PAGE, viewer_files
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
+VIEWER = "viewer"  # Folder of the viewer, within that of the report
 FILES = "files"
 """Key of :data:`NUMBERS` that names what was written beside it, so that it can be replaced later."""
 
@@ -59,7 +63,8 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
             f"{folder} holds the tables that the report is made from", try_=f"name another page than {page.name}"
         )
     ours = _written_before(folder)
-    others = sorted(path.name for path in folder.iterdir() if path.name not in ours) if folder.is_dir() else []
+    known = {Path(name).parts[0] for name in ours}
+    others = sorted(path.name for path in folder.iterdir() if path.name not in known) if folder.is_dir() else []
     if others:
         named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         raise OutputError(f"{folder} holds files that no report has written ({named})", try_="name another page")
@@ -71,15 +76,22 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
 
 
 def write_document(
-    document: Document, page: Path, tables: Tables | None = None, *, on_figure: Callable[[], None] | None = None
+    document: Document,
+    page: Path,
+    tables: Tables | None = None,
+    *,
+    with_viewer: bool = False,
+    on_figure: Callable[[], None] | None = None,
 ) -> list[Path]:
     """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
 
     ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not written.
+    ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`).
     Call :func:`check_output` before.
 
     Raises:
         TableError: two tables have the same key.
+        ViewerMissing: ``with_viewer``, and its page has not been built.
         OSError: the place cannot be written.
     """
     folder, raters = folder_of(page), document.facts.rater_kinds.kind
@@ -95,11 +107,18 @@ def write_document(
     drawn = {f"figure.{name}": to_file(figure, name, note) for name in formats if figure is not None}
     logs = () if tables is None else tables.stopping
     names = [NUMBERS, README, *texts, *drawn, *(f"{name}.csv" for name in data), *([STOPPING] if logs else [])]
-    html = to_html(document, files=Files(folder.name, names, frozenset(data)), on_figure=on_figure)
+    every = entries(tables) if tables is not None and with_viewer else []
+    files = Files(folder.name, names, frozenset(data))
+    views: dict[str, bytes] = {}
+    if every:
+        files = replace(files, viewer=f"{VIEWER}/{PAGE}", facets=facets_of(every))
+        made = viewer_files(every, title=document.facts.title, note=document.facts.note)
+        views = {f"{VIEWER}/{name}": content for name, content in made}
+    html = to_html(document, files=files, on_figure=on_figure)
     for name in _written_before(folder):
         (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    whole = {**document.to_json(), FILES: names}
+    whole = {**document.to_json(), FILES: [*names, *views]}
     (folder / NUMBERS).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / README).write_text(_readme(document, data, with_logs=bool(logs)), encoding="utf-8")
     for name, content in texts.items():
@@ -111,9 +130,12 @@ def write_document(
         (folder / name).write_bytes(picture)
     for name, frame in data.items():
         write_csv(frame, folder / f"{name}.csv")
+    for name, view in views.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(view)
     write_stopping(logs, folder)
     page.write_text(html, encoding="utf-8")
-    return [page, *(folder / name for name in names)]
+    return [page, *(folder / name for name in (*names, *views))]
 
 
 def _texts(document: Document) -> Iterator[tuple[str, str | pd.DataFrame]]:
@@ -165,10 +187,16 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
 
 
 def _written_before(folder: Path) -> set[str]:
-    """Names of files in ``folder`` that an older report says it wrote; plain names only, whoever wrote that file."""
+    """Names of files in ``folder`` that an older report says it wrote; none elsewhere, whoever wrote that file."""
     try:
         listed = json.loads((folder / NUMBERS).read_text(encoding="utf-8"))[FILES]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     names = listed if isinstance(listed, list) else []
-    return {name for name in names if isinstance(name, str) and Path(name).name == name and (folder / name).is_file()}
+    return {name for name in names if isinstance(name, str) and _is_within(name) and (folder / name).is_file()}
+
+
+def _is_within(name: str) -> bool:
+    """Whether it names a file of a report's folder, or of the viewer in it."""
+    path = Path(name)
+    return path.name == name or (path.parts[0] == VIEWER and ".." not in path.parts)

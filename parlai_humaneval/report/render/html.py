@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -38,20 +39,38 @@ from parlai_humaneval.report.summary import (
 from parlai_humaneval.report.views import Cell, DataTable, Figure
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.schema import COLUMNS, TABLE_NAMES, TableName
+from parlai_humaneval.viewer.entries import FACETS, pair_of
 
 _FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "model_a", "model_b", "k")
 """Columns of a row that say which rows of the tidy table it is made of."""
 
 
-def origin_of(section: str, row: Mapping[str, Cell]) -> tuple[TableName, str] | None:
-    """The tidy table of a row, which its ``source`` names or what its section needs first, and its filter in words,
-    “model = alpha and metric = preference”; None where there is no such table."""
+class Origin(NamedTuple):
+    """The tidy table that a number is made of, its filter in words, and the same filter as facets of the viewer."""
+
+    table: TableName
+    where: str
+    facets: list[tuple[str, str]]
+
+
+def origin_of(section: str, row: Mapping[str, Cell]) -> Origin | None:
+    """Where the numbers of a row come from: the table is what its ``source`` names or what its section needs first, its
+    filter such as “model = alpha and metric = preference”; None where there is no such table."""
     named = row.get("source") or first_table(section)
     table = next((name for name in TABLE_NAMES if name == named), None)
-    return None if table is None else (table, _filter(table, row))
+    return None if table is None else Origin(table, _filter(table, row), _facets(table, row))
 
 
-def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> tuple[TableName, str] | None:
+def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
+    names = [name for name in _FILTERS if name in FACETS and name in COLUMNS[table] and row.get(name) not in (None, "")]
+    values = [(name, str(row[name])) for name in names if name != "model"]
+    models = [str(row[name]) for name in ("model_a", "model_b", "model") if row.get(name)]
+    if len(models) == 2 and "model_a" in COLUMNS[table]:
+        return [*values, ("pair", pair_of(*models))]
+    return [*values, *(("model", model) for model in models)]
+
+
+def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
     """The same of a line of a summary, which is of one model or of a pair."""
     names: dict[str, Any] = {"model": models[0]} if len(models) == 1 else {"model_a": models[0], "model_b": models[1]}
     row = {"technique": answer.technique, "setting": answer.setting, "metric": answer.metric, **names}
@@ -86,27 +105,44 @@ _RANGES = re.compile(r"(?<=\d)–(?=\d)")
 """Dashes within “36–68 %”, likewise."""
 
 Step = Callable[[], None]
-Origin = tuple[TableName, str] | None
 
 
 @dataclass(frozen=True)
 class Files:
     """What stands in the folder beside the page; ``folder`` is relative to it, empty where there is none.
 
-    ``names``: all files. ``data``: tidy tables whose rows are there.
+    ``names``: all files. ``data``: tidy tables whose rows are there. ``viewer``: the page of all dialogues; empty: none.
+    ``facets``: what one can filter by there; a row's “overall z” is a value of no dialogue.
     """
 
     folder: str = ""
     names: Sequence[str] = ()
     data: frozenset[str] = frozenset()
+    viewer: str = ""
+    facets: frozenset[tuple[str, str]] = frozenset()
+
+    def link(self, origin: Origin) -> str:
+        """Where a number leads: to its dialogues in the viewer, or else to the table of its rows."""
+        if not self.viewer:
+            return f"{self.folder}/{origin.table}.csv"
+        query = urlencode([one for one in origin.facets if one in self.facets], quote_via=quote)
+        return f"{self.folder}/{self.viewer}#?{query}"
+
+
+class MadeOf(NamedTuple):
+    """Where a row comes from: which rows of which ``file``, and the ``link`` that shows them. Empty: it has no rows."""
+
+    link: str = ""
+    rows: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
 class TableView:
-    """A table with where its rows come from: of each the file, empty where there is none, and which rows of that."""
+    """A table with where its rows come from."""
 
     layout: Layout
-    made_of: Sequence[tuple[str, str]]
+    made_of: Sequence[MadeOf]
 
     @property
     def link_column(self) -> int:
@@ -114,18 +150,18 @@ class TableView:
         return next((place for place, column in enumerate(self.layout.columns) if place and not column.is_text), -1)
 
     @cached_property
-    def groups(self) -> dict[str, list[tuple[Sequence[str], str, str]]]:
-        """What rows are of → their cells, file and rows."""
+    def groups(self) -> dict[str, list[tuple[Sequence[str], MadeOf]]]:
+        """What rows are of → their cells, and what they are made of."""
         places = self.layout.places
         return {
-            group: [(cells, *self.made_of[place]) for cells, place in zip(rows, places[group], strict=True)]
+            group: [(cells, self.made_of[place]) for cells, place in zip(rows, places[group], strict=True)]
             for group, rows in self.layout.groups.items()
         }
 
     @property
     def origins(self) -> dict[str, str]:
         """Which rows the numbers are made of, “turns.csv where model = alpha” → the file; each once, in order."""
-        return {rows: file for group in self.groups.values() for _, file, rows in group if rows}
+        return {made.rows: made.file for group in self.groups.values() for _, made in group if made.rows}
 
 
 class SectionView(NamedTuple):
@@ -150,14 +186,16 @@ class Drawing:
             self.on_figure()
         return svg
 
-    def table(self, table: DataTable, origins: Sequence[Origin] | None = None) -> TableView:
+    def table(self, table: DataTable, origins: Sequence[Origin | None] | None = None) -> TableView:
         """``origins``: of the rows of the table; None: they come from no other."""
         made_of = []
         for origin in origins or [None] * len(table.rows):
-            name, where = origin or ("", "")
-            file, known = f"{name}.csv", name in self.files.data
-            rows = f"{file} where {where}" if where else file
-            made_of.append((f"{self.files.folder}/{file}", rows) if known else ("", ""))
+            if origin is None or origin.table not in self.files.data:
+                made_of.append(MadeOf())
+                continue
+            name = f"{origin.table}.csv"
+            rows = f"{name} where {origin.where}" if origin.where else name
+            made_of.append(MadeOf(self.files.link(origin), rows, f"{self.files.folder}/{name}"))
         return TableView(laid_out(table), made_of)
 
     def answer(self, answer: Summary) -> list[TableView]:

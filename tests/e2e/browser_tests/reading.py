@@ -16,10 +16,10 @@ MOST_WORDS = 180
 _KEYS = re.compile(r"(Press|Keys:) \d[^.]*to continue\.")
 _ON_PAGE = """
 () => {
-  // Neither what unfolds nor what is there for a screen reader only, one pixel wide.
+  // Neither what unfolds, nor what is there for a screen reader only, one pixel wide, nor the message that is quoted again.
   const seen = (node) => {
     for (let at = node.parentElement; at !== null; at = at.parentElement) {
-      if (at.offsetWidth === 1) { return false; }
+      if (at.offsetWidth === 1 || at.matches("[data-pinned]")) { return false; }
     }
     return node.parentElement.checkVisibility({ visibilityProperty: true });
   };

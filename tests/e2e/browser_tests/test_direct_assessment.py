@@ -99,8 +99,8 @@ def _talk(rater: Rater, looks: Looks, number: int) -> None:
 
 
 def _change_topic(rater: Rater, looks: Looks) -> None:
-    rater.press("Topic")
-    dialog = rater.page.get_by_role("dialog", name="Topic")
+    rater.press("Change the topic")
+    dialog = rater.page.get_by_role("dialog", name="Change the topic")
     expect(dialog.get_by_role("textbox")).to_be_focused()
     rater.write(NEW_TOPIC)
     looks.look(rater.page, "direct-assessment-new-topic")

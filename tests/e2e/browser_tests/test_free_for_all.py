@@ -66,7 +66,7 @@ def test_from_preview_to_record(visit: Callable[..., Rater], study: Study, hand:
 def _take_suggestion(rater: Rater, looks: Looks) -> str:
     page = rater.page
     rater.may_write()
-    rater.press("Suggest a topic")
+    rater.press("Topic ideas")
     dialog = page.get_by_role("dialog", name="Suggested topics")
     expect(dialog.get_by_role("listitem")).to_have_count(3)
     first = dialog.get_by_role("listitem").first.text_content() or ""
@@ -84,7 +84,7 @@ def _take_suggestion(rater: Rater, looks: Looks) -> str:
 
 def _keep_own_words(rater: Rater, words: str) -> None:
     rater.write(words)
-    rater.press("Suggest a topic")
+    rater.press("Topic ideas")
     dialog = rater.page.get_by_role("dialog")
     expect(dialog.get_by_role("listitem")).to_have_count(3)
     rater.press(dialog.get_by_role("listitem").nth(1).text_content() or "")

@@ -156,6 +156,10 @@ def test_the_page_shows_the_study_as_it_goes(
         looks.look(opened, "watch")
         assert looks.problems() == []
         looks.picture(opened, "watch-whole", whole=True)
+    opened.get_by_role("link", name="All dialogues so far").click()
+    expect(opened.get_by_role("status")).to_have_text("2 entries")
+    opened.keyboard.press("j")
+    expect(opened.get_by_role("region", name="Turn 2")).to_contain_text("I like the sea, and you?")
     for wrong in (watching.link.rstrip("/")[:-1] + "x/", watching.link.rsplit("/", 2)[0] + "/"):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(wrong, timeout=10)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from judging_hands import (
 )
 
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards, standing_for
-from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
+from parlai_humaneval.schema.records import CriterionRecord, DialogueRecord, JudgementRecord
 from parlai_humaneval.schema.steps import ChooseStep, PageState, Progress, RankStep, RateStep, TickStep
-from parlai_humaneval.techniques.questions import VERDICTS
+from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS
 
 THIRD = "zz-third-model"
 MODELS = [WORDY, TERSE, THIRD]
@@ -111,7 +111,7 @@ async def test_choices_are_asked_again_turn_by_turn(data_dir: Path, name: str) -
             assert state.within == Progress(unit="turn", current=number, total=len(turns))
             step = state.step
             assert isinstance(step, ChooseStep)
-            assert step.question == own.question
+            assert step.question == READ_AGAIN.get(own.question, own.question)
             cards = shown_cards(turn.candidates)
             assert [(card.candidate_id, card.text) for card in step.cards] == [(c.candidate_id, c.text) for c in cards]
             assert turn.written is None or turn.written not in state.model_dump_json()
@@ -152,6 +152,13 @@ async def test_none_of_the_replies_is_an_answer(data_dir: Path) -> None:
     assert {(answer.none_said, tuple(answer.selected)) for answer in record.answers} == {(True, ())}
 
 
+def _read_again(criteria: Sequence[CriterionRecord]) -> list[str]:
+    """What a reader is asked, who has no partner."""
+    words = [READ_AGAIN.get(one.text, one.text) for one in criteria]
+    assert not [text for text in words if "your partner" in text]
+    return words
+
+
 async def test_ticks_and_scores_of_a_single_model(data_dir: Path) -> None:
     again = Replayed(data_dir, "single_model")
     for record, states in await again.run():
@@ -162,12 +169,12 @@ async def test_ticks_and_scores_of_a_single_model(data_dir: Path) -> None:
             assert isinstance(state.step, TickStep)
             assert state.step.reply is not None
             assert state.step.reply.text == turn.candidates[0].text
-            assert state.step.question == own.question
-            assert [option.label for option in state.step.options] == [one.text for one in own.turn_criteria]
+            assert state.step.question == READ_AGAIN.get(own.question, own.question)
+            assert [option.label for option in state.step.options] == _read_again(own.turn_criteria)
             assert panel_texts(state) == [said_before(own, turn)]
             assert (answer.question_id, answer.turn, answer.selected) == ("turn", turn.turn, ["engaging"])
         assert isinstance(last.step, RateStep)
-        assert [scale.statement for scale in last.step.scales] == [one.text for one in own.criteria]
+        assert [scale.statement for scale in last.step.scales] == _read_again(own.criteria)
         assert last.within is None
         final = record.answer("final")
         assert final is not None
@@ -205,7 +212,7 @@ async def test_two_partners_of_the_arena(data_dir: Path) -> None:
         assert [panel.title for panel in state.panels] == [f"Conversation with partner {side}" for side in "AB"]
         assert isinstance(state.step, TickStep)
         assert [option.option_id for option in state.step.options] == list(VERDICTS)
-        assert state.step.question == own.question
+        assert state.step.question == READ_AGAIN.get(own.question, own.question)
         for place, shown in enumerate(record.dialogues, start=1):
             model = next(c.model for c in own.turns[0].candidates if c.position == place)
             assert shown.position == place

@@ -10,11 +10,13 @@ from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 from mephisto_tasks.control.orders import More, Order, Pause, StopGroup
-from mephisto_tasks.monitoring.web import ORDER_HEADER, Told, is_this_machine, public_app, watch_app
+from mephisto_tasks.monitoring.web import ORDER_HEADER, LiveViewer, Told, is_this_machine, public_app, watch_app
+from parlai_humaneval.viewer.write import INDEX, PAGE, ViewerMissing
 
 SECRET = "a-secret-that-nobody-knows"
 COST = "This spends $3."
 FROM_PAGE = {ORDER_HEADER: "order"}
+VIEWER = [(PAGE, b"<p>all dialogues</p>"), (INDEX, "receive(“é”)".encode())]
 
 
 class Given:
@@ -37,7 +39,7 @@ def given() -> Given:
 
 @pytest.fixture
 async def client(given: Given) -> AsyncIterator[TestClient[Any, Any]]:
-    app = watch_app(SECRET, lambda: "<p>the page</p>", lambda: "<p>a part</p>", given)
+    app = watch_app(SECRET, lambda: "<p>the page</p>", lambda: "<p>a part</p>", given, LiveViewer(lambda: VIEWER))
     async with TestClient(TestServer(app)) as client:
         yield client
 
@@ -63,6 +65,31 @@ async def test_the_page_and_its_files_with_the_secret(client: TestClient[Any, An
         assert answer.headers["Referrer-Policy"] == "no-referrer"
         assert answer.headers["Cache-Control"] == "no-store"
         assert "Server" not in answer.headers
+
+
+async def test_the_viewer_of_the_study_so_far(client: TestClient[Any, Any]) -> None:
+    """With the secret only, by the names of its files; each with the policy of the page."""
+    for name, content in VIEWER:
+        answer = await client.get(f"/{SECRET}/viewer/{name}")
+        assert (answer.status, await answer.read()) == (200, content)
+        assert answer.charset == "utf-8"
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert (await client.get(f"/wrong/viewer/{name}")).status == 403
+    for name in ("data/texts-0.js", "%2e%2e%2fetc%2fpasswd"):
+        assert (await client.get(f"/{SECRET}/viewer/{name}")).status in (403, 404)
+
+
+async def test_a_viewer_that_is_not_built_says_so(given: Given) -> None:
+    """The page of ``watch`` works without it."""
+
+    def missing() -> list[tuple[str, bytes]]:
+        raise ViewerMissing("the viewer is not built", try_="build it")
+
+    app = watch_app(SECRET, str, str, given, LiveViewer(missing))
+    async with TestClient(TestServer(app)) as client:
+        answer = await client.get(f"/{SECRET}/viewer/{PAGE}")
+        assert answer.status == 503
+        assert "not built; build it" in await answer.text()
 
 
 @pytest.mark.parametrize(

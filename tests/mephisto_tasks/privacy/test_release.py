@@ -27,6 +27,7 @@ from parlai_humaneval.schema.events import Event, FeedbackGiven
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.schema import TableName
+from parlai_humaneval.viewer.write import is_built
 
 TASK, ELSE_TASK = "release-study", "judging-study"
 PEOPLE = ("A1RELEASED0001", "A2RELEASED0002", "A3RELEASED0003")
@@ -58,7 +59,7 @@ def released(data_dir: Path, out: Path, *more: str) -> Result:
 
 
 def content(folder: Path) -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()))
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*")) if path.is_file())
 
 
 def secrets_of(data_dir: Path) -> set[str]:
@@ -71,7 +72,8 @@ def secrets_of(data_dir: Path) -> set[str]:
 
 def test_names_nobody_and_leads_back_nowhere(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert released(study, out, *ELSEWHERE).exit_code == 0
+    assert released(study, out, *ELSEWHERE, *(["--viewer"] if is_built() else [])).exit_code == 0
+    assert (out / "viewer" / "index.html").is_file() == is_built()
     written = content(out)
     assert [secret for secret in secrets_of(study) if secret in written] == []
     for gone in ("jane@example.org", "555-0188", "A9NOTKNOWN0001", "2023-11", "1700000"):

@@ -3,7 +3,7 @@ import type { TaskSession } from "../session/session";
 import type { View } from "../session/view";
 import { answerableStepId, type PageState, type Step } from "../wire/state";
 import { DockNotice } from "./Dock";
-import type { Item } from "./item";
+import { atBeginning, type Item } from "./item";
 import { Dialogues, dialogueNames } from "./JumpBar";
 import { NoticeBox } from "./NoticeBox";
 import { useOnePress } from "./onePress";
@@ -13,6 +13,7 @@ import { FeedbackStepView } from "./steps/FeedbackStepView";
 import { FormStepView } from "./steps/FormStepView";
 import { MessageStepView } from "./steps/MessageStepView";
 import { AnsweredLine } from "./steps/Pinned";
+import { KnownQuestion } from "./steps/Question";
 import { RankStepView } from "./steps/RankStepView";
 import { RateStepView } from "./steps/RateStepView";
 import { SelectStepView } from "./steps/SelectStepView";
@@ -73,7 +74,9 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
       {!inDock && said}
       <DockNotice value={inDock ? said : null}>
         <AnsweredLine value={answeredLine(state)}>
-          <StepView key={stepKey} step={step} talking={state.transcript.length > 0} {...rest} />
+          <KnownQuestion value={state.phase === "task" && step.kind !== "rate" && !atBeginning(state)}>
+            <StepView key={stepKey} step={step} talking={state.transcript.length > 0} {...rest} />
+          </KnownQuestion>
         </AnsweredLine>
       </DockNotice>
       <div ref={bottom} />

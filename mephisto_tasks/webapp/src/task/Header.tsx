@@ -13,20 +13,18 @@ export interface HeaderProps {
   onHelp: () => void;
 }
 
-/** Slim: what this is, how far one is, and the way back to the instructions. */
+/** One line: what this is, how far one is, and the way back to the instructions. */
 export function Header({ title, progress, within, over, onHelp }: HeaderProps) {
   const words = [progress, within].flatMap((one) => (one === null ? [] : [progressText(one)]));
   return (
-    <header className={`stripe ${styles.header}`} data-two-places={words.length > 1 ? "" : undefined}>
+    <header className={`stripe ${styles.header}`}>
       <div className={`column ${styles.inner}`}>
-        <div className={styles.words}>
-          <h1 className={`strong ${styles.title} ${words.length > 0 ? styles.besides : ""}`}>{title}</h1>
-          {words.length > 0 && (
-            <p className={`soft ${styles.progress}`}>
-              <span>{words.length === 1 ? words[0] : `${words[0]} ·`}</span> {words[1] && <span>{words[1]}</span>}
-            </p>
-          )}
-        </div>
+        <h1 className={`strong ${styles.title}`}>{title}</h1>
+        {words.length > 0 && (
+          <p className={styles.progress}>
+            <span>{words.length === 1 ? words[0] : `${words[0]} ·`}</span> {words[1] && <span>{words[1]}</span>}
+          </p>
+        )}
         <Button look="quiet" onClick={onHelp}>
           {t("Instructions")}
         </Button>

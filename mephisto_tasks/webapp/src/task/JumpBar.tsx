@@ -48,12 +48,14 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
     <nav
       className={[styles.bar, sticky ? styles.sticky : "", parts ? styles.parts : ""].join(" ")}
       aria-label={t("Parts of this page")}
-      data-jump
+      data-jump={parts ? "parts" : "dialogues"}
       data-stick={sticky ? "jump" : undefined}
     >
-      <span className={`soft ${styles.label}`} aria-hidden="true">
-        {t("Go to")}
-      </span>
+      {!parts && (
+        <span className={`soft ${styles.label}`} aria-hidden="true">
+          {t("Go to")}
+        </span>
+      )}
       {places.map(({ id, name, short }, index) => (
         <a
           key={id}

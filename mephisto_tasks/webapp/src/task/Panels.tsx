@@ -4,7 +4,9 @@ import { t } from "../language";
 import { endId } from "./ends";
 import { useFocusOnItem } from "./focus";
 import { Guide } from "./Guide";
+import { dialogueNames } from "./JumpBar";
 import { Reply } from "./Reply";
+import { Tabs } from "./Tabs";
 import styles from "./Panels.module.css";
 
 export interface PanelsProps {
@@ -23,6 +25,7 @@ export function Panels({ panels, item, question }: PanelsProps) {
     <>
       {question !== null && <Ahead question={question} />}
       <Guide at="chats" />
+      {panels.length > 1 && <Tabs key={item} names={dialogueNames(panels)} />}
       <div className={styles.panels} data-panels={panels.length}>
         {panels.map((panel, index) => (
           <Dialogue key={index} panel={panel} index={index} headingRef={index === 0 ? heading : undefined} />
@@ -52,7 +55,7 @@ function Dialogue({ panel, index, headingRef }: DialogueProps) {
   const { title, context, judged_label: judged, lines } = panel;
   const headingId = `panel-${index}`;
   return (
-    <section className={styles.panel} aria-labelledby={headingId} data-testid="panel">
+    <section className={styles.panel} aria-labelledby={headingId} data-testid="panel" data-tab={index}>
       <div className={`cluster ${styles.head}`} data-stick="heads">
         <h2 id={headingId} ref={headingRef} tabIndex={-1}>
           {title}

@@ -8,8 +8,8 @@ const MOST = 0.45;
 /** …and in a lower window than this, as above a keyboard or at 200 % zoom, nothing but the header sticks. */
 const LOW_PX = 500;
 
-/** Who gets room first: where one answers, a lost connection, what is asked, and then what helps to find one's way. */
-const PARTS = ["dock", "banner", "question", "jump", "topic", "heads", "context"] as const;
+/** Who gets room first: where one answers, a lost connection, the names of what is compared, what is asked, and then what helps to find one's way. */
+const PARTS = ["dock", "banner", "tabs", "question", "jump", "topic", "heads", "context"] as const;
 
 /**
  * Lets the parts of the page stick (`data-stick` names them) as far as there is room, in the order of {@link PARTS}. One that does

@@ -12,12 +12,11 @@ import { Covered, ReadFirst } from "./focus";
 import { Guided } from "./Guide";
 import { Header } from "./Header";
 import { Instructions } from "./Instructions";
-import { useItem } from "./item";
+import { atBeginning, useItem } from "./item";
 import { NoticeBox } from "./NoticeBox";
 import { Ahead, Panels } from "./Panels";
 import { noticeFirst, readFromTop } from "./scroll";
 import { Sticking } from "./Sticking";
-import { areLong } from "./steps/choice";
 import { TopicBar } from "./TopicBar";
 import { Transcript } from "./Transcript";
 import { useTitle } from "./title";
@@ -66,7 +65,7 @@ export function Task({ config, keptUnder, state, view, session }: TaskProps) {
       {state.context && !last && (
         <ContextCard
           context={state.context}
-          beginning={state.step.kind !== "rate" && ((state.within ?? state.progress)?.current ?? 1) <= 1}
+          beginning={state.step.kind !== "rate" && atBeginning(state)}
           acted={view.pending !== null}
         />
       )}
@@ -80,9 +79,6 @@ export function Task({ config, keptUnder, state, view, session }: TaskProps) {
       <main
         className={`column ${styles.main}`}
         data-chat={CHATTING.has(state.step.kind) ? "" : undefined}
-        data-columns={state.columns.length > 0 ? "" : undefined}
-        data-wide={isWide(state) ? "" : undefined}
-        data-roomy={isRoomy(state) ? "" : undefined}
       >
         {first && state.notice && <NoticeBox key={state.version} notice={state.notice} />}
         {state.panels.length === 0 && readFromTop(state) && question !== null && <Ahead question={question} />}
@@ -114,17 +110,6 @@ const NO_LINES: readonly GuideLine[] = [];
 /** What leads through the phase in which the rater is; nothing where they know it. */
 function guideLines({ guide }: TaskConfig, { guided, phase }: PageState): readonly GuideLine[] {
   return guided && guide !== null && phase !== "ended" ? guide[phase] : NO_LINES;
-}
-
-/** Two dialogues side by side, and questions in groups side by side, want a wider page. */
-function isWide({ panels, step }: PageState): boolean {
-  return panels.length > 1 || (panels.length > 0 && step.kind === "form" && step.questions.length > 1);
-}
-
-/** Long replies side by side want one, too; it stays so in the turns after. */
-function isRoomy({ transcript, step }: PageState): boolean {
-  const chosen = step.kind === "choose" || step.kind === "rank" ? step.cards : transcript.filter(({ speaker }) => speaker === "partner");
-  return areLong(chosen);
 }
 
 /** The one question of a step; null where it asks several. */

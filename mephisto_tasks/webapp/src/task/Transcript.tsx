@@ -4,6 +4,7 @@ import type { Entry } from "../wire/state";
 import { Reply } from "./Reply";
 import { Fold } from "./steps/Fold";
 import { columnRows, speakerName } from "./speakers";
+import { Tabs } from "./Tabs";
 import styles from "./Transcript.module.css";
 
 /**
@@ -17,7 +18,7 @@ import styles from "./Transcript.module.css";
 export function Transcript({ entries, columns }: { entries: readonly Entry[]; columns: readonly string[] }) {
   const split = columns.length > 0;
   const rows = columnRows(entries, columns.length);
-  return (
+  const log = (
     <div role="log" aria-live="off" aria-label={t("Conversation so far")} className={split ? styles.split : undefined}>
       {split && (
         // Each reply below says its column's name itself.
@@ -40,6 +41,13 @@ export function Transcript({ entries, columns }: { entries: readonly Entry[]; co
       </ol>
     </div>
   );
+  const compared = split && entries.some(({ column }) => column !== null);
+  return (
+    <>
+      {compared && <Tabs names={columns} />}
+      {log}
+    </>
+  );
 }
 
 interface BubbleProps {
@@ -53,18 +61,20 @@ interface BubbleProps {
 function Bubble({ entry, name, named, place }: BubbleProps) {
   const [open, setOpen] = useState(false);
   const column = entry.column === null ? {} : { "data-column": entry.column };
+  const tab = entry.column !== null && entry.speaker === "partner" ? { "data-tab": entry.column, tabIndex: -1 } : {};
   return (
-    <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column}>
+    <li className={`${styles.entry} ${styles[entry.speaker]}`} style={place} data-speaker={entry.speaker} {...column} {...tab}>
       <span className={named ? `soft ${styles.name}` : "visually-hidden"}>{name}</span>
-      {entry.column === null ? (
-        <Reply said={entry} as="p" className={`bubble ${styles.bubble}`} />
-      ) : (
-        <div className={`bubble ${styles.bubble}`}>
+      {/* Its corners go by the page's direction, and not by that of what stands in it. */}
+      <div className={`bubble ${styles.bubble}`}>
+        {entry.column === null ? (
+          <Reply said={entry} as="p" />
+        ) : (
           <Fold name={name} open={open} onOpen={setOpen} paired>
             <Reply said={entry} as="p" />
           </Fold>
-        </div>
-      )}
+        )}
+      </div>
       {entry.note !== null && <p className={`soft verbatim ${styles.note}`}>{entry.note}</p>}
     </li>
   );

@@ -26,6 +26,24 @@ function wordsOf(markup: Markup): string[] {
   );
 }
 
+/** Two replies are alike that share so many of the shorter one's runs of two words, where that has so many at least. */
+const ALIKE = 0.1;
+const FEWEST = 10;
+
+/** Whether two of the replies are so alike that marks tell where they differ; else nearly every word would be marked. */
+export function areAlike(replies: readonly Said[]): boolean {
+  const runs = replies.map(({ text, markup }) => {
+    const words = wordsOf(markup ?? [text]);
+    return new Set(words.slice(1).map((word, index) => `${words[index] ?? ""} ${word}`));
+  });
+  return runs.some((one, first) =>
+    runs.slice(first + 1).some((other) => {
+      const least = Math.min(one.size, other.size);
+      return least >= FEWEST && [...one].filter((run) => other.has(run)).length >= ALIKE * least;
+    }),
+  );
+}
+
 /** Of every reply, for each of its words in order, whether it stands there in no other reply. */
 export function differences(replies: readonly Said[]): boolean[][] {
   const texts = replies.map(({ text, markup }) => wordsOf(markup ?? [text]));

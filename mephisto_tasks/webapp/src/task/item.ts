@@ -2,6 +2,11 @@
 import { useState } from "react";
 import type { PageState, Panel, PanelLine } from "../wire/state";
 
+/** The first turn of a chat, or the first item: all that one needs to know is open. */
+export function atBeginning({ progress, within }: PageState): boolean {
+  return ((within ?? progress)?.current ?? 1) <= 1;
+}
+
 export interface Item {
   /** Grows with every new item; 0 while there are no panels. */
   number: number;

@@ -2,7 +2,7 @@ import { act, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { axeViolations } from "../test/axe";
-import { CHOOSE, MESSAGE, PAIR, pageState, panel, RANK, RATE, SPOT } from "../test/fakes";
+import { CHOOSE, entry, MESSAGE, PAIR, pageState, panel, RANK, RATE, SPOT } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
 import type { Notice, PageState, Panel, Progress, Step } from "../wire/state";
 
@@ -187,12 +187,49 @@ describe("the bar below the dialogues", () => {
   });
 
   it("is not there for a step that is short enough to keep its question in sight, nor in a live chat", () => {
-    const { show } = renderTask(state(1, CHOOSE, TWO));
+    const { show } = renderTask(state(1, CHOOSE, TWO.slice(0, 1)));
     expect(screen.queryByRole("navigation")).toBeNull();
     show(pageState(2, MESSAGE));
     expect(screen.queryByRole("navigation")).toBeNull();
     show(pageState(3, RATE));
     expect(screen.queryByRole("navigation")).toBeNull();
+  });
+});
+
+describe("the names of two conversations", () => {
+  const tab = (name: string) => within(screen.getByRole("navigation", { name: "What to compare" })).getByRole("link", { name });
+
+  it("lead from one to the other, and back to where one left it", async () => {
+    let scrolled = 0;
+    vi.spyOn(Element.prototype, "getBoundingClientRect").mockImplementation(function (this: Element) {
+      const tops: Record<string, number> = { "0": 200, "1": 5000 };
+      return { top: (tops[(this as HTMLElement).dataset.tab ?? ""] ?? 0) - scrolled, bottom: 0 } as DOMRect;
+    });
+    const by = vi.fn();
+    window.scrollBy = by as typeof window.scrollBy;
+    const to = (place: number) => {
+      scrolled = place;
+      act(() => void window.dispatchEvent(new Event("scroll")));
+    };
+    renderTask(state(1, PAIR, TWO));
+    to(900);
+    expect(tab("1st conversation")).toHaveAttribute("aria-current", "location");
+    await userEvent.click(tab("2nd conversation"));
+    expect(screen.getByRole("heading", { name: "Conversation 2" })).toHaveFocus();
+    to(5000);
+    expect(tab("2nd conversation")).toHaveAttribute("aria-current", "location");
+    await userEvent.click(tab("1st conversation"));
+    expect(by.mock.calls).toEqual([[{ top: 0 }], [{ top: 700 }]]);
+  });
+
+  it("are those of two partners where one chats with both, once they have answered", async () => {
+    const said = [entry("1", "you", "Hi!"), entry("2", "partner", "Hello", { column: 0 }), entry("3", "partner", "Good day", { column: 1 })];
+    const { show } = renderTask(pageState(1, MESSAGE, { columns: ["A", "B"], transcript: said.slice(0, 1) }));
+    expect(screen.queryByRole("navigation")).toBeNull();
+    show(pageState(2, MESSAGE, { columns: ["A", "B"], transcript: said }));
+    await userEvent.click(tab("B"));
+    expect(screen.getByText("Good day").closest("li")).toHaveFocus();
+    expect(await axeViolations()).toEqual([]);
   });
 });
 

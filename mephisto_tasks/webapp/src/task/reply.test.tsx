@@ -5,7 +5,7 @@ import { axeViolations } from "../test/axe";
 import { CHOOSE, pageState, update } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
 import { type ChooseStep, type Markup, parseUpdate } from "../wire/state";
-import { differences } from "./differences";
+import { areAlike, differences } from "./differences";
 import { Reply, spoken } from "./Reply";
 
 const MARKUP: Markup = [
@@ -75,6 +75,13 @@ describe("long replies", () => {
     await userEvent.keyboard("2");
     await userEvent.click(screen.getByRole("button", { name: "Continue" }));
     expect(onAnswer.mock.calls).toEqual([[{ kind: "choose", step_id: "c1", selected: ["c1"], none: false, reason: "" }]]);
+  });
+
+  it("are not compared where they have hardly a run of words in common", () => {
+    const other = Array.from({ length: 80 }, (_, index) => `word${index}`).join(" ");
+    renderTask(pageState(1, { ...long("One."), cards: [...long("One.").cards, { candidate_id: "o", text: other }] }));
+    expect(screen.queryByRole("button", { name: "Show differences" })).toBeNull();
+    expect(areAlike([{ text: "Boats are nice." }, { text: "Boats are nice." }])).toBe(false);
   });
 
   it("have the choice once more beside the button, for pointers alone", async () => {

@@ -47,7 +47,7 @@ const NEAR = 0.4;
 
 /**
  * Shows the whole of what lies between the two marks if it fits, else its beginning, with `before` of the window's height above
- * it. A dock at its end is a part of it.
+ * it in either case. A dock at its end is a part of it.
  */
 export function bringIntoView(top: Element | null, bottom: Element | null, before = 0): void {
   if (top === null || bottom === null) {
@@ -55,10 +55,10 @@ export function bringIntoView(top: Element | null, bottom: Element | null, befor
   }
   const start = top.getBoundingClientRect().top + window.scrollY;
   const end = bottom.getBoundingClientRect().bottom + window.scrollY;
-  const header = headerHeight();
+  const header = scrollEdge();
   const room = heightInSight() - header;
   const margin = 16;
-  const fits = end - start <= room - margin;
+  const fits = end - start <= (1 - before) * room - margin;
   if (!fits && window.scrollY === 0 && top.id === STEP_ID && start < NEAR * heightInSight()) {
     return;
   }
@@ -78,7 +78,7 @@ export function uncover(element: HTMLElement | null): void {
 
 /** Scrolls down (1) or up (-1) by what is in sight between the header and what `covered` pixels hide below. */
 export function scrollPage(way: -1 | 1, covered: number): void {
-  const inSight = heightInSight() - headerHeight() - covered;
+  const inSight = heightInSight() - scrollEdge() - covered;
   window.scrollBy({ top: way * 0.85 * inSight, behavior: calmMotion() ? "auto" : "smooth" });
 }
 
@@ -88,7 +88,8 @@ export function heightInSight(): number {
   return inSight && Math.abs(inSight.scale - 1) < 0.01 ? inSight.height : window.innerHeight;
 }
 
-function headerHeight(): number {
+/** How far from the window's upper edge something begins that was brought into sight. */
+export function scrollEdge(): number {
   return parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
 }
 

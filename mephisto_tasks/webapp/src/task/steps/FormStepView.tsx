@@ -9,6 +9,7 @@ import { useBothRead } from "./BothRead";
 import { askedReasons, groups, keyQuestion, missingWords, picked, reasonOf, unanswered } from "./form";
 import { FormQuestionField, MISSING_ID } from "./FormQuestionField";
 import { altChooses, keyRange } from "./keys";
+import { Asked } from "./Question";
 import { reasonProblem } from "./Reason";
 import { focusedPart, inputsOf, Problem, StepFoot, type StepProps, StepShell, useLeadOn, useShell } from "./StepShell";
 import styles from "./Form.module.css";
@@ -88,9 +89,11 @@ export function FormStepView({ step, keptUnder, pending, onAnswer }: StepProps<F
       <JumpBar sticky />
       <Dock>
         <StepShell shell={shell} labelledBy={QUESTION_ID}>
-          <h2 id={QUESTION_ID} ref={heading} tabIndex={-1} className={only === undefined ? "visually-hidden" : styles.heading}>
-            {only === undefined ? t("Questions") : only.text}
-          </h2>
+          <Asked
+            text={only === undefined ? t("Questions") : only.text}
+            headingRef={heading}
+            className={only === undefined ? "visually-hidden" : styles.heading}
+          />
           <div ref={list} className={styles.groups}>
             {grouped.map(({ name, questions }, index) => (
               <div key={index} className={styles.group} {...(name === null ? {} : { role: "group", "aria-labelledby": `form-group-${index}` })}>

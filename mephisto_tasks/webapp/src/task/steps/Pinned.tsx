@@ -19,8 +19,8 @@ export function Quote({ name, said }: { name: string; said: Said }) {
 }
 
 /**
- * That line in short, where long replies push it out of sight, or on a narrow window more than three short ones. Who listens
- * has heard it in its place.
+ * That line in short, where replies push it out of sight: long ones, or any below one another on a narrow window. Who listens has
+ * heard it in its place.
  */
 export function Pinned({ narrowOnly }: { narrowOnly: boolean }) {
   const line = useContext(AnsweredLine);

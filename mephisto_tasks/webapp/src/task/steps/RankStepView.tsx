@@ -1,13 +1,13 @@
 import { useMemo, useRef, useState } from "react";
 import { t } from "../../language";
 import type { RankStep } from "../../wire/state";
-import { differences } from "../differences";
+import { areAlike, differences } from "../differences";
 import { Dock, leadTo } from "../Dock";
 import { Reply } from "../Reply";
 import { replyPlaces } from "../JumpBar";
 import { useDraft } from "../useDraft";
 import { areLong } from "./choice";
-import { Differences } from "./Differences";
+import { DifferencesButton, DifferencesNote } from "./Differences";
 import { Fold, folds } from "./Fold";
 import { keyRange } from "./keys";
 import { OptionRow } from "./OptionRow";
@@ -26,6 +26,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
   const [comparing, setComparing] = useState(false);
   const { cards, reason } = step;
   const long = areLong(cards);
+  const comparable = useMemo(() => areLong(cards) && areAlike(cards), [cards]);
   const marks = useMemo(() => (comparing ? differences(cards) : null), [comparing, cards]);
   const foldOf = folds(draft.open, (open) => change({ open }));
 
@@ -68,11 +69,11 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         text={step.question}
         detail={howTo(step)}
         long={long}
-        many={cards.length > 3}
         parts={long ? replyPlaces(cards.map((card) => nameOf(step, card.candidate_id)), rankId) : []}
+        tool={comparable && <DifferencesButton shown={comparing} onShow={setComparing} />}
       />
       <StepShell shell={shell} labelledBy="question" look="through">
-        {long && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
+        {comparable && <DifferencesNote shown={comparing} />}
         <ul ref={list} className={styles.cards}>
           {cards.map((card, index) => {
             const id = card.candidate_id;
@@ -83,7 +84,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                 <div className={styles.reply}>
                   <p className="soft strong">{name}</p>
                   <Fold name={name} {...foldOf(id)}>
-                    <Reply said={card} marks={marks?.[index] ?? null} />
+                    <Reply said={card} as="p" marks={marks?.[index] ?? null} />
                   </Fold>
                 </div>
                 <div className={`cluster ${styles.place}`}>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { t } from "../../language";
-import { differences } from "../differences";
+import { areAlike, differences } from "../differences";
 import { Dock, leadTo } from "../Dock";
 import { Guide } from "../Guide";
 import { replyPlaces } from "../JumpBar";
@@ -10,7 +10,7 @@ import { useDraft } from "../useDraft";
 import { useBothRead } from "./BothRead";
 import { cardId, choiceInputs, Choices, problemId } from "./Choices";
 import { areLong, howMany, isSingle, itemsOf, missing, noneLabel, type SelectStep, shownDraft, toggleItem, toggleNone } from "./choice";
-import { Differences } from "./Differences";
+import { DifferencesButton, DifferencesNote } from "./Differences";
 import { Fold, folds } from "./Fold";
 import { altChooses, keyRange } from "./keys";
 import { Quote } from "./Pinned";
@@ -40,6 +40,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const replies = step.kind === "choose" ? step.cards : null;
   const judged = step.kind === "tick" ? step.reply : null;
   const long = replies !== null && areLong(replies);
+  const comparable = useMemo(() => step.kind === "choose" && areLong(step.cards) && areAlike(step.cards), [step]);
   const marks = useMemo(() => (comparing && step.kind === "choose" ? differences(step.cards) : null), [comparing, step]);
   const foldOf = folds(kept.open, (open) => change({ open }));
   const onItem = (id: string) => {
@@ -108,8 +109,8 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
         detail={howMany(step)}
         leadsBack={replies === null && judged === null}
         long={long || (judged !== null && areLong([judged]))}
-        many={replies !== null && items.length > 3}
         parts={long ? replyPlaces(items.map((_, index) => t("Reply {number}", { number: index + 1 })), cardId) : []}
+        tool={comparable && <DifferencesButton shown={comparing} onShow={setComparing} />}
       />
       {judged !== null && (
         <figure className={styles.judged} aria-label={t("The reply to judge")} data-testid="judged-reply">
@@ -122,7 +123,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
         </figure>
       )}
       <StepShell shell={shell} labelledBy="question" look="through">
-        {long && items.length > 1 && <Differences shown={comparing} marks={marks} onShow={setComparing} />}
+        {comparable && <DifferencesNote shown={comparing} />}
         {replies && choices}
         <Dock>
           {!replies && choices}

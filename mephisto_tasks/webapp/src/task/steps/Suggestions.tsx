@@ -41,7 +41,7 @@ export function Suggestions({ suggestions, written, locked, field, onChoose }: S
   return (
     <>
       <Button look="quiet" disabled={locked} onClick={() => show(true)}>
-        {t("Suggest a topic")}
+        {t("Topic ideas")}
       </Button>
       <Modal
         title={wanted === null ? t("Suggested topics") : t("Replace what you have written?")}

@@ -124,7 +124,7 @@ describe("suggestions", () => {
 
   it("come three at a time, and one is put into the field, which has the focus then", async () => {
     const { onAnswer } = renderTask(pageState(1, STEP));
-    await press("Suggest a topic");
+    await press("Topic ideas");
     expect(await offered()).toEqual(STEP.suggestions.slice(0, 3));
     expect(await axeViolations()).toEqual([]);
     await press("More suggestions");
@@ -141,14 +141,14 @@ describe("suggestions", () => {
   it("replace what was written only when asked to", async () => {
     renderTask(pageState(1, STEP));
     await userEvent.keyboard("my own words");
-    await press("Suggest a topic");
+    await press("Topic ideas");
     await userEvent.click(await screen.findByRole("button", { name: "Do you cook?" }));
     const asked = await dialog("Replace what you have written?");
     expect(asked).toHaveTextContent("Do you cook?");
     await press("Keep mine");
     await gone();
     expect(field()).toHaveValue("my own words");
-    await press("Suggest a topic");
+    await press("Topic ideas");
     await userEvent.click(await screen.findByRole("button", { name: "Do you cook?" }));
     await press("Replace it");
     expect(field()).toHaveValue("Do you cook?");
@@ -157,7 +157,7 @@ describe("suggestions", () => {
   it("take the place of one another without a question", async () => {
     renderTask(pageState(1, STEP));
     for (const suggestion of ["Do you cook?", "Do you read?"]) {
-      await press("Suggest a topic");
+      await press("Topic ideas");
       await userEvent.click(await screen.findByRole("button", { name: suggestion }));
       await gone();
     }
@@ -166,6 +166,6 @@ describe("suggestions", () => {
 
   it("have no button where there are none", () => {
     renderTask(pageState(1, MESSAGE));
-    expect(screen.queryByRole("button", { name: "Suggest a topic" })).toBeNull();
+    expect(screen.queryByRole("button", { name: "Topic ideas" })).toBeNull();
   });
 });

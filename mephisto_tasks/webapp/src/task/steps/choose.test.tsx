@@ -26,13 +26,33 @@ const reason = () => screen.getByLabelText("Why?");
 const go = () => userEvent.click(screen.getByRole("button", { name: "Continue" }));
 
 describe("choosing one reply", () => {
-  it("keeps the answered line beside the question where replies are many, for narrow windows", () => {
-    const cards = ["a", "b", "c", "d"].map((id) => ({ candidate_id: id, text: `${id} reply` }));
-    const { unmount } = renderTask(pageState(1, { ...CHOOSE, cards: cards.slice(1) }, { transcript: SAID }));
-    expect(document.querySelector("[data-pinned]")).toBeNull();
-    unmount();
-    renderTask(pageState(1, { ...CHOOSE, cards }, { transcript: SAID }));
+  it("keeps the answered line beside the question, for narrow windows, also in the practice", () => {
+    renderTask(pageState(1, CHOOSE, { transcript: SAID, phase: "practice" }));
     expect(document.querySelector("[data-pinned]")).toHaveTextContent("Do you sail?");
+  });
+
+  it("folds a question that was answered before, and shows all of it on demand", async () => {
+    vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(20);
+    const height = vi.spyOn(HTMLElement.prototype, "scrollHeight", "get").mockReturnValue(60);
+    window.ResizeObserver = class {
+      constructor(measure: ResizeObserverCallback) {
+        this.observe = () => measure([], this);
+      }
+      observe: () => void;
+      unobserve = vi.fn();
+      disconnect = vi.fn();
+    };
+    const turn = (current: number) => ({ progress: { unit: "turn", current, total: 6, minimum: null } as const });
+    const { show } = renderTask(pageState(1, CHOOSE, turn(1)));
+    const unfold = () => screen.queryByRole("button", { name: "Show the whole question" });
+    expect(unfold()).toBeNull();
+    show(pageState(2, { ...CHOOSE, step_id: "c2" }, turn(2)));
+    expect(screen.getByRole("heading", { name: CHOOSE.question })).toHaveFocus();
+    expect(unfold()).toHaveAttribute("aria-expanded", "false");
+    await userEvent.click(unfold() ?? document.body);
+    height.mockReturnValue(20);
+    expect(unfold()).toHaveAttribute("aria-expanded", "true");
+    expect(await axeViolations()).toEqual([]);
   });
 
   it("begins at the question, which names the group", () => {

@@ -1,0 +1,178 @@
+import { act, render, screen, waitFor, within } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { axeViolations } from "../test/axe";
+import { DETAILS, filledStore, INDEX } from "./fakes";
+import { chosen, counts, type Filters, NOTHING } from "./filter";
+import { read, written } from "./route";
+import { searchable, wanted } from "./search";
+import { Viewer } from "./Viewer";
+
+const TEXTS = INDEX.ids.map((id) => searchable(id, DETAILS[id] ?? {}));
+const fits = (some: Partial<Filters>) =>
+  chosen(INDEX, TEXTS, { ...NOTHING, ...some }).map((at) => INDEX.ids[at]);
+
+describe("filter", () => {
+  it("takes either value of one facet, and asks for all facets", () => {
+    expect(fits({ facets: { model: ["ada", "bob"] } })).toHaveLength(6);
+    expect(fits({ facets: { model: ["ada"], rater: ["r1"] } })).toEqual(["d1", "a|b:1"]);
+    expect(fits({ facets: { check: ["too_fast"] } })).toEqual(["d2"]);
+  });
+
+  it("finds nothing for a value or a facet that the study lacks", () => {
+    expect(fits({ facets: { model: ["nobody"] } })).toEqual([]);
+    expect(fits({ facets: { planet: ["Mars"] } })).toEqual([]);
+  });
+
+  it("bounds the number of turns", () => {
+    expect(fits({ least: 2, most: 3 })).toEqual(["d1", "d3", "d5", "d6"]);
+  });
+
+  it("searches all texts for all words and phrases, whatever their case", () => {
+    expect(fits({ query: "ZEPPELIN" })).toEqual(["d2", "a|b:1"]);
+    expect(fits({ query: "zeppelin what" })).toEqual(["d2"]);
+    expect(fits({ query: '"is honest"' })).toEqual(["d1"]);
+    expect(fits({ query: '"honest is"' })).toEqual([]);
+    expect(fits({ query: "مرحبا" })).toEqual(["a|b:1"]);
+    expect(wanted('  one "two three" “four five” "')).toEqual(["one", "two three", "four five"]);
+  });
+
+  it("finds reasons, the model's own words and what judges wrote", () => {
+    for (const query of ["i am bob", "short", "which is better", "1 s"]) {
+      expect(fits({ query })).toContain("d1");
+    }
+  });
+
+  it("sorts, and keeps the order of the study among equals", () => {
+    expect(fits({ sort: "disagreement" })).toEqual(["a|b:1", "d3", "d6", "d1", "d2", "d5"]);
+    expect(fits({ sort: "longest" })).toEqual(["a|b:1", "d1", "d5", "d6", "d3", "d2"]);
+    expect(fits({ sort: "shortest" })[0]).toBe("d2");
+    expect(fits({ sort: "slowest" })[0]).toBe("a|b:1");
+    expect(fits({ sort: "newest" }).slice(0, 3)).toEqual(["a|b:1", "d2", "d1"]);
+  });
+
+  it("counts the values among what is shown", () => {
+    expect(counts(INDEX, "model", [0, 1, 2])).toEqual([2, 2]);
+    expect(counts(INDEX, "planet", [0])).toEqual([]);
+  });
+});
+
+describe("route", () => {
+  it("comes back as it was written, with any id and any value", () => {
+    for (const id of ["d1", "a|b:1", "a/b?c#d%", "مرحبا"]) {
+      const facets = { model: ["ada & bob", "<b>=?#"], k: ["2"] };
+      const route = { id, turn: 3, filters: { facets, query: "a b", sort: "newest" as const, least: null, most: 4 } };
+      expect(read(written(route))).toEqual(route);
+    }
+  });
+
+  it("reads the links of a report, and what somebody mistyped", () => {
+    expect(read("#?technique=sata&model=ada%20lovelace").filters.facets).toEqual({ technique: ["sata"], model: ["ada lovelace"] });
+    expect(read("#d1/x?sort=luck&turns=-")).toEqual({ id: "d1", turn: null, filters: { ...NOTHING, facets: {} } });
+    expect(read("#%zz").id).toBe("%zz");
+    expect(read("")).toEqual({ id: null, turn: null, filters: { ...NOTHING, facets: {} } });
+  });
+});
+
+describe("page", () => {
+  beforeEach(() => {
+    window.location.hash = "";
+    HTMLDialogElement.prototype.showModal = function (this: HTMLDialogElement) {
+      this.open = true;
+    };
+  });
+
+  async function shown(hash = "", broken: readonly number[] = []) {
+    window.location.hash = hash;
+    render(<Viewer store={filledStore(broken)} />);
+    await act(async () => Promise.resolve());
+  }
+  const rows = () => within(screen.getByRole("region", { name: "Dialogues" })).getAllByRole("listitem");
+
+  it("shows a turn with all replies, who chose what and why, and texts as they were written", async () => {
+    await shown("#d1/1");
+    const turn = await screen.findByRole("region", { name: "Turn 1" });
+    expect(within(turn).getByText("Yes").tagName).toBe("B");
+    expect(within(turn).getByText("I am <b>a bot</b>")).toBeInTheDocument();
+    expect(within(turn).getByText("It is Honest")).toBeInTheDocument();
+    expect(turn).toHaveTextContent("r1 chose bob · 12 s");
+    expect(turn).toHaveTextContent("gpt (judge, order 2) chose ada");
+    expect(within(turn).getByText("chosen")).toBeInTheDocument();
+    expect(within(turn).getByText("chosen by judges 1 of 1")).toBeInTheDocument();
+    expect(within(turn).getByText("masked")).toBeInTheDocument();
+    expect(screen.getByText(/failed by r1: 1 s/)).toBeInTheDocument();
+    expect(within(turn).getByRole("link", { name: "Copy link to turn 1" })).toHaveAttribute(
+      "href",
+      expect.stringMatching(/#d1\/1$/),
+    );
+    expect(turn).toHaveAttribute("data-here");
+    expect(await axeViolations()).toEqual([]);
+  });
+
+  it("shows both dialogues of a pair, each text in its own direction", async () => {
+    await shown(`#${encodeURIComponent("a|b:1")}`);
+    expect(await screen.findByRole("region", { name: "Dialogue 1: ada" })).toBeInTheDocument();
+    expect(screen.getAllByText("مرحبا").every((element) => element.closest("[dir=auto]"))).toBe(true);
+    expect(screen.getByText("Of the two")).toBeInTheDocument();
+  });
+
+  it("goes through the list with j and k, and closes with Escape", async () => {
+    await shown("#?model=ada");
+    const user = userEvent.setup();
+    const heading = () => screen.queryByRole("heading", { level: 2 })?.textContent;
+    await user.keyboard("j");
+    await waitFor(() => expect(heading()).toBe("d1"));
+    await user.keyboard("jjk");
+    await waitFor(() => expect(heading()).toBe("d3"));
+    expect(window.location.hash).toBe("#d3?model=ada");
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(heading()).toBeUndefined());
+  });
+
+  it("searches with /, in which j and k are letters", async () => {
+    await shown();
+    const user = userEvent.setup();
+    await user.keyboard("/zeppelin j");
+    expect(screen.getByRole("searchbox")).toHaveValue("zeppelin j");
+    await user.clear(screen.getByRole("searchbox"));
+    await user.type(screen.getByRole("searchbox"), "zeppelin");
+    await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("2 of 6 entries"));
+    expect(rows()).toHaveLength(2);
+  });
+
+  it("adds filters and takes them away", async () => {
+    await shown();
+    const user = userEvent.setup();
+    await user.click(screen.getByRole("button", { name: "Filter" }));
+    await user.selectOptions(screen.getByRole("combobox", { name: "Model" }), "ada (4)");
+    await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("4 of 6 entries"));
+    await user.type(screen.getByRole("spinbutton", { name: "from" }), "3");
+    await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("3 of 6 entries"));
+    await user.click(screen.getByRole("button", { name: "Clear all" }));
+    await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent(/^6 entries$/));
+  });
+
+  it("says so where a dialogue, or a part of the texts, is not there", async () => {
+    await shown("#nobody", [1]);
+    expect(await screen.findByText(/No dialogue of this name/)).toBeInTheDocument();
+    await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("Some texts could not be read"));
+  });
+
+  it("has help with the keys", async () => {
+    await shown();
+    const user = userEvent.setup();
+    await user.keyboard("?");
+    expect(screen.getByRole("dialog", { name: "Help" })).toHaveTextContent("next / previous dialogue");
+    await user.click(screen.getByRole("button", { name: "Close" }));
+    expect(screen.queryByRole("dialog")).toBeNull();
+  });
+
+  it("copies the link to a turn", async () => {
+    await shown("#d1");
+    const write = vi.fn(() => Promise.resolve());
+    vi.stubGlobal("navigator", { clipboard: { writeText: write } });
+    (await screen.findByRole("link", { name: "Copy link to turn 2" })).click();
+    expect(write).toHaveBeenCalledWith(expect.stringMatching(/#d1\/2$/));
+    vi.unstubAllGlobals();
+  });
+});

@@ -1,0 +1,516 @@
+"""Tidy tables → entries: a dialogue, or an item of finished dialogues, with all answers of raters and judges about it.
+
+A live dialogue, or a dialogue that was rated again turn by turn, is named by its ``dialogue_id``. Finished dialogues that
+were judged as a whole are named by their ``item_id``. All answers about the same thing are in one entry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from typing_extensions import Required, TypedDict
+
+from parlai_humaneval.display.markdown import markup_of
+from parlai_humaneval.tables.schema import FEATURES, HUMAN, TIE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from parlai_humaneval.schema.wire import Markup
+    from parlai_humaneval.tables.columns import Tables
+
+Kind = Literal["rater", "own", "judge"]
+"""Who answered: a rater; the rater who held a dialogue that another one rates once more; a model that judges."""
+
+
+class Said(TypedDict, total=False):
+    text: Required[str]
+    markup: Markup
+
+
+class Reply(Said, total=False):
+    """A candidate of a turn. ``raw``: the model's own words, where others were shown; ``withdrawn``: earlier tries."""
+
+    model: Required[str]
+    position: int
+    continued: bool
+    failed: bool
+    masked: bool
+    raw: str
+    changes: list[str]
+    blocked: str
+    thoughts: str
+    withdrawn: list[str]
+    latency: float
+
+
+class Answer(TypedDict, total=False):
+    """What somebody answered about a turn or the whole. ``chosen``: models; ``says``: question and answer in words."""
+
+    by: Required[str]
+    kind: Required[Kind]
+    chosen: list[str]
+    none: bool
+    same: bool
+    ticks: dict[str, list[str]]
+    ranks: dict[str, int]
+    says: list[tuple[str, str]]
+    written: str
+    reason: str
+    seconds: float
+    order: int
+
+
+class Turn(TypedDict, total=False):
+    turn: Required[int]
+    human: Said
+    given: bool
+    replies: Required[list[Reply]]
+    answers: Required[list[Answer]]
+
+
+class Line(Said):
+    who: str
+    person: bool
+
+
+class Talk(TypedDict):
+    """A finished dialogue, as it was shown."""
+
+    id: str
+    title: str
+    lines: list[Line]
+
+
+class Check(TypedDict):
+    name: str
+    passed: bool
+    reason: str
+    by: str
+
+
+class Details(TypedDict, total=False):
+    """All of an entry that is not in the index."""
+
+    questions: list[str]
+    about: list[tuple[str, str]]
+    talks: list[Talk]
+    turns: list[Turn]
+    answers: list[Answer]
+    checks: list[Check]
+    feedback: list[tuple[str, str]]
+
+
+_FACETS = "technique setting metric model pair outcome rater judge check status language kind k criterion mark"
+FACETS: tuple[str, ...] = tuple(_FACETS.split())
+"""What entries can be filtered by; an entry may have several values of each."""
+Row = Mapping[str, Any]
+PREVIEW = 110  # Characters of an entry's first words in the list
+
+
+def pair_of(first: str, second: str) -> str:
+    """The value of the facet ``pair``: “alpha vs. beta”, whichever comes first."""
+    return " vs. ".join(sorted((first, second)))
+
+
+@dataclass
+class Entry:
+    """``disagreement``: of two answers to the same question, the share that differs (ratings: by how much of their
+    scale), from 0 to 1; None: nothing was answered twice."""
+
+    id: str
+    facets: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    questions: dict[str, None] = field(default_factory=dict)
+    about: dict[tuple[str, str], None] = field(default_factory=dict)
+    talks: dict[str, Talk] = field(default_factory=dict)
+    turns: dict[int, Turn] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], Answer] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+    feedback: list[tuple[str, str]] = field(default_factory=list)
+    started: str = ""
+    seconds: float | None = None
+    points: Counter[str] = field(default_factory=Counter)
+    values: dict[tuple[object, ...], list[Any]] = field(default_factory=lambda: defaultdict(list))
+
+    def note(self, facet: str, *values: object) -> None:
+        self.facets[facet].update((str(value), None) for value in values if value not in (None, ""))
+
+    def details(self) -> Details:
+        turns = [self.turns[number] for number in sorted(self.turns)]
+        for turn in turns:
+            turn["replies"].sort(key=lambda reply: reply.get("position") or 99)
+        everything: Details = {
+            "questions": list(self.questions),
+            "about": list(self.about),
+            "talks": list(self.talks.values()),
+            "turns": turns,
+            "answers": list(self.answers.values()),
+            "checks": self.checks,
+            "feedback": self.feedback,
+        }
+        return everything
+
+    @property
+    def length(self) -> int:
+        """Turns, or exchanges of the longest dialogue that was shown."""
+        return max([*self.turns, *((len(talk["lines"]) + 1) // 2 for talk in self.talks.values()), 0])
+
+    @cached_property
+    def preview(self) -> str:
+        said = [turn["human"]["text"] for turn in self.turns.values() if "human" in turn and not turn.get("given")]
+        said += [reply["text"] for turn in self.turns.values() for reply in turn["replies"]]
+        said += [line["text"] for talk in self.talks.values() for line in talk["lines"]]
+        first = " ".join(next((text for text in said if text.strip()), "").split())
+        return first if len(first) <= PREVIEW else first[:PREVIEW].rstrip() + "…"
+
+    @property
+    def disagreement(self) -> float | None:
+        apart = [_apart(a, b) for given in self.values.values() for a, b in combinations(given[:40], 2)]
+        return sum(apart) / len(apart) if apart else None
+
+
+def _apart(first: Any, second: Any) -> float:
+    if isinstance(first, float) and isinstance(second, float):
+        return min(1.0, abs(first - second))
+    return float(first != second)
+
+
+def entries(tables: Tables) -> list[Entry]:
+    """All entries of the tables, in their order. Ids and names are as the tables have them."""
+    made = _Entries()
+    made.add(tables, "rater")
+    if tables.judges is not None:
+        made.add(tables.judges, "judge")
+    for answer, given in made.unread:
+        if "says" not in answer:
+            answer["says"] = list(_as_given(given))
+    for entry in made.all.values():
+        _settle(entry)
+    return list(made.all.values())
+
+
+def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
+    """All that entries can be filtered by: facet and value."""
+    return frozenset((name, value) for entry in every for name, values in entry.facets.items() for value in values)
+
+
+def _settle(entry: Entry) -> None:
+    """What all answers come to: who is ahead, and what one may look for."""
+    (best, most), *others = entry.points.most_common(2) or [("", 0)]
+    if most:
+        is_tie = best == TIE or (bool(others) and others[0][1] == most)
+        entry.note("outcome", "tie" if is_tie else f"{best} preferred")
+    for number, turn in entry.turns.items():
+        for answer in turn["answers"]:
+            chosen, ticks = sorted(answer.get("chosen", [])), sorted(answer.get("ticks", {}).items())
+            if "chosen" in answer or "ticks" in answer or answer.get("none"):
+                entry.values[number, "ticks" if ticks else "chosen"].append((chosen, ticks))
+    replies = [reply for turn in entry.turns.values() for reply in turn["replies"]]
+    answers = [*entry.answers.values(), *(answer for turn in entry.turns.values() for answer in turn["answers"])]
+    marks = {
+        "masked words": any(reply.get("masked") for reply in replies),
+        "reply failed": any(reply.get("failed") for reply in replies),
+        "asked again": any(reply.get("withdrawn") for reply in replies),
+        "none fits": any(answer.get("none") for answer in answers),
+        "rater wrote a reply": any(answer.get("written") for answer in answers),
+        "reason given": any(answer.get("reason") for answer in answers),
+        "feedback": bool(entry.feedback),
+        "no texts": not any(reply["text"] for reply in replies) and not entry.talks,
+    }
+    entry.note("mark", *(name for name, holds in marks.items() if holds))
+
+
+class _Entries:
+    def __init__(self) -> None:
+        self.all: dict[str, Entry] = {}
+        self._replies: dict[tuple[str, int, str], Reply] = {}
+        self._choices: dict[tuple[str, int, str, str], Answer] = {}
+        self.unread: list[tuple[Answer, str | None]] = []
+        self._settings: dict[str, str] = {}  # judgement or dialogue → settings of its study, in JSON
+
+    def add(self, tables: Tables, kind: Kind) -> None:
+        """Everything in these tables, of raters or of judges."""
+        judgements = {row["judgement_id"]: row for row in _rows(tables.judgements)}
+        self._settings |= {one: row.get("settings", "") for one, row in judgements.items()}
+        for row in _rows(tables.dialogues):
+            self._dialogue(row)
+        for row in _rows(tables.turns):
+            self._candidate(row, kind)
+        of_turns = set(map(str, tables.turns["judgement_id"].dropna().unique()))
+        places = {one: self._place(row, kind, one in of_turns) for one, row in judgements.items()}
+        for one, row in judgements.items():
+            self._judgement(self._entry(places[one], row, kind), row, kind)
+        for row in _rows(tables.segments):
+            fallback = row.get("item_id", f"{row['dialogue_id']}:{row['k']}")
+            self._segment(self._entry(places.get(row.get("judgement_id", ""), fallback), row, kind), row, kind)
+        for row in _rows(tables.ratings):
+            self._rating(self._entry(places.get(row.get("judgement_id", ""), row["dialogue_id"]), row, kind), row, kind)
+        for row in _rows(tables.comparisons):
+            self._comparison(row, kind, places)
+
+    def _place(self, row: Row, kind: Kind, has_turns: bool) -> str:
+        """The entry of a judgement: a dialogue that is there turn by turn, else its item. A judge answers on either."""
+        if has_turns:
+            return str(row["dialogues"])
+        known = [name for name in (row["dialogues"], row["item_id"]) if name in self.all]
+        same = [name for name in known if row["technique"] in self.all[name].facets["technique"]]
+        return str(same[0]) if kind == "judge" and same else str(row["item_id"])
+
+    def _entry(self, name: str, row: Row, kind: Kind) -> Entry:
+        entry = self.all.get(name)
+        if entry is None:
+            entry = self.all[name] = Entry(name)
+        for facet in ("technique", "setting", "metric"):
+            entry.note(facet, row.get(facet))
+        entry.note("rater" if kind == "rater" else "judge", row.get("worker_id"))
+        if row.get("simulated") and kind == "rater":
+            entry.note("mark", "simulated rater")
+        if row.get("question"):
+            entry.questions.update(dict.fromkeys(row["question"].split("\n")))
+        return entry
+
+    def _dialogue(self, row: Row) -> None:
+        entry = self._entry(row["dialogue_id"], row, "rater")
+        entry.note("status", row.get("status") or ("complete" if row["complete"] else "partial"))
+        entry.note("language", row.get("language"))
+        entry.note("model", *row.get("models", "").split(";"))
+        entry.started, entry.seconds = row.get("started", ""), row.get("seconds")
+        self._settings[entry.id] = row.get("settings", "")
+        persona = _json(row.get("persona"))
+        told = [
+            ("Topic", row.get("topic")),
+            ("Opinion of the topic", row.get("opinion")),
+            ("Failure", row.get("failure")),
+        ]
+        told += [("Persona", sentence) for sentence in (persona if isinstance(persona, list) else [])]
+        entry.about.update(((name, str(text)), None) for name, text in told if text)
+        self._of_rater(entry, row)
+
+    def _of_rater(self, entry: Entry, row: Row) -> None:
+        """Checks and feedback, which a dialogue and a judgement have alike."""
+        by, checks = row["worker_id"], _json(row.get("checks"))
+        entry.note("check", *row.get("checks_failed", "").split(";"))
+        if row.get("feedback"):
+            entry.feedback.append((by, row["feedback"]))
+        for name, outcome in (checks if isinstance(checks, dict) else {}).items():
+            if isinstance(outcome, dict) and isinstance(outcome.get("passed"), bool):
+                reason = str(outcome.get("reason") or "")
+                entry.checks.append({"name": name, "passed": outcome["passed"], "reason": reason, "by": by})
+
+    def _candidate(self, row: Row, kind: Kind) -> None:
+        entry = self._entry(row["dialogue_id"], row, kind)
+        number = int(row["turn"])
+        turn = entry.turns.get(number)
+        if turn is None:
+            turn = entry.turns[number] = {"turn": number, "replies": [], "answers": []}
+        if row.get("human_text") and "human" not in turn:
+            turn["human"] = {"text": row["human_text"]}
+            if row.get("human_fixed"):
+                turn["given"] = True
+        entry.note("model", row["model"])
+        card = row.get("candidate_id", row["model"])
+        known = self._replies.get((entry.id, number, card))
+        if known is None:
+            settings = self._settings.get(row.get("judgement_id", entry.id), "")
+            known = self._replies[entry.id, number, card] = _reply(row, settings)
+            turn["replies"].append(known)
+        if row.get("complete", 1):
+            self._choice(entry, turn, row, kind)
+
+    def _choice(self, entry: Entry, turn: Turn, row: Row, kind: Kind) -> None:
+        """What a row says of its candidate, put to the answer that it is part of."""
+        made: list[tuple[str, Kind, Any, Any]] = [(row["worker_id"], kind, row.get("selected"), row.get("ticks"))]
+        if row.get("own_worker") and row.get("own_asked"):
+            made.append((row["own_worker"], "own", row.get("own_selected"), row.get("own_ticks")))
+        for by, which, selected, ticks in made:
+            order = row.get("order")
+            key = (entry.id, turn["turn"], by, "" if which == "own" else row.get("judgement_id", ""))
+            answer = self._choices.get(key)
+            if answer is None:
+                answer = self._choices[key] = Answer(by=by, kind=which)
+                turn["answers"].append(answer)
+                if which != "own":
+                    _put(answer, none=bool(row.get("none_said")), same=bool(row.get("automatic")), order=order)
+                    _put(
+                        answer, written=row.get("written_text"), **{key: row.get(key) for key in ("reason", "seconds")}
+                    )
+            if selected and not row.get("continued_each") and row["model"] not in answer.get("chosen", ()):
+                answer.setdefault("chosen", []).append(row["model"])
+                entry.points[row["model"]] += kind == "rater" and not row.get("automatic")
+            if ticks:
+                answer.setdefault("ticks", {})[row["model"]] = ticks.split(";")
+            if row.get("rank") and which != "own":
+                answer.setdefault("ranks", {})[row["model"]] = int(row["rank"])
+
+    def _judgement(self, entry: Entry, row: Row, kind: Kind) -> None:
+        settings = row.get("settings", "")
+        if kind == "rater":
+            for facet, column in (("status", "status"), ("language", "language"), ("kind", "kind"), ("k", "k")):
+                entry.note(facet, *str(row.get(column, "")).split(";"))
+            entry.note("model", *row.get("group", "").split(";"))
+            entry.started = entry.started or row.get("started", "")
+            self._of_rater(entry, row)
+        if row.get("gold"):
+            entry.note("mark", "attention check", *(["attention check failed"] if row.get("gold_passed") == 0 else []))
+        shown = _json(row.get("shown"))
+        for dialogue in shown if isinstance(shown, list) and not entry.turns else ():
+            if isinstance(dialogue, dict) and str(dialogue.get("dialogue_id")) not in entry.talks:
+                talk = _talk(dialogue, settings)
+                entry.talks[talk["id"]] = talk
+        entry.seconds = entry.seconds or row.get("seconds")
+        if kind == "judge":
+            self._reply_of_judge(entry, row)
+        elif not entry.turns:
+            answer = self._answer(entry, row, kind)
+            _put(answer, seconds=row.get("seconds"), reason=row.get("reason"))
+            self.unread.append((answer, row.get("answers")))
+
+    def _reply_of_judge(self, entry: Entry, row: Row) -> None:
+        """What a judge wrote, put to its answer on a turn, or on the whole."""
+        reply = _json(row.get("reply"))
+        words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
+        number = row["item_id"].removeprefix(f"{entry.id}:")
+        key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
+        answer = (self._choices.get(key) if key else None) or self._answer(entry, row, "judge")
+        answer.setdefault("says", []).append(("wrote", words))
+
+    def _answer(self, entry: Entry, row: Row, kind: Kind) -> Answer:
+        """The answer about the whole that a row is part of."""
+        key = (row["worker_id"], kind, str(row.get("judgement_id", "")))
+        if key not in entry.answers:
+            entry.answers[key] = {"by": row["worker_id"], "kind": kind}
+            if row.get("order"):
+                entry.answers[key]["order"] = int(row["order"])
+        return entry.answers[key]
+
+    def _segment(self, entry: Entry, row: Row, kind: Kind) -> None:
+        name = row["model"]
+        entry.note("model", *({name, row.get("opponent")} - {HUMAN}))
+        entry.note("kind", row.get("kind"))
+        entry.note("k", row["k"])
+        if kind == "rater":
+            entry.note("outcome", f"{name} taken for {row['label']}")
+        entry.values["label", row["entity"]].append(row["label"])
+        says = self._answer(entry, row, kind).setdefault("says", [])
+        says.append((f"{name} (speaks {'second' if row['entity'] else 'first'}) taken for", row["label"]))
+        signs = {1: f"{name} is more so", 0: "both alike", -1: f"{name} is less so"}
+        if not row["entity"]:
+            says += [(one, signs[int(row[one])]) for one in FEATURES if one in row]
+
+    def _rating(self, entry: Entry, row: Row, kind: Kind) -> None:
+        low, high, value = row.get("minimum"), row.get("maximum"), float(row["value"])
+        entry.note("criterion", row["criterion"])
+        entry.note("model", *row["model"].split(";"))
+        scale = f" ({low:g}–{high:g})" if low is not None and high is not None else ""
+        answer = self._answer(entry, row, kind)
+        answer.setdefault("says", []).append((f"{row['model']}: {row['criterion']}", f"{value:g}{scale}"))
+        span = high - low if low is not None and high is not None and high > low else None
+        entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)
+        if row.get("statement"):
+            entry.questions.setdefault(row["statement"])
+
+    def _comparison(self, row: Row, kind: Kind, places: Mapping[str, str]) -> None:
+        first, second = row["model_a"], row["model_b"]
+        dialogue, turn = row.get("dialogue_a"), row.get("turn")
+        is_one = dialogue is not None and dialogue == row.get("dialogue_b")
+        name = places.get(row.get("judgement_id", ""), dialogue if is_one and dialogue in self.all else row["item_id"])
+        entry = self._entry(name, row, kind)
+        entry.note("model", first, second)
+        entry.note("pair", pair_of(first, second))
+        tie = row.get("tied", row["winner"] == TIE) == 1
+        outcome = ("both bad" if row.get("both_bad") else TIE) if tie else row["winner"]
+        if row.get("both_bad"):
+            entry.note("mark", "both bad")
+        if turn is not None and int(turn) in entry.turns:
+            given = entry.turns[int(turn)]["answers"]
+            if not any(one["by"] == row["worker_id"] for one in given):  # else its choice is there already
+                given.append(
+                    {"by": row["worker_id"], "kind": kind, "says": [(row.get("metric") or "preference", outcome)]}
+                )
+            return
+        entry.values[row.get("metric"), first, second].append(outcome)
+        entry.points[TIE if tie else row["winner"]] += kind == "rater"
+        answer = self._answer(entry, row, kind)
+        question = row.get("metric") or "preference"
+        answer.setdefault("says", []).append((question, f"{outcome}" if tie else f"{outcome} is better"))
+        _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
+        if not entry.talks and not entry.turns:
+            sides = ((first, dialogue), (second, row.get("dialogue_b")))
+            entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
+
+
+def _put(part: Reply | Answer, **values: Any) -> None:
+    """Fill fields of a part that have a value; the others stay away, so that files are small."""
+    cast(dict[str, Any], part).update({name: value for name, value in values.items() if value})
+
+
+def _reply(row: Row, settings: str) -> Reply:
+    reply = Reply(model=row["model"], text=row.get("text", ""))
+    _put(reply, markup=_said(reply["text"], settings).get("markup"))
+    changes = str(row.get("changes", "")).split(";") if row.get("changes") else []
+    again = _json(row.get("withdrawn"))
+    _put(reply, **{name: bool(row.get(name)) for name in ("continued", "failed", "masked")})
+    _put(reply, raw=row.get("raw_text"), latency=row.get("latency_s"), changes=changes)
+    _put(reply, position=int(row.get("position") or 0), **{name: row.get(name) for name in ("blocked", "thoughts")})
+    _put(reply, withdrawn=[str(one.get("text", "")) for one in again] if isinstance(again, list) else None)
+    return reply
+
+
+def _as_given(answers: str | None) -> Iterator[tuple[str, str]]:
+    """Answers that stand in no other table, such as those of attention checks, in the words of the record."""
+    given = _json(answers)
+    for one in given if isinstance(given, list) else ():
+        if isinstance(one, dict) and one.get("option"):
+            yield str(one.get("question_id", "")), str(one["option"])
+
+
+def _talk(dialogue: Row, settings: str) -> Talk:
+    """A dialogue of the column ``shown``; whoever wrote it, its fields may be anything."""
+    said = dialogue.get("lines")
+    names = [str(name) for name in entities] if isinstance(entities := dialogue.get("entities"), list) else []
+    lines: list[Line] = []
+    for line in said if isinstance(said, list) else ():
+        if isinstance(line, dict):
+            speaker = number if isinstance(number := line.get("speaker"), int) else 0
+            who = names[speaker] if 0 <= speaker < len(names) else f"Speaker {speaker + 1}"
+            lines.append({**_said(str(line.get("text", "")), settings), "who": who, "person": who == HUMAN})
+    judged = dialogue.get("judged")
+    title = " and ".join(dict.fromkeys(names))
+    if isinstance(judged, int) and 0 <= judged < len(names) and len(set(names)) > 1:
+        title = f"{names[judged]} (judged), with {names[1 - judged] if len(names) == 2 else 'others'}"
+    return {"id": str(dialogue.get("dialogue_id", "")), "title": title, "lines": lines}
+
+
+def _said(text: str, settings: str) -> Said:
+    """With its markup where raters saw that drawn."""
+    markup = markup_of(text) if text and _draws_markdown(settings) else None
+    return {"text": text} if markup is None else {"text": text, "markup": markup}
+
+
+@lru_cache(maxsize=256)
+def _draws_markdown(settings: str) -> bool:
+    known = _json(settings)
+    replies = known.get("replies") if isinstance(known, dict) else None
+    return isinstance(replies, dict) and replies.get("appearance") == "markdown"
+
+
+def _json(text: str | None) -> Any:
+    """What a cell of JSON holds; None where it holds none, as tables from elsewhere may."""
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Each row as what is in it: cells that are missing are left out."""
+    filled = [str(name) for name in frame.columns if frame[name].notna().any()]
+    columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in filled]
+    for values in zip(*columns, strict=True):
+        yield {name: value for name, value in zip(filled, values, strict=True) if value is not None}

@@ -1,0 +1,194 @@
+"""Entries of the viewer: all that was said and answered, of every technique, in the place where one looks for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_judgements import make_pair, make_replay, make_segment, make_whole, one_of_each, shown
+from make_judges import judged, letter
+from make_live_records import make_choice, make_rated, make_ticked, make_verdict
+from make_records import make_record, make_turn
+
+from parlai_humaneval.schema.records import Mask, Rated
+from parlai_humaneval.tables.build import judge_tables, tables
+from parlai_humaneval.tables.columns import Tables, from_rows
+from parlai_humaneval.tables.example import example_tables
+from parlai_humaneval.viewer import entries as viewer
+from parlai_humaneval.viewer.entries import Entry, entries
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def entry_of(*records: Rated, name: str | None = None) -> Entry:
+    made = entries(tables(records))
+    return next(one for one in made if one.id == name) if name else made[0]
+
+
+def said(entry: Entry) -> list[tuple[str, str, str]]:
+    """Who answered what about the whole."""
+    return [(answer["by"], *one) for answer in entry.details()["answers"] for one in answer.get("says", [])]
+
+
+def test_a_turn_has_all_replies_and_who_chose_what_and_why() -> None:
+    """Guards the core of the viewer: replies in the order shown, the choice, its reason and its time."""
+    entry = entry_of(make_record("d1", [make_turn(1, ("eliza", "retrieval"), "retrieval", 9.0)]))
+    (turn,) = entry.details()["turns"]
+    assert [reply["model"] for reply in turn["replies"]] == ["eliza", "retrieval"]
+    assert turn["human"] == {"text": "Hi!"}
+    (answer,) = turn["answers"]
+    assert (answer["by"], answer["chosen"], answer["seconds"]) == ("w1", ["retrieval"], 9.0)
+    assert answer["reason"] == "it answers my question"
+    assert list(entry.facets["outcome"]) == ["retrieval preferred"]
+    assert list(entry.facets["pair"]) == ["eliza vs. retrieval"]
+    assert entry.disagreement is None
+
+
+def test_masked_words_and_failed_replies_are_shown_and_marked() -> None:
+    """Researchers look for what raters could not see: the model's own words, earlier tries and blocked replies."""
+    turn = make_turn(1, ("eliza", "retrieval"), "retrieval")
+    mask = Mask(start=0, end=5, original="Eliza", replacement="I")
+    turn.candidates[0] = turn.candidates[0].model_copy(update={"raw_text": "Eliza am I", "masks": [mask]})
+    entry = entry_of(make_record("d1", [turn]))
+    reply = entry.details()["turns"][0]["replies"][0]
+    assert (reply["raw"], reply["masked"]) == ("Eliza am I", True)
+    assert "masked words" in entry.facets["mark"]
+
+
+def test_failed_checks_have_reasons_and_are_a_facet() -> None:
+    """With the rater whom they concern; a check that was passed is no value of the facet."""
+    checks = {"too_fast": {"passed": False, "reason": "2 s a turn"}, "greeting": {"passed": True, "reason": ""}}
+    entry = entry_of(make_choice("d1", [["a"]]).model_copy(update={"checks": checks, "feedback": "fun!"}))
+    assert list(entry.facets["check"]) == ["too_fast"]
+    assert {(one["name"], one["passed"], one["reason"]) for one in entry.details()["checks"]} == {
+        ("too_fast", False, "2 s a turn"),
+        ("greeting", True, ""),
+    }
+    assert entry.details()["feedback"] == [("w1", "fun!")]
+
+
+def test_ticks_verdicts_and_ratings_of_live_dialogues() -> None:
+    ticked = entry_of(make_ticked("d2", [["engaging"], []]))
+    assert ticked.details()["turns"][0]["answers"][0]["ticks"] == {"a": ["engaging"]}
+    assert ticked.details()["turns"][1]["answers"][0]["none"]
+    assert said(ticked) == [("w1", "a: engaging", "4 (1–5)")]
+    assert said(entry_of(make_verdict("d3", "b"))) == [("w1", "preference", "m2 is better")]
+    assert said(entry_of(make_verdict("d3", "both_bad"))) == [("w1", "preference", "both bad")]
+    assert said(entry_of(make_rated("d4", "a", {"fluent": 50.0}))) == [("w1", "a: fluent", "50 (0–100)")]
+
+
+def test_raters_of_the_same_pair_are_in_one_entry_with_both_dialogues() -> None:
+    """Two raters who differ: the entry has both answers, and disagreement is whole."""
+    pairs = [make_pair("p1", "a", "b", "first", worker="w1"), make_pair("p2", "a", "b", "second", worker="w2")]
+    entry = entry_of(*pairs)
+    assert [talk["title"] for talk in entry.details()["talks"]] == ["a", "b"]
+    assert [line["text"] for line in entry.details()["talks"][0]["lines"]][:1] == ["this is line number 0 of it"]
+    assert said(entry) == [("w1", "preference", "a is better"), ("w2", "preference", "b is better")]
+    assert entry.disagreement == 1
+    assert list(entry.facets["rater"]) == ["w1", "w2"]
+    same = [make_pair("p1", "a", "b", "first", worker="w1"), make_pair("p2", "a", "b", "first", worker="w2")]
+    assert entry_of(*same).disagreement == 0
+
+
+def test_segments_say_who_was_taken_for_what() -> None:
+    entry = entry_of(make_segment("s1", ("a", "human"), ("bot", "human"), features={"fluent": "first"}))
+    assert ("w1", "a (speaks first) taken for", "bot") in said(entry)
+    assert ("w1", "fluent", "a is more so") in said(entry)
+    assert list(entry.facets["outcome"]) == ["a taken for bot", "human taken for human"]
+    assert list(entry.facets["k"]) == ["2"]
+    assert "human" not in entry_of(make_segment("s1", ("a", "human"), ("bot", "human"))).facets["pair"]
+
+
+def test_ratings_of_finished_dialogues_and_attention_checks() -> None:
+    whole = entry_of(make_whole("j8", shown("d8", ("a", "a")), {"coherence": 2, "overall": 4}))
+    assert said(whole) == [("t1", "a: coherence", "2 (1–3)"), ("t1", "a: overall", "4 (1–5)")]
+    gold = entry_of(make_segment("j3", ("x", "y"), ("bot", "human"), expected={"label_0": "bot"}))
+    assert "attention check" in gold.facets["mark"]
+    assert ("w1", "label_0", "bot") in said(gold), "its answers stand in no other table"
+
+
+def test_another_rater_of_a_live_dialogue_is_beside_its_own() -> None:
+    """Third-party ratings turn by turn: both choices are at the turn, and their difference is disagreement."""
+    live = make_choice("live1", [("a",), ("b",)])
+    entry = entry_of(make_replay("j4", live, [("a",), ("a",)]))
+    assert entry.id == "live1"
+    answers = [[(one["kind"], one["chosen"]) for one in turn["answers"]] for turn in entry.details()["turns"]]
+    assert answers == [[("rater", ["a"]), ("own", ["a"])], [("rater", ["a"]), ("own", ["b"])]]
+    assert entry.disagreement == 0.5
+
+
+def test_judges_answer_beside_raters_and_are_never_among_them() -> None:
+    """At the turn that they judged, with what they wrote, in both orders; a facet of their own."""
+    records = [make_choice("d1", [["a"]], technique="pw_turn", setting=""), make_pair("p1", "a", "b", "first")]
+    both = replace(tables(records), judges=judge_tables(records, judged(records, lambda question: letter(1))))
+    live, pair = entries(both)
+    kinds = [(one["kind"], one.get("order"), one["chosen"]) for one in live.details()["turns"][0]["answers"]]
+    assert kinds == [("rater", None, ["a"]), ("judge", 1, ["a"]), ("judge", 2, ["b"])]
+    assert live.details()["turns"][0]["answers"][1]["says"] == [("wrote", '{"answer": "A"}')]
+    assert (list(live.facets["rater"]), list(live.facets["judge"])) == (["w1"], ["j"])
+    assert ("j", "preference", "a is better") in said(pair)
+
+
+def test_every_answer_of_every_technique_is_somewhere() -> None:
+    """Nothing is lost on the way: each rater of each table is in an entry that names the model."""
+    for all_tables in (example_tables(), tables(one_of_each())):
+        made = entries(all_tables)
+        known = {(rater, model) for one in made for rater in one.facets["rater"] for model in one.facets["model"]}
+        for frame in (all_tables.turns, all_tables.ratings, all_tables.segments):
+            for worker, models in zip(frame["worker_id"], frame["model"], strict=True):
+                assert {(worker, model) for model in models.split(";")} <= known
+        for worker, first, second in all_tables.comparisons[["worker_id", "model_a", "model_b"]].itertuples(
+            index=False
+        ):
+            assert {(worker, first), (worker, second)} <= known
+
+
+def test_tables_from_elsewhere_need_no_texts_and_may_hold_anything() -> None:
+    """Guards imports: comparisons alone, cells of JSON that hold none, dialogues whose fields are of other kinds."""
+    row = {
+        "item_id": "i1",
+        "model_a": "a",
+        "model_b": "b",
+        "winner": "b",
+        "metric": "m",
+        "dialogue_a": "x",
+        "dialogue_b": "y",
+    }
+    rows = [{**row, "worker_id": worker} for worker in ("r1", "r2")]
+    empty = {name: from_rows(name, []) for name in ("turns", "dialogues")}
+    (entry,) = entries(Tables(comparisons=from_rows("comparisons", rows), **empty))
+    assert (entry.id, len(said(entry)), list(entry.facets["mark"])) == ("i1", 2, ["no texts"])
+    base = {"technique": "t", "metric": "m", "group": "a", "dialogues": "d", "status": "complete", "worker_id": "r"}
+    strange = ["{", "[1, {}]", '[{"entities": 3, "lines": [7, {"speaker": "x"}]}]', '{"a": 1}']
+    rows = [
+        {**base, "judgement_id": f"j{n}", "item_id": f"i{n}", "shown": one, "checks": one}
+        for n, one in enumerate(strange)
+    ]
+    judgements = from_rows("judgements", rows)
+    assert len(entries(Tables(comparisons=from_rows("comparisons", []), judgements=judgements, **empty))) == 4
+
+
+@pytest.mark.parametrize("appearance", ["markdown", "as_said"])
+def test_markup_is_drawn_where_raters_saw_it_drawn(appearance: str) -> None:
+    """By the settings of the study, which are in the tables; else texts are letter for letter."""
+    turn = make_turn(1, ("eliza", "retrieval"), "eliza")
+    turn.candidates[0] = turn.candidates[0].model_copy(update={"text": "**Yes**, <b>no</b>"})
+    record = make_record("d1", [turn]).model_copy(update={"settings": {"replies": {"appearance": appearance}}})
+    reply: Any = entry_of(record).details()["turns"][0]["replies"][0]
+    assert reply["text"] == "**Yes**, <b>no</b>"
+    drawn = [{"tag": "p", "parts": [{"tag": "b", "parts": ["Yes"]}, ", <b>no</b>"]}]
+    assert reply.get("markup") == (drawn if appearance == "markdown" else None)
+
+
+def test_the_page_knows_the_same_names() -> None:
+    """Guards ``src/viewer/entry.ts``, which is written by hand, against fields that only one side has."""
+    source = (REPOSITORY / "mephisto_tasks/webapp/src/viewer/entry.ts").read_text(encoding="utf-8")
+    interfaces = dict(re.findall(r"export interface (\w+)(?: extends Said)? {\n(.*?)\n}", source, re.DOTALL))
+    for name in ("Said", "Reply", "Answer", "Turn", "Line", "Talk", "Check", "Details"):
+        fields = set(re.findall(r"^  (\w+)\??:", interfaces[name], re.MULTILINE))
+        ours = getattr(viewer, name).__required_keys__ | getattr(viewer, name).__optional_keys__
+        inherited = {"text", "markup"} if name in ("Reply", "Line") else set()
+        assert fields == ours - inherited, name

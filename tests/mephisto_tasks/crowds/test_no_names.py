@@ -23,6 +23,7 @@ STORED = {
     "crowds/registry.py": "the folders of this package",
     "crowds/mturk/settings.py": "the notice of Amazon's closing says where to go instead",
     "storage/provider_names.py": "the stored names themselves",
+    "cli/import_data.py": "results as requesters of the site download them, which can be imported",
     "importers/units.py": "ParlAI's own mark of workers in its old files",
 }
 """File → why names of old runs, or of published ones, are in it."""

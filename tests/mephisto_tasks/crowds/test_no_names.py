@@ -153,8 +153,8 @@ def test_the_guard_leaves_other_words_alone(innocent: str) -> None:
 def test_every_exception_is_needed() -> None:
     """An exception for a file without any name would hide the next one there."""
     for name in STORED:
-        path = next(root / name for root in ROOTS if (root / name).is_file())
-        assert list(names_in(path.read_text(encoding="utf-8"))), name
+        paths = [root / name for root in ROOTS if (root / name).is_file()]
+        assert any(list(names_in(path.read_text(encoding="utf-8"))) for path in paths), name
 
 
 def test_only_commands_of_a_crowd_import_its_folder() -> None:

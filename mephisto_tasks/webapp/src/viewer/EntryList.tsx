@@ -82,6 +82,7 @@ function Row({ index, at }: { index: Index; at: number }) {
   const turns = index.turns[at] ?? 0;
   const preview = index.previews[at] ?? "";
   const failed = valuesOf(index, "check", at).length;
+  const techniques = valuesOf(index, "technique", at).join(", ");
   return (
     <>
       <span className={styles.preview} dir="auto">
@@ -91,7 +92,7 @@ function Row({ index, at }: { index: Index; at: number }) {
         {valuesOf(index, "outcome", at).slice(0, 2).join(", ") || valuesOf(index, "model", at).join(", ")}
       </span>
       <span className={`soft ${styles.facts}`}>
-        <span>{valuesOf(index, "technique", at).join(", ")}</span>
+        {techniques !== "" && <span>{techniques}</span>}
         {turns > 0 && <span>{turns === 1 ? "1 turn" : `${turns} turns`}</span>}
         {apart !== null && apart > 0 && <span>{`${Math.round(100 * apart)} % disagree`}</span>}
         {failed > 0 && <span className={styles.failed}>{failed === 1 ? "1 check failed" : `${failed} checks failed`}</span>}

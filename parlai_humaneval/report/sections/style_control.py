@@ -25,7 +25,7 @@ NAMED = 4
 
 
 class ControlledPair(StylePair, ComparedRow):
-    """The pair under one question; ``became``: kept, gone, turned, shown or none."""
+    """The pair under one question; ``became``: kept, gone, turned, shown, cannot tell or none."""
 
     lead: Annotated[str, Column("The lead", name="became")] = ""
 
@@ -87,7 +87,7 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
         section.pairs += [ControlledPair.of(pair, group, lead=pair.became) for pair in found.pairs]
         section.effects += [ControlledEffect.of(effect, group) for effect in found.effects]
         asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
-    said = told(KEY, asked=asked, named=NAMED)
+    said = told(KEY, asked=asked, named=NAMED, pairs=section.pairs)
     section.headline, section.remarks = said["headline"], said["remarks"]
     section.changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
     return section

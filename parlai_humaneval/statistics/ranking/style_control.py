@@ -21,10 +21,10 @@ from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, NO_FAMILY, Family, corrected, corrected_fields
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Row, p_columns
+from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Row, interval_keys, p_columns
 from parlai_humaneval.statistics.preference.paired_answers import STYLE
 from parlai_humaneval.statistics.ranking.bradley_terry import ASSUMPTIONS, Comparisons, maximised
-from parlai_humaneval.statistics.ranking.fit import Asked, Inference, linked_models
+from parlai_humaneval.statistics.ranking.fit import Asked, Fitted, Inference, linked_models
 
 SOURCE = "Li, Angelopoulos & Chiang 2024, Does style matter?; Bradley & Terry 1952; ties: Rao & Kupper 1967"
 ADDITIVE = "style and place add to the log odds, for every model alike, and nothing else that raters see goes with them"
@@ -40,27 +40,33 @@ LINKED, SEPARATED, FEW = "linked", "separated", "few"
 class StylePair(Row):
     """Two models: how often the first is chosen over the second, as it was and at equal style.
 
-    ``before``, ``after``: log odds, after Holm's correction over the pairs. ``words_a``, ``words_b``: mean words of a reply.
+    ``before``, ``after``: log odds, after Holm's correction over the pairs, and so ``change``, before − after in the same
+    comparisons. ``words_a``, ``words_b``: mean words of a reply.
     """
 
     model_a: Annotated[str, Column()]
     model_b: Annotated[str, Column()]
-    n: Count
-    words_a: Annotated[float, Column("Words, A")]
-    words_b: Annotated[float, Column("Words, B")]
-    before: Annotated[
-        Result,
-        Estimate("A over B, as rated", "share", name="chance_before", of="chance_before"),
-        Key(name="log_odds_before", path="estimate"),
-    ]
     after: Annotated[
         Result,
         Estimate("A over B, at equal style", "share", name="chance_after", of="chance_after"),
         Key(name="log_odds_after", path="estimate"),
-        p_columns("p_value", "p_before", "p, as rated", "p, as rated, Holm", of="before"),
         p_columns("p_value", "p_after", "p, at equal style", "p, at equal style, Holm"),
         FAMILY,
     ]
+    before: Annotated[
+        Result,
+        Estimate("A over B, as rated", "share", name="chance_before", of="chance_before"),
+        Key(name="log_odds_before", path="estimate"),
+        p_columns("p_value", "p_before", "p, as rated", "p, as rated, Holm"),
+    ]
+    change: Annotated[
+        Result,
+        interval_keys("log_odds_change", "log_odds_change"),
+        p_columns("p_value", "p_change", "p, change", "p, change, Holm"),
+    ]
+    n: Count
+    words_a: Annotated[float, Column("Words, A")]
+    words_b: Annotated[float, Column("Words, B")]
 
     @property
     def chance_before(self) -> Result:
@@ -71,12 +77,29 @@ class StylePair(Row):
         return as_chance(self.after)
 
     @property
+    def changed(self) -> bool:
+        """Whether style takes something from the lead, or adds to it: by the test, and as intervals read."""
+        low, before, high = self.after.ci_low, self.before.estimate or 0.0, self.after.ci_high
+        held = low is None or high is None or low <= before <= high
+        return _is_significant(self.change) and not held
+
+    @property
     def became(self) -> str:
-        """What became of the lead: kept, gone, turned or shown (only at equal style); none where there is none in either."""
-        led, leads = (one.p_decides is not None and one.p_decides < ALPHA for one in (self.before, self.after))
+        """What became of the lead: kept, gone, turned or shown (only at equal style); none where there is none in either.
+
+        "cannot tell": there is none at equal style, and no change either, as style goes with the model or answers are few.
+        """
+        led, leads = _is_significant(self.before), _is_significant(self.after)
+        before, after = self.before.estimate or 0.0, self.after.estimate or 0.0
         if led and leads:
-            return "kept" if (self.before.estimate or 0) * (self.after.estimate or 0) > 0 else "turned"
-        return "gone" if led else "shown" if leads else "none"
+            return "kept" if before * after > 0 else "turned"
+        if led:
+            return "gone" if self.changed and before * (before - after) > 0 else "cannot tell"
+        return "shown" if leads else "none"
+
+
+def _is_significant(result: Result) -> bool:
+    return result.p_decides is not None and result.p_decides < ALPHA
 
 
 class StyleEffect(Row):
@@ -155,8 +178,8 @@ def style_control(
     Raises:
         ValueError: lists of unequal length, a missing value, a model against itself, or one model only.
 
-    ``after`` of a pair is its lead between two replies of equal style. Where it is near 0 and ``before`` is not, style goes
-    with the lead; it need not be its cause: what makes a reply long may also make it better.
+    ``after`` of a pair is its lead between two replies of equal style. Where it is near 0 and ``change`` is significant,
+    style goes with the lead; it need not be its cause: what makes a reply long may also make it better.
 
     Assumes that style adds to the log odds for every model alike, and that raters are independent. Source: ``SOURCE``.
 
@@ -215,8 +238,9 @@ def style_control(
         )
         for mark, effect in zip(used, corrected(effects), strict=True)
     ]
-    pairs = [_pair(own, counts, met, one, two, (before, after)) for one, two, met in _met(own)]
-    return replace(found, pairs=corrected_fields(pairs, family, "before", "after"), effects=rows)
+    fits = before, after, Inference(_change_of(plain[0], styled[0]), asked)
+    pairs = [_pair(own, counts, met, one, two, fits) for one, two, met in _met(own)]
+    return replace(found, pairs=corrected_fields(pairs, family, "before", "after", "change"), effects=rows)
 
 
 def _telling_marks(own: Comparisons, table: Floats, differing: npt.NDArray[np.int64]) -> list[int]:
@@ -232,6 +256,23 @@ def _telling_marks(own: Comparisons, table: Floats, differing: npt.NDArray[np.in
     return used
 
 
+def _change_of(plain: Fitted, styled: Fitted) -> Fitted:
+    """Both fits of the same comparisons as one, whose strengths are those of the first less those of the second."""
+    from scipy.linalg import block_diag
+
+    judged = plain.judged
+    if judged and styled.judged:
+        judged = replace(judged, influence=np.vstack([judged.influence, styled.judged.influence]))
+    return replace(
+        plain,
+        parameters=np.concatenate([plain.parameters, styled.parameters]),
+        information=block_diag(plain.information, styled.information),
+        cluster_scores=np.hstack([plain.cluster_scores, styled.cluster_scores]),
+        blocks={"models": np.hstack([plain.blocks["models"], -styled.blocks["models"]])},
+        judged=judged,
+    )
+
+
 def _met(own: Comparisons) -> Iterator[tuple[int, int, Flags]]:
     """Every two models that were compared, and in which comparisons."""
     for one, two in combinations(range(len(own.names)), 2):
@@ -241,7 +282,7 @@ def _met(own: Comparisons) -> Iterator[tuple[int, int, Flags]]:
 
 
 def _pair(
-    own: Comparisons, counts: Sequence[Floats], met: Flags, one: int, two: int, fits: tuple[Inference, Inference]
+    own: Comparisons, counts: Sequence[Floats], met: Flags, one: int, two: int, fits: Sequence[Inference]
 ) -> StylePair:
     contrast = np.eye(len(own.names))[one] - np.eye(len(own.names))[two]
     name, of_first = f"{own.names[one]} over {own.names[two]}", own.ones[met] == one
@@ -255,4 +296,5 @@ def _pair(
         words_b=float(words[1]),
         before=fits[0].of_models(name, contrast),
         after=fits[1].of_models(name, contrast),
+        change=fits[2].of_models(f"{name}, change at equal style", contrast),
     )

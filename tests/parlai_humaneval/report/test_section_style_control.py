@@ -48,6 +48,18 @@ def test_a_lead_of_length_is_told_in_the_section_and_in_short():
     assert {table.key for table in section.data_tables()} == {"style_control_pairs", "style_control_effects"}
 
 
+def test_a_lead_that_length_only_goes_with_stays_out_of_the_summary():
+    """Guards that no note claims that length explains a lead where the answers cannot say so."""
+    given = turns_with_texts()
+    rng, turns = np.random.default_rng(1), given.turns.copy()
+    words = np.where(turns["model"] == "long", 60, 20) + rng.integers(0, 5, len(turns))
+    turns["text"] = [" ".join(["word"] * size) for size in words]
+    section = style_control.build(replace(given, turns=turns), Options())
+    assert [pair.became for pair in section.pairs] == ["cannot tell"]
+    assert section.in_short() == []
+    assert "cannot tell whether style explains the lead of long over short" in section.headline
+
+
 def test_without_texts_nothing_is_added():
     """Guards reports of tables without texts: no section, no remark."""
     found = sections(turns_with_texts(texts=False, topics=("art",)))

@@ -17,12 +17,12 @@ from parlai_humaneval.statistics.ranking.style_control import (
 )
 
 
-def study(seed, *, raters=30, turns=8, lead=0.0, ties=0.0, pull=3.0):
+def study(seed, *, raters=30, turns=8, lead=0.0, ties=0.0, pull=3.0, lengths=(48, 30), shape=4):
     """Raters, counts of both sides, who was first, and outcomes; A is longer, and raters differ in what they like."""
     rng = np.random.default_rng(seed)
     n = raters * turns
     workers = np.repeat(np.arange(raters), turns)
-    words = rng.poisson(np.array([48, 30]) * rng.gamma(4, 0.25, (n, 2))) + 1
+    words = rng.poisson(np.array(lengths) * rng.gamma(shape, 1 / shape, (n, 2))) + 1
     bold = rng.poisson(0.5, (n, 2))
     first = rng.integers(0, 2, n)
     likes = rng.normal(0, 0.5, raters)[workers]
@@ -61,6 +61,28 @@ def test_a_lead_of_length_alone_is_gone_and_a_real_one_stays():
     real = [controlled(*study(seed, lead=1.2, ties=0.15)).pairs[0].became for seed in range(30)]
     assert np.mean([p >= 0.05 for p in of_length]) >= 0.9
     assert np.mean([became == "kept" for became in real]) >= 0.9
+
+
+def test_a_lead_with_which_length_only_goes_is_not_gone():
+    """Guards that a lead of the model is not put down to a length that is its own and has no effect."""
+    of_model = [
+        controlled(*study(seed, lead=0.5, pull=0.0, lengths=(63, 30), shape=25)).pairs[0].became for seed in range(30)
+    ]
+    assert of_model.count("gone") <= 2
+    assert of_model.count("cannot tell") >= 10
+    of_length = [controlled(*study(seed, raters=40, turns=10)).pairs[0] for seed in range(20)]
+    assert np.mean([pair.became == "gone" and pair.changed for pair in of_length]) >= 0.6
+
+
+def test_the_change_is_that_between_both_fits_also_of_judged_dialogues():
+    """Its estimate is before − after, and its error that of both fits together: less than of two that are independent."""
+    workers, counts, first, outcome = study(6)
+    of_dialogues = [np.arange(len(workers)) % 40 + start for start in (0, 100)]
+    for given in ({}, {"dialogues": tuple(of_dialogues)}):
+        (pair,) = controlled(workers, counts, first, outcome, **given).pairs
+        assert pair.change.estimate == pytest.approx(pair.before.estimate - pair.after.estimate)
+        before, after, change = (one.details["standard_error"] for one in (pair.before, pair.after, pair.change))
+        assert abs(before - after) <= change < np.hypot(before, after)
 
 
 def test_sides_turned_round_give_the_mirror():

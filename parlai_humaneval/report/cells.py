@@ -171,6 +171,7 @@ _WRITTEN: Mapping[CellKind, Callable[[float], str]] = {
     "share": percent,
     "points": lambda value: f"{'-' if value < 0 else ''}{points_words(value)}",
     "p": p_cell,
+    "tenths": lambda value: f"{value:,.1f}",
     "seconds": seconds_words,
     "money": money_words,
 }

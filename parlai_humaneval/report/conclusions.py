@@ -213,7 +213,7 @@ def apart_words(pairs: Sequence[PairLine], what: str) -> str:
 def rough_guides(results: Iterable[Result]) -> list[str]:
     """“Fewer than 10 workers: take the interval as a rough guide.”, or why there is none where all agree, each once.
 
-    Where results differ in it, each is told with what it is of.
+    Where results differ in it, each is told with what it is of; of unequal numbers of answers the worst alone.
     """
     told: dict[str, list[str]] = {}
     known = [result for result in results if result.estimate is not None]
@@ -221,9 +221,14 @@ def rough_guides(results: Iterable[Result]) -> list[str]:
         for note in result.notes:
             if "rough" in note or note.endswith(AGREE):
                 told.setdefault(note, []).append(result.name)
+    unequal = [note for note in told if " weigh like " in note]
+    if len(unequal) > 1:
+        worst = min(unequal, key=lambda note: float(note.partition(" weigh like ")[2].split()[0].rstrip(":")))
+        at_worst = [told.pop(note) for note in unequal][unequal.index(worst)]
+        told[worst.replace(" equal ones", " equal ones at worst")] = at_worst
     lines = []
     for note, names in told.items():
-        differs = len(told) > 1 or (note.endswith(AGREE) and len(names) < len(known))
+        differs = len(told) > 1 or len(unequal) > 1 or (note.endswith(AGREE) and len(names) < len(known))
         lines.append(f"{note[:1].upper()}{note[1:]}{f' ({_named(list(dict.fromkeys(names)))})' if differs else ''}.")
     return lines
 

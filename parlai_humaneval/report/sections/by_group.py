@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.report.conclusions import BY_WORKER
 from parlai_humaneval.report.section import Options, Section
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
@@ -79,7 +80,9 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
     frames = (tables.comparisons, tables.dialogues, tables.turns, tables.judgements)
     unknown = [name for name in options.by if name != "opener" and not any(name in frame for frame in frames)]
     if unknown:
-        raise TableError(f"no table has a column {unknown[0]!r}", try_="name one of your tables' columns with --by")
+        known = dict.fromkeys(["opener", *(name for frame in frames for name in frame)])
+        choice = choose_from(unknown[0], [name for name in known if _may_group(tables, name)])
+        raise TableError(f"no table has a column {unknown[0]!r}", where="--by", **choice)
     columns = [name for name in options.by or COLUMNS_FILE["groupings"] if options.by or _may_group(tables, name)]
     answers = paired_answers(tables) if columns else pd.DataFrame()
     if answers.empty:

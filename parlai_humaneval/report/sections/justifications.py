@@ -101,9 +101,10 @@ class Justifications(Section):
     def data_tables(self) -> list[DataTable]:
         notes = say("justifications", "of_words")
         telling = table_of("justifications_words_of_models", "Which words tell models apart?", self.telling, *notes)
+        weighty = table_of(TERMS, "Which words weigh most in them?", self.groups)
         return [
             table_of("justifications_words", "How long are the reasons?", self.groups),
-            table_of(TERMS, "Which words weigh most in them?", self.groups),
+            *([weighty] if any(group.terms for group in self.groups) else []),
             *([telling] if self.telling else []),
         ]
 

@@ -16,9 +16,9 @@ from parlai_humaneval.statistics.core.multiplicity import HIGH, LOW, P_HOLM, VAL
 from parlai_humaneval.statistics.core.result import Result
 
 Cell = float | int | str | None
-CellKind = Literal["text", "number", "share", "points", "p", "count", "seconds", "money"]
+CellKind = Literal["text", "number", "share", "points", "p", "count", "tenths", "seconds", "money"]
 """How a cell is written: ``share`` is 0–1 and written in percent, ``points`` a difference of two shares in percentage
-points, ``number`` with three decimals, ``p`` as a p-value, ``money`` so that small amounts have digits."""
+points, ``number`` has three decimals, ``tenths`` one, ``p`` is a p-value, ``money`` so that small amounts have digits."""
 
 
 class Part(BaseModel):

@@ -65,8 +65,8 @@ class StylePair(Row):
         p_columns("p_value", "p_change", "p, change", "p, change, Holm"),
     ]
     n: Count
-    words_a: Annotated[float, Column("Words, A")]
-    words_b: Annotated[float, Column("Words, B")]
+    words_a: Annotated[float, Column("Words, A", "tenths")]
+    words_b: Annotated[float, Column("Words, B", "tenths")]
 
     @property
     def chance_before(self) -> Result:

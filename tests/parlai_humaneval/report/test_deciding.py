@@ -103,6 +103,16 @@ def test_rough_guides_once():
     assert [words.split(" ")[-1] for words in rough_guides([few, other])] == ["(x).", "(y)."]
 
 
+def test_many_unequal_numbers_are_one_remark():
+    """Guards ten remarks that only differ in a number, where one model has hardly any answers."""
+    note = "gave unequal numbers of answers, so that 27 weigh like {} equal ones: take the interval as a rough guide"
+    plain = Result(name="", estimate=0.5, n=9, method="", source="")
+    unequal = [plain.but(name=f"x{i}", notes=(note.format(i + 1.5),)) for i in range(9)]
+    (remark,) = rough_guides(unequal)
+    assert "27 weigh like 1.5 equal ones at worst" in remark
+    assert remark.endswith("(x0).")
+
+
 def test_that_all_agree_is_said_of_those_results_only():
     """Guards a false sentence: of 45 pairs of models all workers agreed on one, and the report said that they all agree."""
     agree = f"all workers {AGREE}"

@@ -400,7 +400,7 @@ def test_the_summary_is_the_rows(exchanged):
             assert (line.family, line.family_tests) == (str(row.group), 3)
         rates = {row.model: row["win_rate"] for row in section.models if row.metric == summary.metric}
         assert {line.model: line.estimate for line in summary.models} == rates
-        assert summary.verdict.startswith("Won against all others")
+        assert summary.verdict.startswith("Win rates against")
     assert {summaries[0].model_table, summaries[0].pair_table} <= {table.key for table in section.data_tables()}
 
 
@@ -445,8 +445,8 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
     assert [row.model for row in section.models][:2] == ["b", "c"]
     (answer,) = section.summary()
     assert told_leader(answer).best.leader == answer.models[0].model == "b"
-    assert "all others:" not in answer.verdict
-    assert "Won against those they met, not all others" in answer.verdict
+    assert "all other models" not in answer.verdict
+    assert "Win rates against the models that each met, not all others" in answer.verdict
     (why,) = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
     assert why.startswith("a won ")
     assert "the former met weaker models" in why
@@ -455,7 +455,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
 def test_all_others_is_said_where_all_met(exchanged):
     """Three fruits, every two compared."""
     section = built(exchanged)
-    assert "Won against all others, of what was decided" in section.summary()[0].verdict
+    assert "Win rates against all other models, ties excluded, for " in section.summary()[0].verdict
 
 
 def test_of_reused_dialogues_the_pairs_tell_who_may_be_the_best(tmp_path):

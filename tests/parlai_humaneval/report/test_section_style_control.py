@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 
@@ -10,10 +11,14 @@ import pandas as pd
 import pytest
 from make_comparisons import comparisons_frame
 from make_judgements import make_pairs
+from rich.console import Console
 
+from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.registry import sections
+from parlai_humaneval.report.render.terminal import table_lines
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections import by_group, style_control
+from parlai_humaneval.statistics.core.formatting import p_cell
 from parlai_humaneval.statistics.preference.paired_answers import paired_answers, styles_of, values_of
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, from_rows, typed
@@ -58,6 +63,21 @@ def test_a_lead_that_length_only_goes_with_stays_out_of_the_summary():
     assert [pair.became for pair in section.pairs] == ["cannot tell"]
     assert section.in_short() == []
     assert "cannot tell whether style explains the lead of long over short" in section.headline
+
+
+def test_a_narrow_terminal_shows_what_is_left_of_the_lead():
+    """p and interval at equal style, and no more than one decimal of words; the note says why p as rated is another one."""
+    table = style_control.build(turns_with_texts(), Options()).data_tables()[0]
+    console = Console(width=80, record=True, file=io.StringIO())
+    for part in table_lines(table, 80):
+        console.print(part)
+    shown = " ".join(console.export_text().split())
+    after = table.rows[0]
+    assert interval_text(after["chance_after_low"], after["chance_after_high"], "share") in shown
+    assert p_cell(after["p_after_holm"]) in shown
+    kinds = {column.key: column.kind for column in table.columns}
+    assert cell_text(62.269, kinds["words_a"]) == "62.3"
+    assert any("table of pairs" in note for note in table.notes)
 
 
 def test_without_texts_nothing_is_added():
@@ -123,5 +143,6 @@ def test_any_column_can_group_and_an_unknown_one_is_an_error():
     section = by_group.build(given, Options(by=("opener",)))
     assert section.tests == []
     assert "opener" in section.headline
-    with pytest.raises(TableError, match="no table has a column 'mood'"):
-        by_group.build(given, Options(by=("mood",)))
+    with pytest.raises(TableError, match=r"column 'topik'\. Did you mean topic\?") as refused:
+        by_group.build(given, Options(by=("topik",)))
+    assert "topic" in refused.value.try_[0].split(": ")[1].split(", ")

@@ -159,6 +159,14 @@ def test_the_section():
     assert all(method.source for method in section.methods())
 
 
+def test_a_table_of_words_without_words_is_left_out():
+    """Guards a table that would only name models; a sentence says why."""
+    turns = [make_turn(place, MODELS, MODELS[place % 2], reason="it is the") for place in range(1, 4)]
+    section = build(tables([make_record("d1", turns)]), Options())
+    assert [table.key for table in section.data_tables()] == ["justifications_words"]
+    assert any(remark.startswith("No top terms are listed") for remark in section.remarks)
+
+
 def test_no_reasons_no_section():
     """Nobody wrote anything."""
     assert build(tables([]), Options()) is None

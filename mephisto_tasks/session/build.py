@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
 
 UNPAID = phrase("nothing but our thanks")
+VOLUNTEERS = phrase("This study is unpaid. Thank you for taking part!")
 NUMBERS = {
     1: phrase("one"),
     2: phrase("two"),
@@ -222,6 +223,8 @@ class Setup(Generic[C]):
         }
         true = {name for name, is_true in all_flags.items() if is_true}
         words = load_instructions(resolve_file(config.instructions_file, of_task), values, true)
+        if unpaid and not config.instructions_file:
+            words = words.model_copy(update={"pay": t(VOLUNTEERS)})
         if words.guide is None and config.instructions_file and of_task.is_file():
             return words.model_copy(update={"guide": load_instructions(of_task, values, true).guide})
         return words

@@ -29,7 +29,7 @@ from parlai_humaneval.importers.fields import (
     placed,
     take,
 )
-from parlai_humaneval.importers.vocabulary import WORDS
+from parlai_humaneval.importers.vocabulary import WORDS, are_ratings
 from parlai_humaneval.importers.wide import ANSWERS
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
@@ -214,12 +214,15 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
     left_out: Counter[str] = Counter()
     made: list[Data] = []
     unknown: set[str] = set()
+    unrated: list[str] = []
     for row in form.rows(rows, items):
         if not form.takes(row) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
-        unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form)} if form.passing else set()
+        unknown |= (
+            row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form)} if form.passing or form.known else set()
+        )
         for answer in _answers(form, row):
             cells = {name: take({**row, **answer}, spec) for name, spec in form.columns.items()}
             named = {name: answer[name] for name in ANSWERS.get(form.table, ()) if name in answer}
@@ -230,9 +233,22 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
         frame["value"] = [values.get(str(cell), cell) for cell in frame["value"]]
     frame = frame.apply(lambda column: column.map(plain_cell))
     frame = frame.drop(columns=[name for name in form.columns if name in frame and frame[name].isna().all()])
+    if form.table == "ratings" and form.criteria and "but" in form.criteria and "value" in frame:
+        by_criterion = frame.groupby("criterion")["value"]
+        texts = [
+            str(name)
+            for name, cells in by_criterion
+            if not any(are_ratings(pd.Series([one])) for one in cells.unique())
+        ]
+        if len(texts) < frame["criterion"].nunique():  # else none is a rating, and the error says what was expected
+            frame = frame[~frame["criterion"].isin(texts)].reset_index(drop=True)
+            unrated = texts
     notes = [f"{note}." for note in (*(WORDS["unknown"][name] for name in form.unknown), *form.notes)]
     if unknown:
-        notes.append(f"Fields that {release.name} is not known to have pass through: {', '.join(sorted(unknown))}.")
+        fate = "pass through" if form.passing else "are left out"
+        notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
+    if unrated:
+        notes.append(f"Fields that hold no ratings are left out: {', '.join(unrated)}.")
     origins = {name: _origin(spec) for name, spec in form.columns.items() if name in frame}
     if form.criteria:
         origins |= dict.fromkeys(ANSWERS[form.table], form.criteria["at"] or "a column each")

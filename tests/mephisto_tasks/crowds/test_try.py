@@ -286,7 +286,7 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
         assert "my_bot against eliza" in said
         assert "opens on this machine only" in said
         for _ in range(2):
-            assert "nothing but our thanks" in asyncio.run(opinion(link)), "they do a favour"
+            assert "This study is unpaid" in asyncio.run(opinion(link)), "they do a favour"
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
     assert process.returncode == 0, rest

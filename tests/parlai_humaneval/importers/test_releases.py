@@ -315,6 +315,38 @@ def test_an_unknown_field_is_a_remark(command):
     assert "a_new_field" in read_tables(command.out).comparisons
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_unknown_field_of_ratings_is_a_remark(command, tmp_path: Path, inside: bool):
+    """Also a text among the fields that are a criterion each."""
+    reply = {"response": "r", "model": "m", "Overall": [1, 2], **({"editor": "Ann"} if inside else {})}
+    row = {"fact": "f", "context": "c", "responses": [reply], **({} if inside else {"editor": "Ann"})}
+    path = tmp_path / "usr.json"
+    path.write_text(json.dumps([row]))
+    done = command(path)
+    assert done.exit_code == 0, done.output
+    assert ("hold no ratings" if inside else "pass through") in done.stdout
+    assert "editor" in done.stdout
+    assert [*read_tables(command.out).ratings["value"]] == [1, 2]
+
+
+def test_a_criterion_with_one_text_among_its_ratings_is_refused(command, tmp_path: Path):
+    """It is a slip of the pen, and no reason to drop the criterion."""
+    reply = {"response": "r", "model": "m", "Overall": [1, "two or so"], "Natural": [1, 2]}
+    path = tmp_path / "usr.json"
+    path.write_text(json.dumps([{"fact": "f", "context": "c", "responses": [reply]}]))
+    done = command(path)
+    assert done.exit_code == 1
+    assert "'two or so'" in done.output
+
+
+def test_an_unknown_field_that_is_left_out_is_a_remark(command, tmp_path: Path):
+    answers = {"honesty": {"Rating": "4"}}
+    row = {"instruction": "i", "completions": [{"model": "m", "annotations": answers}], "a_new_field": 1}
+    path = tmp_path / "some.jsonl"
+    path.write_text(json.dumps(row))
+    assert "are left out: a_new_field" in command(path).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

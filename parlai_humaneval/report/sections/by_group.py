@@ -80,7 +80,7 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
     frames = (tables.comparisons, tables.dialogues, tables.turns, tables.judgements)
     unknown = [name for name in options.by if name != "opener" and not any(name in frame for frame in frames)]
     if unknown:
-        known = dict.fromkeys(["opener", *(name for frame in frames for name in frame)])
+        known = dict.fromkeys(["opener", *(str(name) for frame in frames for name in frame)])
         choice = choose_from(unknown[0], [name for name in known if _may_group(tables, name)])
         raise TableError(f"no table has a column {unknown[0]!r}", where="--by", **choice)
     columns = [name for name in options.by or COLUMNS_FILE["groupings"] if options.by or _may_group(tables, name)]

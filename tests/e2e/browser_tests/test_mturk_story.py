@@ -110,7 +110,7 @@ def test_real_money_is_one_word_more(tmp_path: Path) -> None:
         assert paid.returncode == 0, paid.stderr
         assert [each.status for each in (ann, gina, hugo)] == ["Approved", "Abandoned", "Approved"]
         assert (mturk.account.rewards, mturk.account.bonus_total) == (Decimal("1.00"), 0)
-        assert "Remains: $0.50" in paid.stdout
+        assert "Still owed: $0.50" in paid.stdout
         assert lab.balance() == ("3.80", "0.00")
 
 

@@ -183,7 +183,7 @@ def test_pausing_from_the_page(visit: Callable[..., Rater], study: Study, opened
     expect(opened.locator("#part-state")).to_contain_text("Running")
     pause.click()
     opened.get_by_role("button", name="Do it").click()
-    expect(opened.locator("#told")).to_contain_text("nobody new comes in")
+    expect(opened.locator("#told")).to_contain_text("no new raters start")
     expect(opened.locator("#part-state")).to_contain_text("Paused")
     expect(opened.locator("#part-more")).to_contain_text("those inside finish")
     outside = visit(study.url)

@@ -78,7 +78,7 @@ async def test_a_pause_lets_those_inside_finish_and_nobody_new_in(start: Launch)
             await inside.client.submit_onboarding()
             await inside.talk_until("choose", turn=1)
             await practising.practise(RIGHT[:2], good)
-            assert "nobody new comes in" in await ordered(run, Pause(by="page"))
+            assert "no new raters start" in await ordered(run, Pause(by="page"))
             told = run.warning()
             assert told == "Paused: no new raters start; active raters finish. (Ordered from the page.)"
             assert run.warning() is None, "the launch says it once"

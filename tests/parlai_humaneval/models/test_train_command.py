@@ -106,7 +106,7 @@ def test_an_interrupted_training_is_gone_on_with(home: Path, warm: WarmPython) -
     assert "interrupted: the last checkpoint (step " in errors
     advice = errors.partition("try: ")[2]
     assert advice.startswith(f"parlai-humaneval models train mine --zoo {shop.zoo} ")
-    assert advice.endswith(" --set lr_scheduler=fixed (goes on from there)\n")
+    assert advice.endswith(" --set lr_scheduler=fixed (continues from there)\n")
     assert not shop.model_file.exists()
     steps = json.loads((work / "model.checkpoint.trainstats").read_text(encoding="utf-8"))["train_steps"]
 

@@ -29,7 +29,7 @@ from parlai_humaneval.importers.fields import (
     placed,
     take,
 )
-from parlai_humaneval.importers.vocabulary import WORDS, are_ratings
+from parlai_humaneval.importers.vocabulary import WORDS, are_ratings, guessed_table
 from parlai_humaneval.importers.wide import ANSWERS
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
@@ -130,13 +130,16 @@ def _declared(form: Mapping[str, Any]) -> Form:
 
 
 def recognised(paths: Sequence[Path]) -> Release | None:
-    """The release that the first of these files plainly is. Raises TableError where it cannot be read."""
+    """The release that the first of these files plainly is; a table that names its raters by our column is none. Raises
+    TableError where it cannot be read."""
     read: dict[Path, list[Data]] = {}
     for release in releases().values():
         for path in islice(_files(release, paths), 1):
             if path not in read:
                 read[path] = _placed(path)[:SNIFFED]
-            if _form(release, read[path], {}, asked=False) is not None:
+            names = {str(name) for row in read[path] for name in row}
+            is_ours = "worker_id" in names and guessed_table(sorted(names)) is not None
+            if not is_ours and _form(release, read[path], {}, asked=False) is not None:
                 return release
     return None
 

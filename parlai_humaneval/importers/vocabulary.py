@@ -222,13 +222,18 @@ def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
     return {word: scale[_plain(word)] for word in words}, max(scale.values())
 
 
-def are_ratings(column: pd.Series[Any]) -> bool:
-    """Whether a column holds nothing but numbers, or words of a scale."""
+MOSTLY = 0.8
+"""Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
+
+
+def are_ratings(column: pd.Series[Any], least: float = 1.0) -> bool:
+    """Whether a column holds numbers, or words of a scale: at ``least`` this share of its answers."""
     cells = [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column]
     words, _ = in_numbers(cells)
     known = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in cells]
     numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce")
-    return bool(numbers.notna().any() and (numbers.notna() | pd.isna(pd.Series(known, dtype=object))).all())
+    answers = pd.Series(known, dtype=object).notna()
+    return bool(numbers.notna().any() and numbers.notna().sum() >= least * answers.sum())
 
 
 def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.importers.vocabulary import SIDES, Understood, are_ratings, guessed_columns
+from parlai_humaneval.importers.vocabulary import MOSTLY, SIDES, Understood, are_ratings, guessed_columns
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -119,7 +119,7 @@ def wide_columns(
     found = [
         name
         for name in further
-        if name not in others and not _NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name])
+        if name not in others and not _NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)
@@ -182,7 +182,9 @@ def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen:
     if len(set(fields)) < len(fields):
         raise TableError(f"--wide {pattern}: expected {{model}} and {{criterion}}, each once", where=seen.source)
     form = "".join(f"(?P<{part}>.+?)" if place % 2 else re.escape(part) for place, part in enumerate(parts))
-    matches = {name: match for name in columns if (match := re.fullmatch(form, name)) and are_ratings(frame[name])}
+    matches = {
+        name: match for name in columns if (match := re.fullmatch(form, name)) and are_ratings(frame[name], MOSTLY)
+    }
     if not matches:
         raise TableError(
             f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"

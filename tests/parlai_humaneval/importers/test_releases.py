@@ -378,6 +378,17 @@ def test_plain_tables_stay_plain(command, tmp_path: Path):
     assert "Read as --from arena" in command(tmp_path / "votes.csv", "--force").stderr
 
 
+def test_a_table_of_ours_with_conversations_is_no_release(command, tmp_path: Path):
+    """Guards raters, reasons and answers given twice of who keeps both conversations next to our own columns."""
+    vote = {"item_id": "i", "worker_id": "w", "model_a": "x", "model_b": "y", "winner": "x", "reason": "funnier"}
+    rows = [{**vote, "item_id": f"i{number}", "conversation_a": [], "conversation_b": []} for number in range(3)]
+    (tmp_path / "votes.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = command(tmp_path / "votes.jsonl", "--set", "metric=preference")
+    assert done.exit_code == 0, done.stderr
+    read = read_tables(command.out).comparisons
+    assert (read["worker_id"].nunique(), read["reason"].tolist()) == (1, ["funnier"] * 3)
+
+
 def test_every_release_has_a_name_in_the_command_a_row_in_the_page_and_a_sample_here():
     """The command knows the names without reading the declarations, which takes time."""
     page = (PAGES / "import_releases.md").read_text(encoding="utf-8")

@@ -57,7 +57,7 @@ def erase(path: Path, statements: Sequence[Statement]) -> None:
         connection.execute("VACUUM")
         held, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if held:  # what was taken out stands in the file still, or in its log
-            raise sqlite3.OperationalError("another program is reading the file")
+            raise sqlite3.OperationalError("the file is locked by a reader")
 
 
 DELETED = "[deleted]"  # stands where somebody's words stood in what others did

@@ -234,7 +234,7 @@ async def test_workers_are_listed_and_noted_and_found_by_their_id(run: RunningSt
     [
         (["show", "w000000000000"], "no rater in this data directory has this pseudonym"),
         (["show", "--worker-id", "A1SOMEBODY"], "this data directory has no rater with this ID"),
-        (["show"], "name a worker"),
+        (["show"], "name a rater"),
         (["block", "w000000000000", "--reason", "x"], "choose --task-name NAME, or --all-tasks"),
         (["block", "w000000000000", "--reason", " ", "--all-tasks"], "--reason is empty"),
         (["block", "w000000000000", "--reason", "x", "--all-tasks"], "has this pseudonym"),

@@ -51,7 +51,7 @@ def test_what_mephisto_adds_is_left_alone() -> None:
         ({"models": "a,b"}, "models: must be a list, such as [a,b], not 'a,b'"),
         ({"models": ["a", "a"]}, "cannot be compared with itself: ['a', 'a']"),
         ({"groups": [["a", "b", "c"]]}, "compares 2 models at a time, but got ['a', 'b', 'c']"),
-        ({"groups": [["a", "b"], ["b", "a"]]}, "stand twice"),
+        ({"groups": [["a", "b"], ["b", "a"]]}, "are in two groups"),
         ({"turns": 0}, "turns: must be 1 or more, not 0; see `parlai-humaneval launch "),
         ({"turns": "six"}, "turns: must be a whole number, not 'six'"),
         ({"dialogues_per_group": 0}, "dialogues_per_group"),

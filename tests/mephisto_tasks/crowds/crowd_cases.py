@@ -142,7 +142,7 @@ CASES = [
     Case(
         "invitations",
         ["place=link"],
-        [("mephisto.architect.public_url=javascript:alert", "is no address")],
+        [("mephisto.architect.public_url=javascript:alert", "is not an address")],
         _invited,
     ),
     Case(

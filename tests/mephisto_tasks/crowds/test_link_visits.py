@@ -232,7 +232,7 @@ async def test_submissions_over_at_the_panel_free_their_units_in_a_running_launc
             "unknown": ["nobody"],
         }
         again = await asyncio.to_thread(CliRunner().invoke, main, command)
-        assert "0 places freed." in again.output
+        assert "0 places reopened." in again.output
         await eventually(lambda: ("launched",) in rows(run.data_dir, "SELECT status FROM units"))
         await eventually(lambda: isinstance(ann.newest.step, EndStep))
         assert "returned" in ann.newest.step.title

@@ -265,7 +265,7 @@ def test_a_launch_that_mturk_takes_no_hit_of(mturk: StandIn, data_dir: Path, mon
     from servers.mturk.errors import insufficient_funds
 
     mturk.faults.next("CreateHITWithHITType", insufficient_funds())
-    with pytest.raises(MTurkError, match="not enough money"), on_mturk(data_dir, dialogues=2):
+    with pytest.raises(MTurkError, match="not have enough money"), on_mturk(data_dir, dialogues=2):
         pass
     assert mturk.crowd.hits() == []
     mturk.faults.next("CreateHITWithHITType", None, insufficient_funds())

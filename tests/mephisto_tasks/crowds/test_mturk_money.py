@@ -77,7 +77,7 @@ def test_it_refuses_without_a_terminal_and_makes_nothing(mturk: StandIn, tmp_pat
     assert not (tmp_path / "data" / "database.db").exists()
 
 
-@pytest.mark.parametrize(("typed", "outcome"), [("n\n", "Nothing was made"), ("\n", "Nothing was made")])
+@pytest.mark.parametrize(("typed", "outcome"), [("n\n", "Nothing was created"), ("\n", "Nothing was created")])
 def test_it_asks_at_a_terminal(
     mturk: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, outcome: str
 ) -> None:
@@ -185,7 +185,7 @@ def test_what_mturk_refuses_is_told_in_a_sentence(mturk: StandIn, tmp_path: Path
         ("AWS_ACCESS_KEY_ID", "AKIAWRONG", "does not know these AWS keys"),
         ("AWS_ACCESS_KEY_ID", None, "there are no AWS keys for the requester 'lab'"),
         ("AWS_ENDPOINT_URL_MTURK", "https://mturk-requester.eu-west-1.amazonaws.com", "only in the region us-east-1"),
-        ("AWS_ENDPOINT_URL_MTURK", "nonsense", "is no address"),
+        ("AWS_ENDPOINT_URL_MTURK", "nonsense", "is not an address"),
     ],
 )
 def test_keys_and_addresses_that_are_wrong(

@@ -378,9 +378,9 @@ def test_where_it_asks(monkeypatch: pytest.MonkeyPatch, prolific: StandIn) -> No
     assert base_address("https://prolific.example/v1") == "https://prolific.example/v1/"
     for wrong, words in (
         ("http://prolific.example/", "would expose the token"),
-        ("ftp://127.0.0.1/", "no address"),
-        ("https://me:secret@prolific.example/", "no address"),
-        ("prolific", "no address"),
+        ("ftp://127.0.0.1/", "is not an address"),
+        ("https://me:secret@prolific.example/", "is not an address"),
+        ("prolific", "is not an address"),
     ):
         with pytest.raises(ProlificError, match=words):
             Prolific("t", wrong)

@@ -148,7 +148,7 @@ def test_a_server_that_refuses_a_field_is_asked_without_it(capsys: pytest.Captur
         given, answer, _ = first_answer(given_model(f"{url}/v1/chat/completions", "retrieval", None, None))
         assert answer == "I am number 0 and heard Hi!"
         assert (given.options["send_seed"], given.options["base_url"]) == (False, f"{url}/v1")
-        assert "it is asked with `send_seed: false` from here on" in capsys.readouterr().err
+        assert "From now on it is asked with `send_seed: false`" in capsys.readouterr().err
         with pytest.raises(ZooError, match="served_model: org/tiny-chat"):
             answered(url, served_model="other")
 
@@ -171,7 +171,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"my_bot.py": REPLY}, "my_bto.py", r"no file, folder or model “my_bto.py”\. Did you mean my_bot.py\?"),
         ({}, "retreival", r"Did you mean retrieval\?"),
         ({}, "whatever", "expected a file .*, a folder of weights, an address"),
-        ({}, "", "no model is named"),
+        ({}, "", "no model is given"),
         ({"bot.py": "def answer(h): return 'x'\n"}, "bot.py", "bot.py has no function reply, but answer; name one"),
         ({"bot.py": "x = 1\n"}, "bot.py", "bot.py has no function reply; add one: def reply"),
         ({"bot.py": "reply = 1\n"}, "bot.py", "reply in .* is not a function, but int"),

@@ -240,7 +240,7 @@ def test_a_submission_that_the_panel_does_not_list(prolific: Path) -> None:
     export = listed(prolific, "Submission id,Status\ns-2,RETURNED\ns-3,RETURNED\n")
     sent = as_json(prolific, "--submissions", export, "--send", "--yes")
     (remains,) = sent["remaining"]
-    assert "and not s-1" in remains["why"]
+    assert "but not s-1" in remains["why"]
     assert set(files(prolific)) == {"_owed-1.csv", "prolific-S1-bonuses-1.csv", "prolific-S2-bonuses-1.csv"}
 
 

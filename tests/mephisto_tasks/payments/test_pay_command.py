@@ -37,7 +37,7 @@ def test_the_table(data_dir: Path) -> None:
     assert "practice" not in shown.split("\n")[0], "nobody has practised only"
     assert "Effective pay: $4.30 an hour (median over raters, including their practice)" in shown
     assert "Nothing is sent without --send." in shown
-    assert "workers earn less than $8.00/hour" in shown
+    assert "raters earn less than $8.00/hour" in shown
     assert "earn less" not in pay(data_dir, "--minimum", "0").stdout
 
 

@@ -183,7 +183,7 @@ def test_work_that_mturk_has_forgotten_is_not_paid_by_another_way(data_dir: Path
     mturk.crowd.forget_hit(hit.id)
     for _ in range(2):
         result = pay(data_dir, "--send", "--yes")
-        assert "Not certain: bonus of $0.84" in result.stdout
+        assert "Uncertain: bonus of $0.84" in result.stdout
     assert [bonus.amount for bonus in mturk.account.bonuses] == [paid["AANN"] - REWARD]
     assert len(mturk.crowd.assignments("Approved")) == 1
 

@@ -232,7 +232,7 @@ def test_audit_sees_what_was_done_by_hand(stage: Stage) -> None:
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
     assert f"Prolific has submission {inside.id} as approved, but the ledger does not" in audit.stdout
-    assert f"Prolific lists a bonus of £0.77 for submission {inside.id}, and the ledger does not" in audit.stdout
+    assert f"Prolific lists a bonus of £0.77 for submission {inside.id}, but the ledger does not" in audit.stdout
 
 
 def test_two_hundred_at_once(site: StandIn, tmp_path: Path) -> None:

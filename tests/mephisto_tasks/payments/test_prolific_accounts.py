@@ -82,7 +82,7 @@ def test_doctor_names_what_is_left_open(site: StandIn, data_dir: Path, monkeypat
     study = ProlificStudy(data_dir, site)
     study.does(whole("a"))
     found = {(one.status, one.found): one.mend for one in providers(data_dir) if one.what == "Provider prolific"}
-    left = ("warning", f"study {study.id} is ACTIVE, and no launch is following it")
+    left = ("warning", f"study {study.id} is ACTIVE, but no launch is following it")
     assert f"requester expire --task-name {TASK}" in found[left]
     assert (
         "ok",

@@ -156,7 +156,7 @@ def test_the_next_launch_gives_the_work_out_again(data_dir: Path) -> None:
 def test_a_dry_run_says_all_and_changes_nothing(data_dir: Path) -> None:
     before = {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()}
     said = done("forget", pseudonym(data_dir), "--dry-run", "--data-dir", data_dir).stdout
-    assert "1 unit, 1 practice visit in talking-study" in said
+    assert "1 assignment, 1 practice visit in talking-study" in said
     assert "texts go from 1 assignment" in said
     assert "collects them again" in said
     assert {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()} == before
@@ -175,7 +175,7 @@ def test_not_while_a_launch_of_the_task_is_alive(data_dir: Path, task: str) -> N
     with task_lock(data_dir, task):
         result = command("forget", WORKER, "--yes", "--data-dir", data_dir)
     assert result.exit_code == 1
-    assert f"a launch of task '{task}' is alive" in result.stderr
+    assert f"a launch of task '{task}' is running" in result.stderr
     assert holding(data_dir, SAID)
 
 

@@ -98,7 +98,7 @@ async def test_another_technique_or_setting_is_refused(data_dir: Path, tmp_path:
     """Guards against the wrong file, and a misspelt setting in it, with the nearest right one."""
     data_dir.mkdir()
     registered(tmp_path, "arena.md", technique="arena")
-    with pytest.raises(ConfigError, match="a study by arena, not by pw_turn"):
+    with pytest.raises(ConfigError, match="a study with arena, not with pw_turn"):
         config_of(data_dir, prereg=str(tmp_path / "arena.md"))
     registered(tmp_path, "misspelt.md", max_dialog=3)
     with pytest.raises(ConfigError, match="there is no setting 'max_dialog'"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import Required, TypedDict
 
+from parlai_humaneval._util.data_files import DataError
+from parlai_humaneval.dialogues.chats import chats_of, form_of
 from parlai_humaneval.display.markdown import markup_of
-from parlai_humaneval.tables.schema import FEATURES, HUMAN, TIE
+from parlai_humaneval.tables.schema import COLUMNS_FILE, FEATURES, HUMAN, TIE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,6 +114,8 @@ _FACETS = "technique setting metric model pair outcome rater judge check status 
 FACETS: tuple[str, ...] = tuple(_FACETS.split())
 """What entries can be filtered by; an entry may have several values of each."""
 Row = Mapping[str, Any]
+PROMPTS = ("prompt", "instruction", "input")
+"""Columns of comparisons with what both replies answer."""
 PREVIEW = 110  # Characters of an entry's first words in the list
 
 
@@ -440,8 +445,10 @@ class _Entries:
         question = row.get("metric") or "preference"
         answer.setdefault("says", []).append((question, f"{outcome}" if tie else f"{outcome} is better"))
         _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
+        sides = ((first, dialogue), (second, row.get("dialogue_b")))
+        for talk in _talks_in(row, sides) if not entry.turns else ():
+            entry.talks.setdefault(talk["id"], talk)
         if not entry.talks and not entry.turns:
-            sides = ((first, dialogue), (second, row.get("dialogue_b")))
             entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
 
 
@@ -485,6 +492,23 @@ def _talk(dialogue: Row, settings: str) -> Talk:
     if isinstance(judged, int) and 0 <= judged < len(names) and len(set(names)) > 1:
         title = f"{names[judged]} (judged), with {names[1 - judged] if len(names) == 2 else 'others'}"
     return {"id": str(dialogue.get("dialogue_id", "")), "title": title, "lines": lines}
+
+
+def _talks_in(row: Row, sides: Iterable[tuple[str, str | None]]) -> Iterator[Talk]:
+    """What both sides of a comparison said, where its table has it: messages in JSON, or a reply to a prompt."""
+    stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), None)
+    prompt = next((str(row[name]) for name in PROMPTS if row.get(name)), "")
+    for side, (model, dialogue) in zip("ab", sides if stem else (), strict=False):
+        text = str(row[f"{stem}_{side}"])
+        lines: list[Line] = [{"text": prompt, "who": HUMAN, "person": True}] if prompt else []
+        if form_of(messages := _json(text)) == "messages":
+            with suppress(DataError):  # of messages and something else: it is shown as it is there
+                (chat,) = chats_of({"messages": messages, "model": model}, "messages", row["item_id"])
+                names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
+                said = zip(names, chat["turns"], strict=True)
+                lines, text = [{"text": turn, "who": who, "person": who == HUMAN} for who, turn in said], ""
+        lines += [{"text": text, "who": model, "person": False}] if text else []
+        yield {"id": dialogue or f"{row['item_id']}-{side}", "title": model, "lines": lines}
 
 
 def _said(text: str, settings: str) -> Said:

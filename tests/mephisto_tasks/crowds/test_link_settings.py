@@ -27,7 +27,10 @@ PUBLIC = "mephisto.architect.public_url=https://study.example.org"
         ([*PANEL, CODE, PUBLIC, "mephisto.provider.code=x"], "there is no setting 'code'."),
         ([*PANEL, f"{CODE_IS}null", PUBLIC], r"needs completion_code=…"),
         ([*PANEL, CODE, PUBLIC, "mephisto.provider.values.site=x"], "the panel prolific has no value 'site'"),
-        (["place=link", "mephisto.architect.public_url=javascript:alert"], "public_url=javascript:alert is not an address"),
+        (
+            ["place=link", "mephisto.architect.public_url=javascript:alert"],
+            "public_url=javascript:alert is not an address",
+        ),
     ],
 )
 def test_what_is_missing_for_a_panel_is_named(overrides: list[str], says: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -169,6 +170,25 @@ def test_tables_from_elsewhere_need_no_texts_and_may_hold_anything() -> None:
     ]
     judgements = from_rows("judgements", rows)
     assert len(entries(Tables(comparisons=from_rows("comparisons", []), judgements=judgements, **empty))) == 4
+
+
+def test_comparisons_from_elsewhere_have_the_texts_of_their_columns() -> None:
+    """Guards the way from a number of imported answers to what was said: messages by speaker, and plain replies."""
+    vote = {"item_id": "i", "worker_id": "w", "metric": "m", "model_a": "x", "model_b": "y", "winner": "x"}
+    talk = [{"role": "user", "content": "Do you hike?"}, {"role": "assistant", "content": "<b>Often</b>"}]
+    rows = [
+        {**vote, "dialogue_a": "d", "conversation_a": json.dumps(talk), "conversation_b": "no messages"},
+        {**vote, "item_id": "j", "prompt": "Hi!", "response_a": "Hello.", "response_b": "[1, 2]"},
+    ]
+    found = [
+        {talk["id"]: [(line["who"], line["text"]) for line in talk["lines"]] for talk in one.talks.values()}
+        for row in rows
+        for one in entries(replace(tables([]), comparisons=from_rows("comparisons", [row]).assign(**row)))
+    ]
+    assert found == [
+        {"d": [("human", "Do you hike?"), ("x", "<b>Often</b>")], "i-b": [("y", "no messages")]},
+        {"j-a": [("human", "Hi!"), ("x", "Hello.")], "j-b": [("human", "Hi!"), ("y", "[1, 2]")]},
+    ]
 
 
 @pytest.mark.parametrize("appearance", ["markdown", "as_said"])

@@ -185,7 +185,7 @@ def test_pausing_from_the_page(visit: Callable[..., Rater], study: Study, opened
     opened.get_by_role("button", name="Do it").click()
     expect(opened.locator("#told")).to_contain_text("no new raters start")
     expect(opened.locator("#part-state")).to_contain_text("Paused")
-    expect(opened.locator("#part-more")).to_contain_text("those inside finish")
+    expect(opened.locator("#part-more")).to_contain_text("active raters finish")
     outside = visit(study.url)
     outside.arrive("fourth")
     expect(outside.page.get_by_text("paused", exact=False).first).to_be_visible()

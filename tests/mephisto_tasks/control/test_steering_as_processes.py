@@ -63,7 +63,7 @@ def test_orders_hold_after_kill_9(tmp_path: Path) -> None:
         assert snapshot.paused is not None
         with pytest.raises(AssertionError, match="paused"):
             asyncio.run(whole_dialogue_at(url, "early"))
-        assert "may come in again" in steer_here(tmp_path, "resume").output
+        assert "admitted again" in steer_here(tmp_path, "resume").output
         asyncio.run(whole_dialogue_at(url, "later"))
         process.terminate()
         rest, _ = process.communicate(timeout=20)

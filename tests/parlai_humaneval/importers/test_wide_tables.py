@@ -103,3 +103,16 @@ def test_a_report_of_other_words_says_how_to_import_them(tmp_path: Path):
     with pytest.raises(TableError) as refused:
         read_tables(tmp_path)
     assert f"parlai-humaneval import {tmp_path / 'comparisons.csv'} --out" in " ".join(refused.value.try_)
+
+
+def test_a_slip_in_a_column_of_ratings_is_refused_and_hides_no_model(command, tmp_path: Path):
+    """Guards the model whose column holds one text: else the others would be compared without it."""
+    lines = [f"w{number},d{number},{'four' if number == 7 else 4},2" for number in range(20)]
+    text = "\n".join(["worker_id,dialogue_id,alpha,beta", *lines])
+    given = ("--wide", "{model}", "--set", "criterion=overall", "--set", "minimum=1", "--set", "maximum=5")
+    refused = imported(command, tmp_path, text, "--table", "ratings", *given)
+    assert refused.exit_code != 0
+    assert "four" in refused.stderr
+    done = imported(command, tmp_path, text, "--table", "ratings", *given, "--skip-bad")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["model"].value_counts().to_dict() == {"beta": 20, "alpha": 19}

@@ -48,6 +48,8 @@ from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 NEARLY = 0.85  # Names of models that are so much like each other may be the same
+SINGLE = 10
+"""So many bad rows may be slips, even where they are most of a short file."""
 _ROW = re.compile(r" in rows? [\d, ]*\d")
 _HINT = (
     "rename a column with --rename OLD=NEW, or give it one value with --set NAME=VALUE; --set NAME= leaves a column "
@@ -322,14 +324,17 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
             # Which of them count is said once, of all files together.
             return checked(table, whole, None if repeats is None else "keep").frame
         except TableError as error:
-            if skipped is None or not error.rows:
+            most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
+            if skipped is None or not error.rows or most_are_bad:
                 hints = [
+                    *(["--skip-bad leaves out single rows, and this is most of them"] if skipped is not None else []),
                     *([reading.advice] if reading and reading.advice else []),
                     *_hints(table, frame, error, numbers),
                 ]
                 raise TableError(error, error.rows, where=path, try_=hints) from error
             places = list(error.rows)
-            skipped.append(f"{path}, row {', '.join(map(str, numbers[places]))}: {_ROW.sub('', str(error))}")
+            rows = ", ".join(map(str, dict.fromkeys(numbers[places])))  # of a wide row several are bad
+            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")
             numbers = np.delete(numbers, places)
             frame = frame.drop(index=places).reset_index(drop=True)
     return from_rows(table, [])

@@ -56,7 +56,7 @@ class _Elsewhere(Exception):
         (
             ["plan", "--gap", "0.1", "turns=3"],
             [
-                "error: nothing takes 'turns=3' here. Did you mean --turns=3?",
+                "error: unexpected argument 'turns=3' here. Did you mean --turns=3?",
                 "   in: main plan",
                 "  try: main plan --gap 0.1 --turns=3",
             ],
@@ -101,7 +101,7 @@ class _Elsewhere(Exception):
         (
             ["try", "eliza", "models=[a,b]"],
             [
-                "error: models=… is for `launch`. Here MODEL and --opponent are the models, and people come by a link",
+                "error: models=… is for `launch`: here MODEL and --opponent are the models, and people come by a link",
                 "   in: main try",
                 "  try: leave models=… out",
             ],

@@ -116,3 +116,17 @@ def test_a_slip_in_a_column_of_ratings_is_refused_and_hides_no_model(command, tm
     done = imported(command, tmp_path, text, "--table", "ratings", *given, "--skip-bad")
     assert done.exit_code == 0, done.stderr
     assert read_tables(command.out).ratings["model"].value_counts().to_dict() == {"beta": 20, "alpha": 19}
+
+
+def test_skip_bad_leaves_out_single_rows_and_not_most_of_a_file(command, tmp_path: Path):
+    """Guards a form in which one 55 among ratings of 1 to 5 makes all others look as if they were on another scale."""
+    some = [number % 5 + 1 for number in range(40)]
+    lines = [f"w{number},d{number},m,{55 if number == 7 else one},{one},{one}" for number, one in enumerate(some)]
+    text = "\n".join(["worker_id,dialogue_id,model,fluency,warmth,depth", *lines])
+    refused = imported(command, tmp_path, text, "--table", "ratings", "--wide", "auto", "--skip-bad")
+    assert refused.exit_code != 0
+    assert "55" in refused.stderr
+    scale = ("--set", "minimum=1", "--set", "maximum=5")
+    done = imported(command, tmp_path, text, "--table", "ratings", "--wide", "auto", *scale, "--skip-bad")
+    assert done.exit_code == 0, done.stderr
+    assert len(read_tables(command.out).ratings) == 119

@@ -291,7 +291,7 @@ def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:
     write_tables(Tables(**{**NOTHING, "turns": typed("turns", turns)}), tmp_path)
     result = call("--pilot", str(tmp_path), "--gap", "0.1")
     assert result.exit_code == 2
-    assert "the pilot holds only ties" in result.stderr
+    assert "the pilot has only ties" in result.stderr
     assert "give --discordance" in result.stderr
     assert call("--pilot", str(tmp_path), "--gap", "0.1", "--discordance", "0.4").exit_code == 0
     tied = compared().comparisons.assign(winner="tie")

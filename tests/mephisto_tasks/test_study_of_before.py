@@ -43,9 +43,13 @@ def run(command: str, data_dir: Path, *options: str) -> str:
 
 
 def figures(document: Any) -> Any:
-    """A document without what tells versions and machines apart."""
+    """A document without what tells versions and machines apart; of remarks, whose words may get better, how many there are."""
     if isinstance(document, dict):
-        return {key: figures(value) for key, value in document.items() if key not in ("versions", "made", "version")}
+        return {
+            key: len(value) if key == "remarks" else figures(value)
+            for key, value in document.items()
+            if key not in ("versions", "made", "version")
+        }
     return [figures(value) for value in document] if isinstance(document, list) else document
 
 

@@ -17,6 +17,10 @@ EXAMPLES = REPOSITORY / "examples" / "deploy"
 IGNORED = REPOSITORY / ".dockerignore"
 ONLY_IN_AN_IMAGE = ("apt-get ", "useradd ", "chown ", "rm -rf /var", "mkdir /data")
 """Commands on the image's own system: its packages, its user, its folders."""
+NOTHING_NEW = {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+"""For ``setup``. Packages are links to those of this environment, which uv does not take for installed: it wrote PyTorch's newest
+release through them, under every other test.
+"""
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -95,9 +99,13 @@ class Image:
         if words[:2] == ["pip", "install"]:
             pip = [str(self.python / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-build-isolation"]
             words = [*pip, "--no-deps", "--no-compile", *words[2:]]
+        environment = dict(os.environ)
         if words[0] == "parlai-humaneval":
             words[0] = str(self.python / "bin" / words[0])
-        ended = subprocess.run(words, cwd=where, capture_output=True, text=True, timeout=300, check=False)
+            environment |= NOTHING_NEW
+        ended = subprocess.run(
+            words, cwd=where, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
         assert ended.returncode == 0, f"{shlex.join(words)}: {ended.stdout[-1000:]}{ended.stderr[-2000:]}"
 
 

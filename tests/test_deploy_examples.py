@@ -18,8 +18,8 @@ IGNORED = REPOSITORY / ".dockerignore"
 ONLY_IN_AN_IMAGE = ("apt-get ", "useradd ", "chown ", "rm -rf /var", "mkdir /data")
 """Commands on the image's own system: its packages, its user, its folders."""
 NOTHING_NEW = {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-"""For ``setup``. Packages are links to those of this environment, which uv does not take for installed: it wrote PyTorch's newest
-release through them, under every other test.
+"""For ``setup``. Packages are links to those of this environment, which uv does not take for installed: it wrote PyTorch's
+newest release through them, under every other test.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -315,13 +316,13 @@ def values_of(given: Sequence[str]) -> dict[str, str]:
 
 
 def mapped(given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """``winner:1=model_a,2=model_b`` → ``{"winner": {"1": "model_a", "2": "model_b"}}``."""
+    """``winner:1=model_a,2=model_b`` → ``{"winner": {"1": "model_a", "2": "model_b"}}``; quotation marks keep a comma."""
     found: dict[str, dict[str, str]] = {}
     for one in given:
         column, colon, words = one.partition(":")
         if not colon or not column.strip():
             raise CommandError(f"--map {one}: expected COLUMN:FROM=TO,FROM=TO")
-        for old, new in _pairs("--map", "COLUMN:FROM=TO", words.split(",")):
+        for old, new in _pairs("--map", "COLUMN:FROM=TO", next(csv.reader([words], skipinitialspace=True), [])):
             found.setdefault(column.strip(), {})[old] = new
     return found
 

@@ -26,8 +26,10 @@ from parlai_humaneval.importers.vocabulary import (
     blanks_removed,
     guessed_columns,
     guessed_table,
+    likeliest_table,
     mapped,
     winner_advice,
+    winner_of_scores,
 )
 from parlai_humaneval.importers.wide import long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
@@ -45,7 +47,7 @@ from parlai_humaneval.tables.columns import (
 )
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
 from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
-from parlai_humaneval.tables.schema import TABLES, TableName
+from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 NEARLY = 0.85  # Names of models that are so much like each other may be the same
 SINGLE = 10
@@ -94,12 +96,18 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
         elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
             found.append(Source(guess, path))
         else:
-            raise TableError(
-                "the name does not say which table it is",
-                where=path,
-                try_=f"say so with --table: {', '.join(get_args(TableName))}",
-            )
+            raise TableError("the name does not say which table it is", where=path, try_=_table_advice(path))
     return found
+
+
+def _table_advice(path: Path) -> str:
+    """Which table a file may be, by its columns."""
+    likely = likeliest_table(list(map(str, read_frame(path).columns)))
+    if likely is None:
+        return f"say so with --table: {', '.join(get_args(TableName))}"
+    name, there, missing = likely
+    lacks = f", and lacks {', '.join(missing)}" if missing else ""
+    return f"say so with --table: it is most like {name} (it has {', '.join(there)}{lacks})"
 
 
 @dataclass
@@ -138,8 +146,13 @@ def read_tidy(
         on_file(source.path)
     for option, asked in (("rename", plan.renames), ("drop", plan.drop), ("map", plan.maps)):
         for column in asked:
-            if column not in use.names:
-                raise TableError(f"No file has a column {column} to {option}", misspelt=misspelt(column, use.present))
+            if column in use.names:
+                continue
+            near = misspelt(column, use.present)
+            if option == "rename" and near is not None and near.nearest[0] in plan.renames[column]:
+                what = f"No file has a column {column} to rename, and {near.nearest[0]} is there already"
+                raise TableError(what, try_=f"leave out --rename {column}={near.nearest[0]}")
+            raise TableError(f"No file has a column {column} to {option}", misspelt=near)
     for column, error in use.contradicted.items():
         if column not in use.names:
             raise error
@@ -163,6 +176,9 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     """Refuse names that no table has; a column of ours that is in the way may get any other name."""
     tables = sorted({source.table for source in files})
     known = {column.name for table in tables for column in TABLES[table]}
+    if "comparisons" in tables:
+        of_replies = (f"{name}_{side}" for name in COLUMNS_FILE["reply_columns"] for side in "ab")
+        known |= {*COLUMNS_FILE["prompt_columns"], *of_replies}
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
@@ -192,6 +208,9 @@ def _completed(
     ours = {column.name: column for column in TABLES[table]}
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
+    if table == "comparisons" and missing == ["winner"] and not guessed_columns(missing, list(frame.columns)):
+        frame = winner_of_scores(frame, seen)
+        missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
     needed = [name for name in missing if not (wide and name in wide.makes)]
@@ -271,7 +290,8 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
             use.names.add(name)
             frame[name] = value
             if value is None and name in WORDS["unknown"]:
-                frame[name] = [f"{seen.table}-{Path(seen.source).name}-{n}" for n in range(1, len(frame) + 1)]
+                # By the row of the file: of a form with a column for each criterion, a row is one answer of several.
+                frame[name] = [f"{seen.table}-{Path(seen.source).name}-{place + 1}" for place in frame.index]
                 seen.notes.append(f"{seen.source}: {WORDS['unknown'][name]}.")
             seen.columns[name] = f"“{value}” (--set)" if value else "empty (--set)"
         elif column.exchange and name in defaults and name not in frame.columns:
@@ -314,7 +334,7 @@ def _near_models(tables: Tables) -> list[str]:
 def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipped: list[str] | None) -> pd.DataFrame:
     """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
     table, path, reading = source
-    numbers: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64) + 1
+    places: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64)
     frame = frame.reset_index(drop=True)
     while len(frame):
         try:
@@ -323,24 +343,25 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
                 whole = in_order(whole)
             # Which of them count is said once, of all files together.
             return checked(table, whole, None if repeats is None else "keep").frame
-        except TableError as error:
+        except TableError as wrong:
+            error = wrong.of_file(places)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
             if skipped is None or not error.rows or most_are_bad:
                 hints = [
                     *(["--skip-bad leaves out single rows, and this is most of them"] if skipped is not None else []),
                     *([reading.advice] if reading and reading.advice else []),
-                    *_hints(table, frame, error, numbers),
+                    *_hints(table, frame, error, places),
                 ]
-                raise TableError(error, error.rows, where=path, try_=hints) from error
-            places = list(error.rows)
-            rows = ", ".join(map(str, dict.fromkeys(numbers[places])))  # of a wide row several are bad
+                raise TableError(error, error.rows, where=path, try_=hints) from wrong
+            bad = list(error.rows)
+            rows = ", ".join(map(str, dict.fromkeys(places[bad] + 1)))  # of a wide row several are bad
             skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")
-            numbers = np.delete(numbers, places)
-            frame = frame.drop(index=places).reset_index(drop=True)
+            places = np.delete(places, bad)
+            frame = frame.drop(index=bad).reset_index(drop=True)
     return from_rows(table, [])
 
 
-def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: npt.NDArray[np.int64]) -> list[str]:
+def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[np.int64]) -> list[str]:
     """What to try besides, and the first row that is wrong, as it is."""
     text = str(error)
     hints = []
@@ -359,6 +380,8 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: np
         unknown: Mapping[str, str] = WORDS["unknown"]
         hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
     column = error.where.removeprefix(f"{table}.")
+    if error.rows and error.what.startswith("empty in row"):
+        hints.append("fill it in, or leave such rows out with --skip-bad")
     if column == "winner" and error.rows:
         hints.append(winner_advice(frame, error.rows[0]))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
@@ -366,7 +389,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, numbers: np
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {visible(on_one_line(str(cell), 40))}" for name, cell in cells.items())
-        hints.append(f"row {numbers[error.rows[0]]} of the file: {row}")
+        hints.append(f"row {places[error.rows[0]] + 1} of the file: {row}")
     return hints
 
 

@@ -24,6 +24,7 @@ BOTH_BAD = "both_bad"
 SIDES = ("model_a", "model_b")
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE = re.compile(r"(-?\d+)\.0")
+_DECIMAL_COMMA = re.compile(r"(-?\d{1,3}),(\d{1,2})")
 _LEADING_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:[-–—:：.,)(（=]\s*[^\d\s].*|/\s*\d+)", re.DOTALL)
 
 
@@ -89,6 +90,39 @@ def guessed_table(names: Sequence[str]) -> TableName | None:
     if all(map(has, (*SIDES, "winner"))):
         return "comparisons"
     return "ratings" if has("model") and has("criterion") and has("value") else None
+
+
+def likeliest_table(names: Sequence[str]) -> tuple[TableName, list[str], list[str]] | None:
+    """The table that a file with these columns is likeliest to be, and which of its required columns it has and lacks; None
+    where it has none of any."""
+    found = []
+    for table, columns in TABLES.items():
+        needed = [column.name for column in columns if column.exchange and not column.empty_ok]
+        ours = {plain_name(name): name for name in needed}
+        there = {ours[plain_name(name)] for name in names if plain_name(name) in ours}
+        there |= set(guessed_columns([name for name in needed if name not in there], names).values())
+        found.append((len(there) / len(needed), len(there), table, there, needed))
+    share, _, table, there, needed = max(found, key=lambda one: one[:2])
+    return (table, sorted(there), [name for name in needed if name not in there]) if share else None
+
+
+def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
+    """``frame`` of two models with a score each, such as ``score_a`` and ``score_b``, and no winner: the higher one wins."""
+    for name in ("score", "rating", "rank"):
+        first, second = (
+            next((one for one in frame.columns if plain_name(one) == f"{name}{side}"), None) for side in "ab"
+        )
+        if first is None or second is None or not (are_ratings(frame[first]) and are_ratings(frame[second])):
+            continue
+        ahead = pd.to_numeric(frame[first], errors="coerce") - pd.to_numeric(frame[second], errors="coerce")
+        ahead = -ahead if name == "rank" else ahead
+        winner = [None if gap != gap else TIE if not gap else SIDES[gap < 0] for gap in ahead]
+        understood.columns["winner"] = f"{first} and {second}"
+        understood.guesses.append(
+            f"the winner has the {'lower' if name == 'rank' else 'higher'} of {first} and {second}"
+        )
+        return frame.assign(winner=pd.Series(winner, frame.index, dtype=object))
+    return frame
 
 
 def blanks_removed(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
@@ -209,11 +243,13 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
-    """Word → number, of ratings in words such as “agree” or “4 – good”, and how many points a scale of words has, else 0;
+    """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and how many points a scale of words has, else 0;
     nothing where they are numbers already, or some are not understood."""
     every = {clean_label(value) for value in values if isinstance(value, str)} - {""}
-    words = {word for word in every if not _is_number(word)}
+    words = {word for word in every if not (word.isascii() and _is_number(word))}
     numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
+    numbered |= {word: f"{match[1]}.{match[2]}" for word in words if (match := _DECIMAL_COMMA.fullmatch(word))}
+    numbered |= {word: f"{float(word):g}" for word in words if _is_number(word)}  # in digits of other scripts
     if len(numbered) == len(words):
         return numbered, 0
     scale = next((one for one in _SCALES if all(_plain(word) in one for word in words)), None)
@@ -248,6 +284,8 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         if not words:
             continue
         shown |= words
+        if comma := next(filter(_DECIMAL_COMMA.fullmatch, words), None):
+            understood.guesses.append(f"{criterion}: {comma} is {words[comma]}")
         value[rows] = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in value[rows]]
         if points:
             for name, end in (("minimum", 1), ("maximum", points), ("scale", "likert")):

@@ -22,12 +22,13 @@ from typing_extensions import Unpack
 
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.errors import HumanevalError, Parts
-from parlai_humaneval._util.text import clean_label, visible
+from parlai_humaneval._util.text import clean_label, on_one_line, visible
 from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
 
 WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "lists"))
 """Columns that stay letter for letter, and columns that may hold several names, joined by ;."""
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
+CELL = 60  # Letters of a cell that an error quotes
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -106,15 +107,30 @@ Row = dict[str, Any]  # Column → value
 Cells = Any  # A series of texts, or an array of numbers of which some may be missing
 
 
+Numbered = tuple[str | int, ...]
+"""Words in which an integer is the place of a row, from 0."""
+
+
 class TableError(HumanevalError, ValueError):
     """A table that cannot be used; the message names table, column and row, and says what was expected.
 
     ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
     """
 
-    def __init__(self, what: str | BaseException, rows: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
+    def __init__(self, what: str | BaseException | Numbered, rows: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
+        self._words: Numbered = what if isinstance(what, tuple) else ()
+        if isinstance(what, tuple):
+            what = "".join(part if isinstance(part, str) else str(part + 1) for part in what)
         super().__init__(what, **parts)
         self.rows = tuple(rows)
+
+    def of_file(self, places: Sequence[int]) -> TableError:
+        """The same error with the place, from 0, that each row of the table has in its file; ``rows`` stay."""
+        if not self._words:
+            return self
+        words = tuple(part if isinstance(part, str) else int(places[part]) for part in self._words)
+        (problem,) = self.problems
+        return TableError(words, self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
 
 
 def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
@@ -266,7 +282,7 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
         named = ", ".join(f"{name} {_plain(value)!r}" for name, value in values.items() if not pd.isna(value))
         what, advice = _twice(frame.iloc[first], frame.iloc[second], named)
         raise TableError(
-            f"rows {first + 1} and {second + 1} {what}",
+            ("rows ", first, " and ", second, f" {what}"),
             np.flatnonzero(frame.duplicated(key, keep="first").to_numpy()).tolist(),
             where=table,
             try_=(advice, HOW_REPEATS),
@@ -276,7 +292,7 @@ def check_unique(table: TableName, frame: pd.DataFrame) -> None:
 def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, str]:
     """What is wrong with two rows of one key, and what to do: the one is too many, or they contradict each other."""
     differ = [
-        f"{name} {_plain(one[name])!r} and {_plain(two[name])!r}"
+        f"{name} {on_one_line(repr(_plain(one[name])), CELL)} and {on_one_line(repr(_plain(two[name])), CELL)}"
         for name in map(str, one.index)
         if one[name] is not two[name] and not (pd.isna(one[name]) and pd.isna(two[name]))
         if pd.isna(one[name]) or pd.isna(two[name]) or one[name] != two[name]
@@ -300,7 +316,7 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
         empty = empty | values.isin([""]).to_numpy(dtype=bool)
     if empty.any() and not column.empty_ok:
         raise TableError(
-            f"empty in row {int(empty.argmax()) + 1} ({column.description})",
+            ("empty in row ", int(empty.argmax()), f" ({column.description})"),
             np.flatnonzero(empty).tolist(),
             where=f"{table}.{column.name}",
         )
@@ -340,7 +356,7 @@ def refuse(
     table: TableName,
     values: pd.Series[Any],
     wrong: pd.Series[bool] | Flags,
-    wanted: str | Callable[[int], str],
+    wanted: str | Callable[[int], str | Numbered],
     try_: str | Sequence[str] = (),
 ) -> None:
     """Raise where a row of a column is ``wrong``; ``wanted`` says what was expected, of all or of the row at a place.
@@ -350,8 +366,9 @@ def refuse(
     if places:
         first = places[0]
         expected = wanted if isinstance(wanted, str) else wanted(first)
+        parts = (expected,) if isinstance(expected, str) else expected
         raise TableError(
-            f"{_plain(values.iloc[first])!r} in row {first + 1}, expected {expected}",
+            (f"{_plain(values.iloc[first])!r} in row ", first, ", expected ", *parts),
             places,
             where=f"{table}.{values.name}",
             try_=try_,

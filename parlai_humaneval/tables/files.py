@@ -214,14 +214,16 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
     frame, cleaned = with_clean_labels(name, with_our_names(name, read_frame(path)))
     if frame.empty:
         return Checked(from_rows(name, [], besides))
+    places = frame.index.to_numpy()
     try:
-        table = checked(name, typed(name, frame, besides), repeats, cleaned)
-    except TableError as error:
+        table = checked(name, typed(name, frame.reset_index(drop=True), besides), repeats, cleaned)
+    except TableError as wrong:
+        error = wrong.of_file(places)
         more = len(error.rows) - 1
         rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
         lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
         words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
-        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from error
+        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from wrong
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 

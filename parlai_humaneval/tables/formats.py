@@ -56,8 +56,9 @@ def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """The rows of a file as they are there, unchecked; empty cells are None, and nested ones are JSON texts. The ending
-    says which form it is; JSON is also recognised by its first character. Raises TableError."""
+    """The rows of a file as they are there, unchecked; empty cells are None, and nested ones are JSON texts. Blank rows are
+    left out, and counted in the index. The ending says which form it is; JSON is also recognised by its first character.
+    Raises TableError."""
     found = _read(path)
     return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame(found, dtype=object))
 
@@ -128,7 +129,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is no {kind[1:]} file ({error})") from error
     unnamed = [name for name in frame.columns if str(name).startswith("Unnamed: ") and frame[name].isna().all()]
-    frame = frame.drop(columns=unnamed).dropna(how="all").reset_index(drop=True)
+    frame = frame.drop(columns=unnamed).dropna(how="all")
     return _plain(frame.set_axis([clean_label(str(name)) for name in frame.columns], axis=1).astype(object))
 
 
@@ -227,20 +228,23 @@ def _csv(file: TextIO) -> pd.DataFrame:
     while named and not header[named - 1]:
         named -= 1
     line = rows.line_num
-    second = next(filter(any, rows), [])
+    start: list[list[str]] = []  # blank rows, and the first that is not
+    while not (start and any(start[-1])) and (row := next(rows, None)) is not None:
+        start.append(row)
+    second = start[-1] if start else []
     if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
-    meaning = _Cells().__getitem__
+    meaning, places = _Cells().__getitem__, list[int]()
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(
-        map(meaning, chain.from_iterable(_checked(file, rows, (line, second), len(header)))), dtype=object
+        map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places))), dtype=object
     )
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":
         for column in by_column:
             _decimal_points(column)
-    return pd.DataFrame(by_column.T, columns=header, dtype=object)
+    return pd.DataFrame(by_column.T, index=places, columns=header, dtype=object)
 
 
 def _decimal_points(column: Any) -> None:
@@ -251,15 +255,17 @@ def _decimal_points(column: Any) -> None:
         column[:] = [cell.replace(",", ".") if cell in commas else cell for cell in column]
 
 
-def _checked(file: TextIO, rows: Any, first: tuple[int, list[str]], length: int) -> Iterator[list[str]]:
-    """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``first``: a row that
-    was read before, and the line before it."""
-    number, line, end = 0, first[0], first[0]
-    for row in chain(first[1:], rows):
+def _checked(
+    file: TextIO, rows: Any, line: int, start: list[list[str]], length: int, places: list[int]
+) -> Iterator[list[str]]:
+    """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``start``: rows that
+    were read before, after ``line``. To ``places`` is added which rows they are, from 0."""
+    end = line
+    for number, row in enumerate(chain(start, rows), start=1):
         line, end = end + 1, rows.line_num
         if not any(row):
             continue
-        number += 1
+        places.append(number - 1)
         if len(row) > length and not any(row[length:]):
             del row[length:]
         if len(row) != length:

@@ -81,9 +81,10 @@ def checked(
     try:
         check_unique(table, whole)
         check_rules(table, whole)
-    except TableError as error:
-        error.rows = tuple(whole.index[list(error.rows)].tolist())
-        raise
+    except TableError as wrong:
+        error = wrong.of_file(whole.index.to_numpy())
+        error.rows = tuple(whole.index[list(wrong.rows)].tolist())
+        raise error from wrong
     return Checked(whole.reset_index(drop=True) if told else whole, told, cleaned)
 
 

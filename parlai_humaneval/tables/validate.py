@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags
-from parlai_humaneval.tables.columns import HOW_REPEATS, TableError, refuse
+from parlai_humaneval.tables.columns import HOW_REPEATS, Numbered, TableError, refuse
 from parlai_humaneval.tables.filters import MOST_POINTS, SLIDER_MAXIMUM, SLIDER_MINIMUM, is_set, on_sliders
 from parlai_humaneval.tables.schema import STUDY, TABLES, TIE, TableName
 from parlai_humaneval.techniques.registry import picking, with_trait
@@ -134,9 +134,9 @@ def _same_within(values: pd.Series[Any], turn: pd.Series[int]) -> None:
     leader = values.iloc[first].set_axis(values.index)
     same = (values == leader).to_numpy(dtype=bool, na_value=False) | (values.isna() & leader.isna())
 
-    def wanted(place: int) -> str:
+    def wanted(place: int) -> Numbered:
         there = leader.iloc[place]
-        return f"{'an empty cell' if pd.isna(there) else there} as in row {first[place] + 1} of the same turn"
+        return f"{'an empty cell' if pd.isna(there) else there} as in row ", int(first[place]), " of the same turn"
 
     refuse("turns", values, pd.Series(~same, values.index), wanted)
 
@@ -145,12 +145,10 @@ def _refuse_several(frame: pd.DataFrame, turn: pd.Series[int], several: Flags, w
     places = np.flatnonzero(several)
     if len(places):
         first = places[0]
-        rows = [int(place) + 1 for place in places if turn.iloc[place] == turn.iloc[first]]
-        raise TableError(
-            f"turns.{what} in rows {', '.join(map(str, rows))}, which are one turn (dialogue_id "
-            f"{frame['dialogue_id'].iloc[first]!r}, turn {frame['turn'].iloc[first]}){why}",
-            places.tolist(),
-        )
+        start, *others = [int(place) for place in places if turn.iloc[place] == turn.iloc[first]]
+        one_turn = f"(dialogue_id {frame['dialogue_id'].iloc[first]!r}, turn {frame['turn'].iloc[first]})"
+        rows: Numbered = (start, *(part for place in others for part in (", ", place)))
+        raise TableError((f"turns.{what} in rows ", *rows, f", which are one turn {one_turn}{why}"), places.tolist())
 
 
 def picks_one(turns: pd.DataFrame) -> Flags:

@@ -8,120 +8,55 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, cast
-
-from typing_extensions import Required, TypedDict
+from typing import TYPE_CHECKING, Any, cast
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.chats import chats_of, form_of
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS_FILE, FEATURES, HUMAN, TIE
+from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from parlai_humaneval.schema.wire import Markup
     from parlai_humaneval.tables.columns import Tables
 
-Kind = Literal["rater", "own", "judge"]
-"""Who answered: a rater; the rater who held a dialogue that another one rates once more; a model that judges."""
-
-
-class Said(TypedDict, total=False):
-    text: Required[str]
-    markup: Markup
-
-
-class Reply(Said, total=False):
-    """A candidate of a turn. ``raw``: the model's own words, where others were shown; ``withdrawn``: earlier tries."""
-
-    model: Required[str]
-    position: int
-    continued: bool
-    failed: bool
-    masked: bool
-    raw: str
-    changes: list[str]
-    blocked: str
-    thoughts: str
-    withdrawn: list[str]
-    latency: float
-
-
-class Answer(TypedDict, total=False):
-    """What somebody answered about a turn or the whole. ``chosen``: models; ``says``: question and answer in words."""
-
-    by: Required[str]
-    kind: Required[Kind]
-    chosen: list[str]
-    none: bool
-    same: bool
-    ticks: dict[str, list[str]]
-    ranks: dict[str, int]
-    says: list[tuple[str, str]]
-    written: str
-    reason: str
-    seconds: float
-    order: int
-
-
-class Turn(TypedDict, total=False):
-    turn: Required[int]
-    human: Said
-    given: bool
-    replies: Required[list[Reply]]
-    answers: Required[list[Answer]]
-
-
-class Line(Said):
-    who: str
-    person: bool
-
-
-class Talk(TypedDict):
-    """A finished dialogue, as it was shown."""
-
-    id: str
-    title: str
-    lines: list[Line]
-
-
-class Check(TypedDict):
-    name: str
-    passed: bool
-    reason: str
-    by: str
-
-
-class Details(TypedDict, total=False):
-    """All of an entry that is not in the index."""
-
-    questions: list[str]
-    about: list[tuple[str, str]]
-    talks: list[Talk]
-    turns: list[Turn]
-    answers: list[Answer]
-    checks: list[Check]
-    feedback: list[tuple[str, str]]
-
-
-_FACETS = "technique setting metric model pair outcome rater judge check status language kind k criterion mark"
+_FACETS = "technique setting metric model pair outcome answer rater judge check status language kind k criterion mark"
 FACETS: tuple[str, ...] = tuple(_FACETS.split())
 """What entries can be filtered by; an entry may have several values of each."""
 Row = Mapping[str, Any]
-PROMPTS = ("prompt", "instruction", "input")
-"""Columns of comparisons with what both replies answer."""
+REMARKS = (
+    "reason",
+    "comment",
+    "comments",
+    "note",
+    "notes",
+    "remark",
+    "remarks",
+    "explanation",
+    "rationale",
+    "justification",
+)
+"""Columns of ratings from elsewhere with what a rater wrote besides."""
 PREVIEW = 110  # Characters of an entry's first words in the list
 
 
 def pair_of(first: str, second: str) -> str:
     """The value of the facet ``pair``: “alpha vs. beta”, whichever comes first."""
     return " vs. ".join(sorted((first, second)))
+
+
+def answer_of(first: str, second: str, winner: str | None, *, both_bad: bool = False) -> str:
+    """The value of the facet ``answer``, of each comparison of two models: “alpha better than beta”. ``winner``: None for a
+    tie."""
+    if winner is None:
+        return f"{' and '.join(sorted((first, second)))} {'both bad' if both_bad else 'alike'}"
+    return f"{winner} better than {second if winner == first else first}"
 
 
 @dataclass
@@ -133,7 +68,7 @@ class Entry:
     facets: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     questions: dict[str, None] = field(default_factory=dict)
     about: dict[tuple[str, str], None] = field(default_factory=dict)
-    talks: dict[str, Talk] = field(default_factory=dict)
+    talks: dict[Hashable, Talk] = field(default_factory=dict)
     turns: dict[int, Turn] = field(default_factory=dict)
     answers: dict[tuple[str, ...], Answer] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
@@ -415,6 +350,10 @@ class _Entries:
         scale = f" ({low:g}–{high:g})" if low is not None and high is not None else ""
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((f"{row['model']}: {row['criterion']}", f"{value:g}{scale}"))
+        _put(
+            answer,
+            reason=next((str(cell) for name, cell in row.items() if name.lower() in REMARKS), answer.get("reason")),
+        )
         span = high - low if low is not None and high is not None and high > low else None
         entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)
         if row.get("statement"):
@@ -429,25 +368,29 @@ class _Entries:
         entry.note("model", first, second)
         entry.note("pair", pair_of(first, second))
         tie = row.get("tied", row["winner"] == TIE) == 1
-        outcome = ("both bad" if row.get("both_bad") else TIE) if tie else row["winner"]
+        said = answer_of(first, second, None if tie else row["winner"], both_bad=bool(row.get("both_bad")))
+        entry.note("answer", said)
         if row.get("both_bad"):
             entry.note("mark", "both bad")
         if turn is not None and int(turn) in entry.turns:
             given = entry.turns[int(turn)]["answers"]
             if not any(one["by"] == row["worker_id"] for one in given):  # else its choice is there already
-                given.append(
-                    {"by": row["worker_id"], "kind": kind, "says": [(row.get("metric") or "preference", outcome)]}
-                )
+                says = [(row.get("metric") or "preference", said)]
+                given.append({"by": row["worker_id"], "kind": kind, "says": says})
             return
-        entry.values[row.get("metric"), first, second].append(outcome)
+        entry.values[row.get("metric"), *sorted((first, second))].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
-        answer = self._answer(entry, row, kind)
-        question = row.get("metric") or "preference"
-        answer.setdefault("says", []).append((question, f"{outcome}" if tie else f"{outcome} is better"))
-        _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
+        keys = []
         for talk in _talks_in(row, sides) if not entry.turns else ():
-            entry.talks.setdefault(talk["id"], talk)
+            keys.append(talk["id"] or (talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
+            talk["id"] = talk["id"] or f"{entry.id}-{len(entry.talks) + 1}"
+            entry.talks.setdefault(keys[-1], talk)
+        places = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
+        question = (row.get("metric") or "preference") + (f" (dialogues {places})" if places else "")
+        answer = self._answer(entry, row, kind)
+        answer.setdefault("says", []).append((question, said))
+        _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})
         if not entry.talks and not entry.turns:
             entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
 
@@ -495,9 +438,12 @@ def _talk(dialogue: Row, settings: str) -> Talk:
 
 
 def _talks_in(row: Row, sides: Iterable[tuple[str, str | None]]) -> Iterator[Talk]:
-    """What both sides of a comparison said, where its table has it: messages in JSON, or a reply to a prompt."""
+    """What both sides of a comparison said, where its table has it: messages in JSON, or a reply to a prompt.
+
+    A dialogue whose ``dialogue_a`` is empty has no id.
+    """
     stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), None)
-    prompt = next((str(row[name]) for name in PROMPTS if row.get(name)), "")
+    prompt = next((str(row[name]) for name in COLUMNS_FILE["prompt_columns"] if row.get(name)), "")
     for side, (model, dialogue) in zip("ab", sides if stem else (), strict=False):
         text = str(row[f"{stem}_{side}"])
         lines: list[Line] = [{"text": prompt, "who": HUMAN, "person": True}] if prompt else []
@@ -508,7 +454,7 @@ def _talks_in(row: Row, sides: Iterable[tuple[str, str | None]]) -> Iterator[Tal
                 said = zip(names, chat["turns"], strict=True)
                 lines, text = [{"text": turn, "who": who, "person": who == HUMAN} for who, turn in said], ""
         lines += [{"text": text, "who": model, "person": False}] if text else []
-        yield {"id": dialogue or f"{row['item_id']}-{side}", "title": model, "lines": lines}
+        yield {"id": dialogue or "", "title": model, "lines": lines}
 
 
 def _said(text: str, settings: str) -> Said:

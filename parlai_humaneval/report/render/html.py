@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -39,7 +40,7 @@ from parlai_humaneval.report.summary import (
 from parlai_humaneval.report.views import Cell, DataTable, Figure
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.schema import COLUMNS, TABLE_NAMES, TableName
-from parlai_humaneval.viewer.entries import FACETS, pair_of
+from parlai_humaneval.viewer.entries import FACETS, answer_of, pair_of
 
 _FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "model_a", "model_b", "k")
 """Columns of a row that say which rows of the tidy table it is made of."""
@@ -68,6 +69,22 @@ def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
     if len(models) == 2 and "model_a" in COLUMNS[table]:
         return [*values, ("pair", pair_of(*models))]
     return [*values, *(("model", model) for model in models)]
+
+
+def _answers(row: Mapping[str, Cell], others: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Column of counts → the facets of the comparisons that it counts; ``others``: whom a model may have met."""
+    pair, model = (row.get("model_a"), row.get("model_b")), row.get("model")
+    met = (
+        [(str(pair[0]), str(pair[1]))] if all(pair) else [(str(model), one) for one in others if one != model and model]
+    )
+    ways = {
+        "wins": [answer_of(a, b, a) for a, b in met],
+        "losses": [answer_of(a, b, b) for a, b in met],
+        "ties": [answer_of(a, b, None, both_bad=bad) for a, b in met for bad in (False, True)],
+        "both_bad": [answer_of(a, b, None, both_bad=True) for a, b in met],
+    }
+    ways |= {"wins_a": ways["wins"], "wins_b": ways["losses"]}
+    return {name: [("answer", each) for each in answers] for name, answers in ways.items()}
 
 
 def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
@@ -121,20 +138,33 @@ class Files:
     viewer: str = ""
     facets: frozenset[tuple[str, str]] = frozenset()
 
-    def link(self, origin: Origin) -> str:
-        """Where a number leads: to its dialogues in the viewer, or else to the table of its rows."""
+    def link(self, origin: Origin, answers: Sequence[tuple[str, str]] = ()) -> str:
+        """Where a number leads: to its dialogues in the viewer, or else to the table of its rows; ``answers``: facets of the
+        comparisons that it counts."""
         if not self.viewer:
             return f"{self.folder}/{origin.table}.csv"
-        query = urlencode([one for one in origin.facets if one in self.facets], quote_via=quote)
+        query = urlencode([one for one in (*origin.facets, *answers) if one in self.facets], quote_via=quote)
         return f"{self.folder}/{self.viewer}#?{query}"
+
+    def links(self, origin: Origin, row: Mapping[str, Cell]) -> dict[str, str]:
+        """Column of counts → the dialogues in which they were counted."""
+        others = sorted(value for name, value in self.facets if name == "model")
+        answers = _answers(row, others) if origin.table == "comparisons" and self.viewer else {}
+        return {
+            name: self.link(origin, each) for name, each in answers.items() if row.get(name) and self.facets & {*each}
+        }
 
 
 class MadeOf(NamedTuple):
-    """Where a row comes from: which rows of which ``file``, and the ``link`` that shows them. Empty: it has no rows."""
+    """Where a row comes from: which rows of which ``file``, and the ``link`` that shows them. Empty: it has no rows.
+
+    ``links``: column → a narrower one, of counts of an outcome.
+    """
 
     link: str = ""
     rows: str = ""
     file: str = ""
+    links: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -189,13 +219,14 @@ class Drawing:
     def table(self, table: DataTable, origins: Sequence[Origin | None] | None = None) -> TableView:
         """``origins``: of the rows of the table; None: they come from no other."""
         made_of = []
-        for origin in origins or [None] * len(table.rows):
+        for row, origin in zip(table.rows, origins or [None] * len(table.rows), strict=True):
             if origin is None or origin.table not in self.files.data:
                 made_of.append(MadeOf())
                 continue
             name = f"{origin.table}.csv"
             rows = f"{name} where {origin.where}" if origin.where else name
-            made_of.append(MadeOf(self.files.link(origin), rows, f"{self.files.folder}/{name}"))
+            file, links = f"{self.files.folder}/{name}", self.files.links(origin, row)
+            made_of.append(MadeOf(self.files.link(origin), rows, file, links))
         return TableView(laid_out(table), made_of)
 
     def answer(self, answer: Summary) -> list[TableView]:

@@ -197,6 +197,77 @@ def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tm
     assert "--map 'winner:lama=llama'" in refused.stderr
 
 
+def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_path: Path):
+    """Guards whoever looks for the row in a spreadsheet: both numbers of an error are the file's, and its cells are short."""
+    rows = csv_of(VOTES).splitlines()
+    text = "\n".join([rows[0], "", rows[1], ",,,,,", *rows[2:]]).removesuffix("x") + "nobody"
+    (tmp_path / "v.csv").write_text(text, encoding="utf-8")
+    done = command("--from", "tables", tmp_path / "v.csv")
+    assert "'nobody' in row 6, expected" in done.stderr
+    assert "row 6 of the file: item_id i3" in done.stderr
+    long = [
+        {**vote, "response_a": f"{vote['winner']} {'long ' * 200}"} for vote in [*VOTES, {**VOTES[0], "winner": "y"}]
+    ]
+    (tmp_path / "v.csv").write_text("\n" + csv_of(long).replace("\ni1", "\n\ni1"), encoding="utf-8")
+    done = command("--from", "tables", tmp_path / "v.csv")
+    assert "rows 1 and 6 contradict each other" in done.stderr
+    assert len(done.stderr) < 1500, "the cells are cut"
+
+
+@pytest.mark.parametrize("value", ["4,5", "\uff14.5", "4.5"])
+def test_a_decimal_comma_among_ratings_is_read_and_said(command, tmp_path: Path, value: str):
+    """One cell typed in another country's way must not be an error, nor vanish."""
+    rows = [f"d{n},w{n},m,fluent,{n}" for n in range(1, 5)] + [f'd5,w5,m,fluent,"{value}"']
+    (tmp_path / "r.csv").write_text("dialogue_id,worker_id,model,criterion,value\n" + "\n".join(rows), encoding="utf-8")
+    done = command("--from", "tables", tmp_path / "r.csv")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4, 4.5]
+    assert ("fluent: 4,5 is 4.5" in done.stderr) == (value == "4,5")
+
+
+def test_a_word_with_a_comma_can_be_mapped(command, tmp_path: Path):
+    rows = [{**vote, "winner": {"x": "first, surely", "y": "other"}.get(vote["winner"], "tie")} for vote in VOTES]
+    (tmp_path / "v.csv").write_text(csv_of(rows))
+    done = command("--from", "tables", tmp_path / "v.csv", "--map", 'winner:"first, surely=model_a",other=model_b')
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == ["x", "y", "tie", "x"]
+
+
+@pytest.mark.parametrize(("name", "winners"), [("score", ["x", "y", "tie", "x"]), ("Rank ", ["y", "x", "tie", "y"])])
+def test_two_models_with_a_score_each_have_the_better_one_as_winner(
+    command, tmp_path: Path, name: str, winners: list[str]
+):
+    """Guards against ranks, of which 1 is the best, being read as scores."""
+    scores = {"x": (5, 2), "y": (1, 4), "tie": (3, 3)}
+    rows = [{**vote, **dict(zip((f"{name}a", f"{name}b"), scores[vote["winner"]], strict=True))} for vote in VOTES]
+    (tmp_path / "v.csv").write_text(csv_of([{k: v for k, v in row.items() if k != "winner"} for row in rows]))
+    done = command("--from", "tables", "--table", "comparisons", tmp_path / "v.csv")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["winner"].tolist() == winners
+    assert "guessed: the winner has the" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--rename", "winer=winner"], "winner is there already"),
+        (["--rename", "chat=conversation_a"], ""),
+        (["--rename", "chat=conversation_z"], "no column of comparisons"),
+    ],
+)
+def test_columns_are_renamed_to_what_is_read(command, tmp_path: Path, arguments: list[str], words: str):
+    """Texts of both models have names of their own, which are no columns of ours; a rename without an effect says why."""
+    (tmp_path / "v.csv").write_text(csv_of([{**vote, "chat": "Hi"} for vote in VOTES]))
+    done = command("--from", "tables", tmp_path / "v.csv", *arguments)
+    assert (done.exit_code, words in done.stderr) == (int(bool(words)), True), done.stderr
+
+
+def test_a_file_whose_name_does_not_say_its_table_is_told_the_likeliest(command, tmp_path: Path):
+    (tmp_path / "export.csv").write_text("rater,system,comment\nw,m,hm\n")
+    said = " ".join(command("--from", "tables", tmp_path / "export.csv").stderr.split())
+    assert "it is most like ratings (it has model, worker_id, and lacks" in said
+
+
 @published
 @pytest.mark.parametrize(
     ("case", "arguments", "table", "rows"),

@@ -130,3 +130,12 @@ def test_skip_bad_leaves_out_single_rows_and_not_most_of_a_file(command, tmp_pat
     done = imported(command, tmp_path, text, "--table", "ratings", "--wide", "auto", *scale, "--skip-bad")
     assert done.exit_code == 0, done.stderr
     assert len(read_tables(command.out).ratings) == 119
+
+
+def test_the_answers_of_a_form_response_stay_together(command, tmp_path: Path):
+    """Without an id of dialogues a row of the file counts as one, with all of its criteria."""
+    text = "worker_id,model,fluent,engaging\nw1,m,1,2\nw2,n,3,4\n"
+    done = imported(command, tmp_path, text, "--table", "ratings", "--set", "dialogue_id=")
+    assert done.exit_code == 0, done.stderr
+    ratings = read_tables(command.out).ratings
+    assert ratings.groupby("dialogue_id")["value"].apply(list).tolist() == [[1, 2], [3, 4]]

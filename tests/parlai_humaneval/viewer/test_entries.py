@@ -76,8 +76,8 @@ def test_ticks_verdicts_and_ratings_of_live_dialogues() -> None:
     assert ticked.details()["turns"][0]["answers"][0]["ticks"] == {"a": ["engaging"]}
     assert ticked.details()["turns"][1]["answers"][0]["none"]
     assert said(ticked) == [("w1", "a: engaging", "4 (1–5)")]
-    assert said(entry_of(make_verdict("d3", "b"))) == [("w1", "preference", "m2 is better")]
-    assert said(entry_of(make_verdict("d3", "both_bad"))) == [("w1", "preference", "both bad")]
+    assert said(entry_of(make_verdict("d3", "b"))) == [("w1", "preference", "m2 better than m1")]
+    assert said(entry_of(make_verdict("d3", "both_bad"))) == [("w1", "preference", "m1 and m2 both bad")]
     assert said(entry_of(make_rated("d4", "a", {"fluent": 50.0}))) == [("w1", "a: fluent", "50 (0–100)")]
 
 
@@ -87,9 +87,10 @@ def test_raters_of_the_same_pair_are_in_one_entry_with_both_dialogues() -> None:
     entry = entry_of(*pairs)
     assert [talk["title"] for talk in entry.details()["talks"]] == ["a", "b"]
     assert [line["text"] for line in entry.details()["talks"][0]["lines"]][:1] == ["this is line number 0 of it"]
-    assert said(entry) == [("w1", "preference", "a is better"), ("w2", "preference", "b is better")]
+    assert said(entry) == [("w1", "preference", "a better than b"), ("w2", "preference", "b better than a")]
     assert entry.disagreement == 1
     assert list(entry.facets["rater"]) == ["w1", "w2"]
+    assert list(entry.facets["answer"]) == ["a better than b", "b better than a"]
     same = [make_pair("p1", "a", "b", "first", worker="w1"), make_pair("p2", "a", "b", "first", worker="w2")]
     assert entry_of(*same).disagreement == 0
 
@@ -130,7 +131,7 @@ def test_judges_answer_beside_raters_and_are_never_among_them() -> None:
     assert kinds == [("rater", None, ["a"]), ("judge", 1, ["a"]), ("judge", 2, ["b"])]
     assert live.details()["turns"][0]["answers"][1]["says"] == [("wrote", '{"answer": "A"}')]
     assert (list(live.facets["rater"]), list(live.facets["judge"])) == (["w1"], ["j"])
-    assert ("j", "preference", "a is better") in said(pair)
+    assert ("j", "preference", "a better than b") in said(pair)
 
 
 def test_every_answer_of_every_technique_is_somewhere() -> None:
@@ -186,8 +187,28 @@ def test_comparisons_from_elsewhere_have_the_texts_of_their_columns() -> None:
         for one in entries(replace(tables([]), comparisons=from_rows("comparisons", [row]).assign(**row)))
     ]
     assert found == [
-        {"d": [("human", "Do you hike?"), ("x", "<b>Often</b>")], "i-b": [("y", "no messages")]},
-        {"j-a": [("human", "Hi!"), ("x", "Hello.")], "j-b": [("human", "Hi!"), ("y", "[1, 2]")]},
+        {"d": [("human", "Do you hike?"), ("x", "<b>Often</b>")], "i-2": [("y", "no messages")]},
+        {"j-1": [("human", "Hi!"), ("x", "Hello.")], "j-2": [("human", "Hi!"), ("y", "[1, 2]")]},
+    ]
+
+
+def test_one_question_of_several_pairs_keeps_all_texts_and_who_was_compared() -> None:
+    """Tables reuse the id of a question for every pair of models: no text is lost, and none stands under another's name."""
+    vote = {"item_id": "q", "worker_id": "w", "metric": "m", "winner": "tie"}
+    rows = [
+        {**vote, "model_a": "x", "model_b": "y", "response_a": "of x", "response_b": "of y"},
+        {**vote, "model_a": "z", "model_b": "x", "response_a": "of z", "response_b": "of x", "worker_id": "v"},
+        {**vote, "model_a": "x", "model_b": "z", "response_a": "other of x", "response_b": "of z", "winner": "z"},
+    ]
+    table = from_rows("comparisons", rows).assign(**{name: [row[name] for row in rows] for name in rows[0]})
+    (entry,) = entries(replace(tables([]), comparisons=table))
+    talks = [(talk["id"], talk["title"], talk["lines"][0]["text"]) for talk in entry.details()["talks"]]
+    texts = [("x", "of x"), ("y", "of y"), ("z", "of z"), ("x", "other of x")]
+    assert talks == [(f"q-{place}", *text) for place, text in enumerate(texts, 1)]
+    assert said(entry) == [
+        ("w", "m", "x and y alike"),
+        ("w", "m (dialogues 4 and 3)", "z better than x"),
+        ("v", "m (dialogues 3 and 1)", "x and z alike"),
     ]
 
 

@@ -106,8 +106,10 @@ def test_numbers_of_a_report_lead_to_entries(study: Tables) -> None:
     draw = Drawing(Files("report", data=data, viewer="viewer/index.html", facets=facets_of(every)))
     views = [view for answer in leading(document.summaries()) for view in draw.answer(answer)]
     views += [view for _, folds in draw.folds(document) for fold in folds for view in fold.tables]
-    links = {made.link for view in views for made in view.made_of if made.link}
+    links = {link for view in views for made in view.made_of for link in (made.link, *made.links.values()) if link}
     assert links
+    counts = {name for view in views for made in view.made_of for name in made.links}
+    assert {"wins", "losses", "wins_a"} <= counts, "how often somebody won leads to where"
     facets = [one.facets for one in every]
     assert any("model=" in link for link in links)
     for link in links:

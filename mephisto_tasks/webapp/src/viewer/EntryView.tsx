@@ -96,8 +96,12 @@ interface BodyProps {
 
 function Body({ details, turn, link }: BodyProps) {
   const { questions = [], about = [], talks = [], turns = [], answers = [], checks = [], feedback = [] } = details;
+  const longest = Math.max(0, ...turns.map((one) => one.turn), ...talks.map((talk) => Math.ceil(talk.lines.length / 2)));
   return (
     <>
+      {turn !== null && turn > longest && (
+        <p className="warning box">{`This dialogue has no turn ${turn}: its last one is ${longest}.`}</p>
+      )}
       {(questions.length > 0 || about.length > 0) && (
         <Part title="Question and context">
           {questions.map((question) => (

@@ -8,6 +8,7 @@ const LABELS: Readonly<Record<string, string>> = {
   model: "Model",
   outcome: "Outcome",
   pair: "Pair",
+  answer: "Answer",
   rater: "Rater",
   technique: "Technique",
   check: "Failed check",

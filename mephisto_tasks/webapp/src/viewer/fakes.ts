@@ -50,8 +50,8 @@ export const DETAILS: Record<string, Details> = {
       { id: "b", title: "bob", lines: [{ text: "zeppelin", who: "bob", person: false }] },
     ],
     answers: [
-      { by: "r1", kind: "rater", says: [["humanness", "ada is better"]] },
-      { by: "r2", kind: "rater", says: [["humanness", "bob is better"]], reason: "Of the two" },
+      { by: "r1", kind: "rater", says: [["humanness", "ada better than bob"]] },
+      { by: "r2", kind: "rater", says: [["humanness", "bob better than ada"]], reason: "Of the two" },
     ],
   },
   d5: { turns: [TURN] },

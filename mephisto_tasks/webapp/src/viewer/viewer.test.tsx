@@ -158,6 +158,11 @@ describe("page", () => {
     await waitFor(() => expect(screen.getByRole("status")).toHaveTextContent("Some texts could not be read"));
   });
 
+  it("says so where a link names a turn after the last", async () => {
+    await shown("#d1/99");
+    expect(await screen.findByText("This dialogue has no turn 99: its last one is 3.")).toBeInTheDocument();
+  });
+
   it("has help with the keys", async () => {
     await shown();
     const user = userEvent.setup();

@@ -243,8 +243,8 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
-    """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and how many points a scale of words has, else
-    0; nothing where they are numbers already, or some are not understood."""
+    """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and how many points a scale of words
+    has, else 0; nothing where they are numbers already, or some are not understood."""
     every = {clean_label(value) for value in values if isinstance(value, str)} - {""}
     words = {word for word in every if not (word.isascii() and _is_number(word))}
     numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}

@@ -30,18 +30,7 @@ _FACETS = "technique setting metric model pair outcome answer rater judge check 
 FACETS: tuple[str, ...] = tuple(_FACETS.split())
 """What entries can be filtered by; an entry may have several values of each."""
 Row = Mapping[str, Any]
-REMARKS = (
-    "reason",
-    "comment",
-    "comments",
-    "note",
-    "notes",
-    "remark",
-    "remarks",
-    "explanation",
-    "rationale",
-    "justification",
-)
+REMARKS = frozenset("reason comment comments note notes remark remarks explanation rationale justification".split())
 """Columns of ratings from elsewhere with what a rater wrote besides."""
 PREVIEW = 110  # Characters of an entry's first words in the list
 
@@ -378,7 +367,7 @@ class _Entries:
                 says = [(row.get("metric") or "preference", said)]
                 given.append({"by": row["worker_id"], "kind": kind, "says": says})
             return
-        entry.values[row.get("metric"), *sorted((first, second))].append(said)
+        entry.values[row.get("metric"), pair_of(first, second)].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
         keys = []

@@ -43,7 +43,7 @@ def run(command: str, data_dir: Path, *options: str) -> str:
 
 
 def figures(document: Any) -> Any:
-    """A document without what tells versions and machines apart; of remarks, whose words may get better, how many there are."""
+    """A document without what tells versions and machines apart; of remarks, whose words may get better, their number."""
     if isinstance(document, dict):
         return {
             key: len(value) if key == "remarks" else figures(value)

@@ -198,7 +198,7 @@ def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tm
 
 
 def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_path: Path):
-    """Guards whoever looks for the row in a spreadsheet: both numbers of an error are the file's, and its cells are short."""
+    """Guards whoever looks for the row in a spreadsheet: both numbers of an error are the file's, its cells are short."""
     rows = csv_of(VOTES).splitlines()
     text = "\n".join([rows[0], "", rows[1], ",,,,,", *rows[2:]]).removesuffix("x") + "nobody"
     (tmp_path / "v.csv").write_text(text, encoding="utf-8")

@@ -223,10 +223,15 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
-        unknown |= (
-            row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form)} if form.passing or form.known else set()
+        answers = list(_answers(form, row))
+        rated = (
+            {answer["criterion"] for answer in answers if answer}
+            if form.criteria and not form.criteria["at"]
+            else set()
         )
-        for answer in _answers(form, row):
+        if form.passing or form.known:
+            unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
+        for answer in answers:
             cells = {name: take({**row, **answer}, spec) for name, spec in form.columns.items()}
             named = {name: answer[name] for name in ANSWERS.get(form.table, ()) if name in answer}
             made.append({**further, **cells, **named})

@@ -28,6 +28,7 @@ from parlai_humaneval.importers.vocabulary import (
     guessed_table,
     likeliest_table,
     mapped,
+    summaries,
     winner_advice,
     winner_of_scores,
 )
@@ -194,6 +195,9 @@ def _completed(
     table, path, reading = source
     if reading is None:
         frame = _distinct_names(one_header(read_frame(path)))
+        if below := summaries(frame):
+            frame = frame.drop(index=below)
+            use.left_out["row below the table with averages or sums"] += len(below)
     else:
         frame = reading.frame
         seen.columns.update(reading.origins)

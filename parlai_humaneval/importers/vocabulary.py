@@ -92,6 +92,15 @@ def guessed_table(names: Sequence[str]) -> TableName | None:
     return "ratings" if has("model") and has("criterion") and has("value") else None
 
 
+def summaries(frame: pd.DataFrame) -> list[Any]:
+    """The index of the last rows whose first cell is a word such as AVERAGE, which no other row has there."""
+    first = [clean_label(str(cell)).lower() for cell in frame.iloc[:, 0]] if frame.shape[1] else []
+    words = frozenset(WORDS["summaries"])
+    length = next((place for place, word in enumerate(reversed(first)) if word not in words), 0)
+    below = first[len(first) - length :]
+    return [] if {*below} & {*first[: len(first) - length]} else list(frame.index[len(first) - length :])
+
+
 def likeliest_table(names: Sequence[str]) -> tuple[TableName, list[str], list[str]] | None:
     """The table that a file with these columns is likeliest to be, and which of its required columns it has and lacks; None
     where it has none of any."""

@@ -7,6 +7,7 @@ were judged as a whole are named by their ``item_id``. All answers about the sam
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -30,7 +31,7 @@ _FACETS = "technique setting metric model pair outcome answer rater judge check 
 FACETS: tuple[str, ...] = tuple(_FACETS.split())
 """What entries can be filtered by; an entry may have several values of each."""
 Row = Mapping[str, Any]
-REMARKS = frozenset("reason comment comments note notes remark remarks explanation rationale justification".split())
+REMARKS = re.compile("(reason|comment|note|remark|explanation|rationale|justification)s?", re.IGNORECASE)
 """Columns of ratings from elsewhere with what a rater wrote besides."""
 PREVIEW = 110  # Characters of an entry's first words in the list
 
@@ -341,7 +342,7 @@ class _Entries:
         answer.setdefault("says", []).append((f"{row['model']}: {row['criterion']}", f"{value:g}{scale}"))
         _put(
             answer,
-            reason=next((str(cell) for name, cell in row.items() if name.lower() in REMARKS), answer.get("reason")),
+            reason=next((str(cell) for name, cell in row.items() if REMARKS.fullmatch(name)), answer.get("reason")),
         )
         span = high - low if low is not None and high is not None and high > low else None
         entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)

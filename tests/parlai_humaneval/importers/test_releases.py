@@ -347,6 +347,32 @@ def test_an_unknown_field_that_is_left_out_is_a_remark(command, tmp_path: Path):
     assert "are left out: a_new_field" in command(path).stdout
 
 
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("mturk_batch.csv", "prodigy_choices.jsonl", "argilla_records.json", "heron/samples_chat_2025-01-01.jsonl"),
+        *("mt_bench_judge_pairs.jsonl", "mt_bench_judge_scores.jsonl"),
+    ],
+)
+def test_only_unknown_fields_are_a_remark(command, tmp_path: Path, name: str, added: bool):
+    """Of forms that let no further field pass: what their authors document is known."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    whole = [{**row, **({"a_new_field": "x"} if added else {})} for row in rows_of(name)]
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            written = csv.DictWriter(file, list(whole[0]))
+            written.writeheader()
+            written.writerows(whole)
+    else:
+        path.write_text("\n".join(map(json.dumps, whole)))
+    done = command(path)
+    assert done.exit_code == 0, done.output
+    assert ("are left out: a_new_field" in done.stdout) == added
+    assert ("is not known to have" in done.stdout) == added
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -139,3 +139,18 @@ def test_the_answers_of_a_form_response_stay_together(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
     assert ratings.groupby("dialogue_id")["value"].apply(list).tolist() == [[1, 2], [3, 4]]
+
+
+def test_averages_below_a_table_are_no_rater(command, tmp_path: Path):
+    """Spreadsheets end with them; a rater whose name is such a word and who rated before stays."""
+    lines = ["mean,d1,1,2", "w2,d1,3,4", "AVERAGE,,2,3", "SD,,1,1"]
+    text = "\n".join(["worker_id,dialogue_id,alpha,beta", *lines])
+    arguments = ("--table", "ratings", "--wide", "{model}", "--set", "criterion=overall")
+    done = imported(command, tmp_path, text, *arguments)
+    assert done.exit_code == 0, done.stderr
+    assert "Left out: 2 × row below the table with averages or sums." in done.stdout
+    assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4]
+    done = imported(
+        command, tmp_path, text.replace("AVERAGE,,", "mean,d2,").replace("\nSD,,1,1", ""), *arguments, "--force"
+    )
+    assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4, 2, 3]

@@ -17,6 +17,7 @@ from mephisto_tasks.session.steps import choose_step, credited, tick_step
 from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import Answered, Delayed, NoneChosen
 from parlai_humaneval.schema.records import Candidate
@@ -121,8 +122,7 @@ class TurnRating:
             return Answered(at=time.time(), turn=turn, continued_each=True)
         if self.config.turn_question == "tick":
             reply = shown[0]
-            card = steps.Card(candidate_id=reply.candidate_id, text=reply.text)
-            ticked = self.page.ask(steps.TickAnswer, tick_step(self.config, f"rate-{turn}", card))
+            ticked = self.page.ask(steps.TickAnswer, tick_step(self.config, *_ticked(turn, _cards(shown))))
             now = time.time()
             return Answered(
                 at=now,
@@ -143,7 +143,7 @@ class TurnRating:
 
     def _choose(self, turn: int, shown: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answered:
         cards = _cards(shown)
-        answer = self.page.ask(steps.ChooseAnswer, choose_step(self.config, f"choose-{turn}", cards))
+        answer = self.page.ask(steps.ChooseAnswer, choose_step(self.config, *_chosen(turn, cards)))
         now = time.time()
         seconds, reason = now - self.page.shown_at, answer.reason if self.config.reason_required else None
         if not answer.selected and self.config.fallback == "write":
@@ -196,6 +196,14 @@ def _cards(shown: Sequence[Candidate]) -> list[steps.Card]:
     return [steps.Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in in_order]
 
 
+def _chosen(turn: int, cards: Sequence[steps.Card]) -> tuple[str, list[steps.Card]]:
+    return f"choose-{turn}", list(cards)
+
+
+def _ticked(turn: int, cards: Sequence[steps.Card]) -> tuple[str, steps.Card]:
+    return f"rate-{turn}", cards[0]
+
+
 PARTNER_TYPING = phrase("Your partner is typing…")
 PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
@@ -215,11 +223,16 @@ JITTER = 0.2  # the part by which a natural wait varies, up or down
 
 
 class Waiting:
-    """The waits of one conversation: nobody is said to be typing who is not there. Thread-safe."""
+    """The waits of one conversation: nobody is said to be typing who is not there. Where replies are shown as they
+    come, it shows them. Thread-safe."""
 
-    def __init__(self, page: PageSession, speaker: BotSpeakerAgent) -> None:
+    def __init__(self, config: InteractiveConfig, page: PageSession, speaker: BotSpeakerAgent) -> None:
+        self._config = config
         self._page = page
         self._speaker = speaker
+        self._growth: Growth | None = None
+        self._shown: Sequence[steps.Card] = ()
+        self._slow = False
         self._turn = 0
         self._open = False
         self._said = PARTNER_TYPING
@@ -232,11 +245,18 @@ class Waiting:
             self._hold(False)
             self._say()
 
+    def follow(self, growth: Growth) -> None:
+        """From now on :meth:`look` shows what of these replies may be shown."""
+        with self._lock:
+            self._growth, self._shown = growth, ()
+
     def look(self) -> None:
-        """Called again and again, until :meth:`end`: a partner may have come or gone, and so may a server, or the rater."""
+        """Called again and again, until :meth:`end`: a partner may have come or gone, and so may a server, or the rater;
+        and replies may have grown."""
         with self._lock:
             self._hold(not self._page.is_here())
-            if self._now() != self._said:
+            grew = not self._held and self._grew()
+            if grew or self._now() != self._said:
                 self._say()
 
     def delayed(self, reason: str) -> None:
@@ -248,11 +268,13 @@ class Waiting:
             if self._now() != self._said:
                 self._say()
             elif self._said in TYPING:
-                self._page.wait(PARTNER_SLOW, slow=True)
+                self._slow = True
+                self._show(PARTNER_SLOW)
 
     def end(self) -> None:
         with self._lock:
-            self._open = False
+            self._open = self._slow = False
+            self._growth, self._shown, self._page.growing = None, (), []
 
     # -- with the lock held
 
@@ -265,8 +287,37 @@ class Waiting:
         return TYPING[several]
 
     def _say(self) -> None:
-        self._said = self._now()
-        self._page.wait(self._said, idle=self._said not in TYPING)
+        said, self._said = self._said, self._now()
+        self._slow = self._slow and self._said == said
+        self._show(PARTNER_SLOW if self._slow else self._said)
+
+    def _show(self, text: str) -> None:
+        coming: steps.ChooseStep | steps.TickStep | None = None
+        if self._shown and self._config.turn_question == "choose":
+            coming = choose_step(self._config, *_chosen(self._turn, self._shown))
+        elif self._shown and self._config.turn_question == "tick":
+            coming = tick_step(self._config, *_ticked(self._turn, self._shown))
+        self._page.wait(text, slow=self._slow, idle=self._said not in TYPING, coming=coming)
+
+    def _grew(self) -> bool:
+        """Whether more of the replies is shown than before; those that no step is about stand in the transcript."""
+        if self._growth is None:
+            return False
+        each = enumerate(self._growth.shown(time.monotonic()))
+        cards = [(column, steps.Card(candidate_id=name, text=text)) for column, (name, text) in each if text]
+        before, self._shown = self._shown, [card for _, card in cards]
+        if self._config.turn_question == "none":
+            self._page.growing = [
+                steps.Entry(
+                    entry_id=card.candidate_id,
+                    speaker="partner",
+                    text=card.text,
+                    column=column if self._page.columns else None,
+                    growing=True,
+                )
+                for column, card in cards
+            ]
+        return self._shown != before
 
     def _hold(self, away: bool) -> None:
         if away != self._held:

@@ -18,6 +18,7 @@ from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
+from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ModelRecord
@@ -65,7 +66,7 @@ class ConversationWorld:
             self._start()
         speaker = self.open_speaker()
         rating = TurnRating(self.config, self.plan, self.page, speaker)
-        self._waiting = Waiting(self.page, speaker)
+        self._waiting = Waiting(self.config, self.page, speaker)
         try:
             self._set_scene()
             given = self._open(speaker)
@@ -238,11 +239,19 @@ class ConversationWorld:
         if self._waits_in != turn:  # the message was taken in an earlier visit
             self._wait_for_replies(turn)
         waiting = self._waiting
+        growth = speaker.growth() if self.config.replies.streaming else None
+        if growth is not None:
+            waiting.follow(growth)
         try:
-            message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed), waiting.look)
+            message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed, growth=growth), waiting.look)
+            if growth is not None:
+                self._show_rest(growth)
         finally:
             waiting.end()
         candidates = [Candidate.model_validate(candidate) for candidate in message["candidates"]]
+        if growth is not None:
+            for candidate in candidates:
+                candidate.replaced = candidate.candidate_id in growth.replaced
         # The time that typing takes, counted from the rater's message; of the models' own time it is the rest.
         seconds = typing_seconds(self.config.replies, message["text_candidates"], f"{self.plan.seed}:{turn}")
         left = self._heard_at + seconds - time.monotonic()
@@ -253,6 +262,20 @@ class ConversationWorld:
             finally:
                 over.set()
         return candidates
+
+    def _show_rest(self, growth: Growth) -> None:
+        """All replies are there: whatever of them is not shown yet comes word by word."""
+        over = threading.Event()
+
+        def look() -> None:
+            self._waiting.look()
+            if growth.is_over:
+                over.set()
+
+        try:
+            self.page.while_open(over.wait, look)
+        finally:
+            over.set()
 
     def _final(self, verdict: Verdict | None) -> None:
         config = self.config

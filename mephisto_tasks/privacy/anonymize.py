@@ -174,7 +174,7 @@ IDS: Mapping[str, Kind] = {
 DROPPED = ("seed", "unit_id", "assignment_id")
 """Columns that lead back to the data directory, and that nothing is worked out from."""
 WHOLE_SECONDS = ("seconds", "final_seconds")
-TENTHS = ("latency_s", "outage_s")
+TENTHS = ("latency_s", "first_token_s", "outage_s")
 PUBLIC = frozenset(
     {"technique", "setting", "metric", "model", "model_a", "model_b", "winner", "own_winner", "verdict_model"}
     | {"models", "group", "kind", "status", "dialogue_status", "criterion", "scale", "label", "opponent"}

@@ -61,8 +61,9 @@ S = TypeVar("S", bound=Said)
 
 def marked_up(state: PageState) -> PageState:
     """The state with the markup of every reply. In finished dialogues everybody's lines are drawn alike, for the look
-    must not tell a person from a program; what the rater writes stands as it was typed."""
-    transcript = [entry if entry.speaker == "you" else _drawn(entry) for entry in state.transcript]
+    must not tell a person from a program; what the rater writes stands as it was typed, and so does an unfinished reply."""
+    own = (entry.speaker == "you" or entry.growing for entry in state.transcript)
+    transcript = [entry if as_typed else _drawn(entry) for entry, as_typed in zip(state.transcript, own, strict=True)]
     panels = [panel.model_copy(update={"lines": _all_drawn(panel.lines)}) for panel in state.panels]
     step: Any = state.step
     replies: dict[str, Any] = {}
@@ -168,6 +169,7 @@ class PageSession:
         self._told_of_trouble = False
         self._refused_stored = 0
         self.transcript: list[steps.Entry] = []
+        self.growing: list[steps.Entry] = []  # lines at the end of the transcript that are not complete yet
         self.context: steps.Context | None = None
         self.progress: steps.Progress | None = None
         self.within: steps.Progress | None = None
@@ -206,7 +208,7 @@ class PageSession:
 
     def clear(self) -> None:
         """Another conversation begins: nothing of the last one stays in sight."""
-        self.transcript, self.columns, self.panels = [], [], []
+        self.transcript, self.growing, self.columns, self.panels = [], [], [], []
         self.context = self.topic = self.within = None
 
     def say(
@@ -242,7 +244,7 @@ class PageSession:
             context=self.context,
             topic=self.topic,
             columns=self.columns,
-            transcript=self.transcript,
+            transcript=[*self.transcript, *self.growing],
             panels=self.panels,
             step=step,
             notice=notice,
@@ -257,8 +259,15 @@ class PageSession:
             client_io = self._agent.get_live_run().client_io
             client_io.send_live_update(self._agent.get_agent_id(), update)
 
-    def wait(self, text: str, *, slow: bool = False, idle: bool = False) -> None:
-        self.show(steps.WaitStep(text=text, slow=slow, idle=idle))
+    def wait(
+        self,
+        text: str,
+        *,
+        slow: bool = False,
+        idle: bool = False,
+        coming: steps.ChooseStep | steps.TickStep | None = None,
+    ) -> None:
+        self.show(steps.WaitStep(text=text, slow=slow, idle=idle, coming=coming))
 
     def is_here(self) -> bool:
         """Whether the rater's page is connected at this moment; True also where the router cannot tell."""

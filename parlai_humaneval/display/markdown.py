@@ -40,6 +40,13 @@ def may_be_markdown(text: str) -> bool:
     return _MARKDOWN.search(text) is not None
 
 
+def plain_end(text: str) -> int:
+    """Where the first line of ``text`` ends, or its first sign of markdown is: what precedes it stays as it is."""
+    sign = _MARKDOWN.search(text)
+    line = text.find("\n")
+    return min(sign.start() if sign else len(text), len(text) if line < 0 else line)
+
+
 def parsed(text: str, *, keep_maths: bool = False) -> list[Any]:
     """markdown-it's tokens of ``text``, to be :func:`put_back`; ``keep_maths``: LaTeX is no markdown."""
     known = _MATHS.sub(_all_hidden, text) if keep_maths else text

@@ -13,13 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.display.appearance import Appearance, Emoji, looked_over
+from parlai_humaneval.display.appearance import ELLIPSIS, Appearance, Emoji, looked_over
+from parlai_humaneval.display.clock import settled_end
 from parlai_humaneval.display.disclosures import DisclosureModel, packaged_model
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
-from parlai_humaneval.display.markdown import markup_of, words_of
+from parlai_humaneval.display.markdown import markup_of, plain_end, words_of
 from parlai_humaneval.display.masking import Place, clean_cuts, giveaways, masked_text, to_masks
 from parlai_humaneval.display.text import SENTENCE, is_blank
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, is_thinking, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
 from parlai_humaneval.schema.records import Mask, MaskKind
 
@@ -48,6 +49,10 @@ _TRIED_OUT = (
 )
 """What people say, and what programs say: where these have been looked at, replies in English take no time."""
 _FOUL = "damn"
+_UNSETTLED = frozenset({"unsafe_mark", "model_tokens", "speaker_labels"})
+"""Changes after which more of a reply's beginning may go: an invented turn, or the person's words again."""
+_TELLING_END = "\n\nAs an AI language model, I have no feelings."
+"""In what precedes talk of being a program, more is hidden; an unfinished reply may come to that."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,27 @@ class Presenter:
         if self.ai_talk:
             masks = clean_cuts(looks, masks)
         return Presented(masked_text(looks, masks), masks, changes)
+
+    def settled(self, text: str, names: Sequence[str]) -> str:
+        """The beginning of a reply under way that is shown as it is whatever follows: whole sentences, before the first
+        that holds something hidden, and before all whose look may still change. Empty with ``block`` and with a
+        classifier, which judge whole replies."""
+        if is_thinking(text) or self.block or self.disclosures is not None:
+            return ""
+        text = without_thoughts(text)
+        looks, changes = self._looks(text[: plain_end(text)] if self.appearance == "plain" else text)
+        end = settled_end(looks)
+        if self.max_chars is not None:  # no reply is cut in its first half
+            end = min(end, self.max_chars // 2 - len(ELLIPSIS) * 4)
+        if end <= 0 or not _UNSETTLED.isdisjoint(changes):
+            return ""
+        masks = self._masks(f"{looks}{_TELLING_END}" if self.ai_talk else looks, names)
+        if self._displayed_words(looks) != looks and self._hidden_by_markup(looks, masks, names):
+            return ""
+        hidden = min((mask.start for mask in masks), default=len(looks))
+        if hidden < len(looks):
+            end = min(end, max(match.start() for match in SENTENCE.finditer(looks) if match.start() <= hidden))
+        return looks[:end].rstrip()
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
         masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
@@ -218,6 +244,10 @@ class ReplyDisplay(BaseModel):
 class ReplySettings(ReplyDisplay):
     """The same for live replies, with when they appear."""
 
+    streaming: bool = False
+    """Whether raters see replies grow word by word while models write them, all at the same pace, so that speed gives no
+    model away. Raters choose when all replies are complete. They wait less, but the papers' raters saw whole replies."""
+
     ask_again: int = Field(default=2, ge=0, le=10)
     """How often a model is asked for another reply if its reply gives it away (its name, or a phrase that reveals a
     program), before that is masked. 0: mask immediately. The first reply is recorded, with the reason. A new reply
@@ -228,6 +258,24 @@ class ReplySettings(ReplyDisplay):
     typing_seconds: float = Field(default=6.0, gt=0, le=120)
     """Delay in seconds. fixed: time after the rater's message, which should exceed the slowest model's. natural: the
     longest wait. Too long a wait makes people leave."""
+
+    @model_validator(mode="after")
+    def _streamable(self) -> Self:
+        if self.streaming and self.typing != "none":
+            raise InvalidValue(
+                f"streaming shows replies as they come, but typing={self.typing} delays them", try_="use one of the two"
+            )
+        if self.streaming and self.filter == "block":
+            raise InvalidValue(
+                "filter=block judges whole replies, but streaming shows their beginnings",
+                try_="use filter=mask, or streaming=false",
+            )
+        if self.streaming and self.disclosure_classifier not in ("", NO_CLASSIFIER):
+            raise InvalidValue(
+                "disclosure_classifier judges whole replies, but streaming shows their beginnings",
+                try_="leave one of them out",
+            )
+        return self
 
 
 def presenter_of(

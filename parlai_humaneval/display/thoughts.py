@@ -30,6 +30,7 @@ _HARMONY_MESSAGE = marks("HARMONY_MESSAGE")
 _BARE_HARMONY = marks("BARE_HARMONY")
 _BARE_HARMONY_CUT = marks("BARE_HARMONY_CUT")
 _GRANITE = marks("GRANITE")
+_GRANITE_BEGUN = marks("GRANITE_BEGUN")
 
 _FENCED = marks("FENCED")
 _CODE = marks("CODE")
@@ -87,6 +88,11 @@ def only_thoughts(text: str) -> str | None:
     """Why ``text`` is no reply: it is nothing but thoughts. None: it is more, or something else."""
     both = parted(text)
     return ONLY_THOUGHTS if (both.thoughts or both.is_open) and not both.reply.strip() else None
+
+
+def is_thinking(text: str) -> bool:
+    """Whether an unfinished ``text`` is within its thoughts."""
+    return parted(text).is_open or _GRANITE_BEGUN.match(text) is not None
 
 
 def begins_thoughts(text: str) -> str:

@@ -93,7 +93,9 @@ class Withdrawn(Record):
 
 
 class Candidate(Record):
-    """One model's reply in a turn. ``position`` counts from 1 in the order shown; ``latency_s`` in seconds.
+    """One model's reply in a turn. ``position`` counts from 1 in the order shown; ``latency_s`` in seconds, until it was
+    complete. Of replies shown as they come: ``first_token_s`` until the model's first words (None: it was not heard
+    writing), and ``replaced``: something was shown of an earlier try, which this text does not begin with.
     ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes``
     what else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that
     stands for both on the page, because the texts are equal. ``failed``: nothing was shown, because all replies were
@@ -106,6 +108,8 @@ class Candidate(Record):
     text: str
     position: int
     latency_s: float
+    first_token_s: float | None = None
+    replaced: bool = False
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
     changes: list[str] = Field(default_factory=list)

@@ -84,12 +84,14 @@ __all__ = ["MAX_TEXT", "Card", "FormAnswer", "FormStep", "Option", "Panel", "Ran
 
 class Entry(Said):
     """One line of the transcript. ``note`` is a small remark below it (practice feedback, say). ``column``: where two
-    partners stand side by side, the index into :attr:`PageState.columns`; None: in both."""
+    partners stand side by side, the index into :attr:`PageState.columns`; None: in both. ``growing``: it is not
+    complete, and only its beginning is shown."""
 
     entry_id: str
     speaker: Literal["you", "partner"]
     note: Words | None = None
     column: int | None = None
+    growing: bool = False
 
 
 class Progress(Wire):
@@ -114,15 +116,6 @@ class Notice(Wire):
     level: Literal["info", "success", "error"]
     text: Words
     points: list[Words] = Field(default_factory=list)
-
-
-class WaitStep(Wire):
-    """The partner is typing, or something takes longer (``slow``), or nothing is to be done for now (``idle``)."""
-
-    kind: Literal["wait"] = "wait"
-    text: Words
-    slow: bool = False
-    idle: bool = False
 
 
 class Action(Wire):
@@ -189,6 +182,18 @@ class TickStep(Wire):
     max_choices: int
     none_label: Words | None = None
     reason: ReasonField | None = None
+
+
+class WaitStep(Wire):
+    """The partner is typing, or something takes longer (``slow``), or nothing is to be done for now (``idle``).
+    ``coming``: the step that follows, with the replies as far as they are shown by now; nothing in it can be answered
+    yet. A page that does not know it shows the wait alone."""
+
+    kind: Literal["wait"] = "wait"
+    text: Words
+    slow: bool = False
+    idle: bool = False
+    coming: Annotated[ChooseStep | TickStep, Field(discriminator="kind")] | None = None
 
 
 class Scale(Wire):

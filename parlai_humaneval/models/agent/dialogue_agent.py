@@ -31,6 +31,8 @@ DIALOGUE_FIELD = "dialogue"
 SEED_FIELD = "dialogue_seed"
 PERSONA_FIELD = "persona"
 PARTNER_PERSONA_FIELD = "partner_persona"
+HEARS_FIELD = "reply_hears"
+"""Where an observation carries the function that gets all of the reply so far, as often as it grows."""
 RAW_FIELD = "reply_raw_text"
 """Where a message carries all that a model wrote, if its ``text`` leaves the model's thoughts out."""
 
@@ -46,6 +48,8 @@ class DialogueAgent(Agent):
     """What of these options the code alone knows, such as their defaults."""
     SHARED: ClassVar[tuple[str, ...]] = ()
     """Attributes that clones have in common."""
+    streams: ClassVar[bool] = False
+    """Whether a reply can be heard while it is written: then an observation may have :data:`HEARS_FIELD`."""
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:

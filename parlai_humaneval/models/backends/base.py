@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -23,6 +23,7 @@ from typing_extensions import Unpack
 from parlai_humaneval._util.errors import HumanevalError, Parts
 from parlai_humaneval.models.agent.dialogue_agent import (
     DIALOGUE_FIELD,
+    HEARS_FIELD,
     PARTNER_PERSONA_FIELD,
     PERSONA_FIELD,
     SEED_FIELD,
@@ -44,14 +45,20 @@ ERROR_FIELD = "reply_error"
 CONCURRENCY = 16
 
 
+Hears = Callable[[str], None]
+"""Gets all of a reply so far, as often as it grows."""
+
+
 @dataclass(frozen=True)
 class Heard:
-    """All that a reply may depend on; ``dialogue`` is empty when the bot is to begin."""
+    """All that a reply may depend on; ``dialogue`` is empty when the bot is to begin. ``hears``: of agents that stream,
+    whoever listens."""
 
     dialogue: tuple[Line, ...]
     persona: tuple[str, ...]
     partner_persona: tuple[str, ...]
     seed: int
+    hears: Hears | None = None
 
 
 GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
@@ -147,6 +154,7 @@ class OutsideAgent(DialogueAgent):
                 persona=tuple(observation.get(PERSONA_FIELD, ())),
                 partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
                 seed=int(observation[SEED_FIELD]),
+                hears=observation.get(HEARS_FIELD),
             )
         )
         if self.strips_thinking:

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, get_args
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ from parlai.core.opt import Opt
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, only_thoughts, parted, without_thoughts
 from parlai_humaneval.models.agent import dialogue_agent as agents
-from parlai_humaneval.models.backends.base import Heard, OutsideAgent, Said
+from parlai_humaneval.models.backends.base import Heard, Hears, OutsideAgent, Said
 from parlai_humaneval.models.backends.chat_server import ChatReply, ChatServer, HistoryTooLong, Server
 from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON, SystemRole, Wording
 from parlai_humaneval.models.backends.server_refusals import LIMIT_FIELDS, OUT_OF_TOKENS
@@ -70,6 +71,7 @@ class ChatCompletionsAgent(OutsideAgent):
         "go_on_prompt": {"default": GO_ON},
     }
     SHARED = ("server",)
+    streams = True
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
@@ -124,10 +126,17 @@ class ChatCompletionsAgent(OutsideAgent):
         """The reply's text; where it was cut within thoughts that the chat template begins, with the mark that is not
         in it. That a template does so is known once other thoughts of this server have ended and not begun."""
         both = parted(reply.text)
+        self.server.knows_thoughts = True
         if both.thoughts and both.thoughts[0] and reply.text.lstrip().startswith(both.thoughts[0]):
             self.server.begins_thoughts = True
         cut = reply.finish_reason == CUT and self.server.begins_thoughts and not (both.thoughts or reply.thoughts)
         return f"<think>{reply.text}" if cut else reply.text
+
+    def _tell(self, hears: Hears, text: str) -> None:
+        """Pass an unfinished reply on, once it is known whether the server's replies begin within thoughts."""
+        if self.server.knows_thoughts:
+            begun = self.server.begins_thoughts and not parted(text).thoughts
+            hears(self.server.server.without_key(f"<think>{text}" if begun else text))
 
     def _asked(self, heard: Heard, sampling: Mapping[str, Any]) -> tuple[ChatReply, int, int]:
         """The reply, how many requests it took, and how many of the oldest turns the server was not sent."""
@@ -139,7 +148,8 @@ class ChatCompletionsAgent(OutsideAgent):
         while True:
             messages = self.wording.messages(replace(heard, dialogue=tuple(kept)))
             try:
-                reply, requests = self.server.ask(messages, sampling, stream=self.stream)
+                hears = None if heard.hears is None else partial(self._tell, heard.hears)
+                reply, requests = self.server.ask(messages, sampling, stream=self.stream, hears=hears)
             except HistoryTooLong as error:
                 shorter, more = self._shortened(heard, kept, error.tokens)
                 if not more:

@@ -6,7 +6,7 @@ import difflib
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -121,8 +121,9 @@ def read_whole(body: bytes) -> ChatReply:
     )
 
 
-def read_stream(pieces: Iterable[Any]) -> ChatReply:
-    """A response piece by piece; a ValueError for another schema, :class:`BrokenOff` where it has no end."""
+def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = None) -> ChatReply:
+    """A response piece by piece; a ValueError for another schema, :class:`BrokenOff` where it has no end. ``hears`` gets
+    the text so far with each piece of it."""
     text = refusal = thoughts = ""
     finish_reason, model, usage = None, None, Usage()
     for data in pieces:
@@ -135,6 +136,8 @@ def read_stream(pieces: Iterable[Any]) -> ChatReply:
             text += choice.delta.text()
             refusal += choice.delta.refusal or ""
             thoughts += choice.delta.thoughts()
+            if hears is not None and choice.delta.text():
+                hears(text)
         length = len(text) + len(refusal) + len(thoughts)
         if length > LONGEST:
             raise BrokenOff(f"its reply is longer than {LONGEST} characters and has no end")
@@ -173,6 +176,7 @@ class ChatServer:
         quiet_http_log()
         self.server = server
         self.begins_thoughts = False  # whether its chat template does, as far as is known
+        self.knows_thoughts = False  # whether a reply has shown that
         self._timeout_s = timeout_s
         self._retries = retries
         self._client = openai.OpenAI(
@@ -181,18 +185,26 @@ class ChatServer:
         self.patience_s = timeout_s * (retries + 1) + LONGEST_PAUSE_S * retries
         self._free = threading.BoundedSemaphore(concurrency)
         self._counts_streams = True  # until the server says that it knows no `stream_options`
+        self._streams = True  # until it says that it knows no `stream`
 
     def close(self) -> None:
         self._client.close()
 
-    def ask(self, messages: list[ChatMessage], sampling: Mapping[str, Any], *, stream: bool) -> tuple[ChatReply, int]:
+    def ask(
+        self,
+        messages: list[ChatMessage],
+        sampling: Mapping[str, Any],
+        *,
+        stream: bool,
+        hears: Callable[[str], None] | None = None,
+    ) -> tuple[ChatReply, int]:
         """The reply, and how many requests it took; an OutsideError says what to check. ``stream``: so that it is no
-        long silence."""
+        long silence. ``hears`` gets the text so far, from a server that can stream."""
         # The pool starts no more threads than `concurrency`, but another for each that hangs.
         if not self._free.acquire(timeout=self.patience_s):
             raise OutsideError(f"{self.server} is busy with as many requests as it may get (concurrency)")
         try:
-            answer = self._attempt(messages, sampling, stream)
+            answer = self._attempt(messages, sampling, stream, hears if self._streams else None)
         finally:
             self._free.release()
         if isinstance(answer, OutsideError):
@@ -201,10 +213,16 @@ class ChatServer:
         return answer
 
     def _attempt(
-        self, messages: list[ChatMessage], sampling: Mapping[str, Any], stream: bool, before: int = 0
+        self,
+        messages: list[ChatMessage],
+        sampling: Mapping[str, Any],
+        wants_stream: bool,
+        hears: Callable[[str], None] | None,
+        before: int = 0,
     ) -> tuple[ChatReply, int] | OutsideError:
         import openai
 
+        stream = wants_stream or hears is not None
         counts = stream and self._counts_streams
         create: Any = self._client.chat.completions.with_raw_response.create
         fields = {
@@ -219,11 +237,16 @@ class ChatServer:
         try:
             raw = create(model=self.server.model, messages=messages, **sampling, **streaming)
             requests = before + _requests(raw.http_response.request)
-            reply = read_stream(self._timed_pieces(raw.parse())) if stream else read_whole(raw.http_response.content)
-            return reply, requests
+            content = raw.parse() if stream else raw.http_response.content
+            return (read_stream(self._timed_pieces(content), hears) if stream else read_whole(content)), requests
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
-            if not (counts and error.status_code in (400, 422) and "stream_options" in str(error.body)):
+            unknown = str(error.body) if error.status_code in (400, 422) else ""
+            if counts and "stream_options" in unknown:
+                self._counts_streams = False
+            elif hears is not None and not wants_stream and "stream" in unknown:
+                self._streams, hears = False, None
+            else:
                 return self._told(error, requests, sent)
         except openai.APIError as error:
             return self._told(error, max(requests, before + _requests(error.request)), sent)
@@ -240,8 +263,7 @@ class ChatServer:
                 raise
             cut = f"{self.server} cut the connection, {self.server.quote(str(error))}"
             return OutsideError(cut, absence=Absence(sure=False))
-        self._counts_streams = False
-        return self._attempt(messages, sampling, stream, requests)
+        return self._attempt(messages, sampling, wants_stream, hears, requests)
 
     def _told(self, error: openai.OpenAIError, requests: int, sent: Sent) -> OutsideError:
         """``error`` of the client, after ``requests`` requests, as one whose message says all."""

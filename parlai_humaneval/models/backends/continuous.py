@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from parlai_humaneval.models.agent.dialogue_agent import HEARS_FIELD
 from parlai_humaneval.models.backends.generation import drawing, padded
 from parlai_humaneval.models.backends.hugging_face import Layers, Pretrained, Reader, cache_of, layers_of
 
@@ -33,6 +34,7 @@ class _Row:
     prompt: Sequence[int]
     chance: random.Random
     rules: Sequence[Any]
+    hears: Callable[[str], None] | None = None
     new: list[int] = field(default_factory=list)
 
 
@@ -92,10 +94,10 @@ class ContinuousBatch:
         joined."""
         import torch
 
-        prompts = [(key, *self._read_prompt(what)) for key, what in asked.items()]
+        prompts = [(key, what, *self._read_prompt(what)) for key, what in asked.items()]
         rows = [
-            _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else ())
-            for key, prompt, chance in prompts
+            _Row(key, prompt, chance, self._rules_of(prompt) if self._has_rules else (), what.get(HEARS_FIELD))
+            for key, what, prompt, chance in prompts
         ]
         with torch.inference_mode():
             ids, mask = padded([row.prompt for row in rows], PADDING, self._device, left=True)
@@ -119,10 +121,16 @@ class ContinuousBatch:
             group = groups[0] if len(groups) == 1 else _merged_groups(groups)
             self._group, self._joined = group, []
             over = self._take_words(group)
+            self._tell(row for place, row in enumerate(group.rows) if place not in over)
             if over:
                 self._group = _without(group, over)
         rows = [group.rows[place] for place in over]
         return {row.key: self._say(row.prompt, row.new[:-1] if row.new[-1] in self._ends else row.new) for row in rows}
+
+    def _tell(self, rows: Iterable[_Row]) -> None:
+        for row in rows:
+            if row.hears is not None and (text := self._say(row.prompt, row.new)["text"]):
+                row.hears(str(text))
 
     def _take_words(self, group: _Group) -> list[int]:
         scores = self._allowed_scores(group)

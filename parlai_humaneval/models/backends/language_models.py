@@ -43,6 +43,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
 
     OPTIONS = "hugging_face"
     SHARED = ("pretrained",)
+    streams = True
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:

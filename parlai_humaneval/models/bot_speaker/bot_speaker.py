@@ -27,6 +27,7 @@ from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.vocabulary import VocabularyError
 from parlai_humaneval.models.agent.dialogue_agent import Line, UseReply, add_options, said_for, seed_of
 from parlai_humaneval.models.backends.server_refusals import OUT_OF_TOKENS
+from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loading import WITHHELD, LoadedModels, Utterance
@@ -42,15 +43,18 @@ class UnknownCandidate(KeyError):
         return str(self.args[0])
 
 
-def to_candidate(model: str, answer: Answer, names: Sequence[str], presenter: Presenter = AS_SAID) -> Candidate:
-    """An answer as it may be shown, under an id that cannot be guessed. ``names``: zoo names to mask."""
+def to_candidate(
+    model: str, answer: Answer, names: Sequence[str], presenter: Presenter = AS_SAID, candidate_id: str | None = None
+) -> Candidate:
+    """An answer as it may be shown, under the given id or one that cannot be guessed. ``names``: zoo names to mask."""
     shown = Presented("") if answer.failed else presenter.present(answer.text, names)
     return Candidate(
-        candidate_id=secrets.token_hex(8),
+        candidate_id=candidate_id or secrets.token_hex(8),
         model=model,
         text=shown.text,
         position=0,
         latency_s=round(answer.latency_s, 4),
+        first_token_s=None if answer.first_token_s is None else round(answer.first_token_s, 4),
         raw_text=answer.text if answer.text != shown.text else None,
         masks=shown.masks,
         changes=shown.changes,
@@ -249,14 +253,18 @@ class BotSpeakerAgent(Agent):
         self.observation = message
         return message
 
-    def act(self, on_delay: Callable[[str], None] | None = None) -> Message:
+    def growth(self) -> Growth:
+        """What the replies of the next turn grow in, for :meth:`act` to fill."""
+        return Growth(self._order.of_turn(self._turn), self._presenter, list(self._pool.specs))
+
+    def act(self, on_delay: Callable[[str], None] | None = None, growth: Growth | None = None) -> Message:
         """Ask all models at once for the next line; called again before ``accept`` or ``observe``, it gives the same
         message.
 
         The message holds plain values only: ``text`` (the reply that continues by default), ``text_candidates`` (those
         shown, equal ones once) and ``candidates`` (dicts of :class:`Candidate`, one a model, in shown order, failed
         ones last). ``on_delay`` gets a sentence for the person whenever a model is late, failed or blank and is asked
-        again, and when its server is out.
+        again, and when its server is out. ``growth`` hears the replies while they are written.
 
         Raises:
             ModelFailed: a model gave nothing after all retries, or fewer than two of several are left. ``act`` may be
@@ -279,10 +287,12 @@ class BotSpeakerAgent(Agent):
             retries=self._pool.retries,
             on_delay=print if chooses and on_delay is None else on_delay,
             objections=Objections(presenter.refuse, lambda text: presenter.doubt(text, names), presenter.ask_again),
+            listener=growth,
         )
         self._must_suffice(answers)
         each = [
-            to_candidate(model, answer, names, presenter) for model, answer in zip(self._models, answers, strict=True)
+            to_candidate(model, answer, names, presenter, None if growth is None else growth.candidate_id(place))
+            for place, (model, answer) in enumerate(zip(self._models, answers, strict=True))
         ]
         self._replies = [candidate.text for candidate in each]
         cards = lay_out(

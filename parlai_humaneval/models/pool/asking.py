@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from parlai_humaneval._util.errors import HumanevalError, Problem
 from parlai_humaneval.display.thoughts import only_thoughts
@@ -63,7 +64,8 @@ NONE = Objections(refuse=only_thoughts, doubt=lambda _: None)
 @dataclass(frozen=True)
 class Answer:
     """A model's reply and the seconds of all tries. ``failed``: all were blank, or ``blocked``. ``withdrawn``: what it
-    said before in this turn, and why it was asked again."""
+    said before in this turn, and why it was asked again. ``first_token_s``: seconds until the first of this reply was
+    there; None: nobody listened, or it came as a whole."""
 
     text: str
     latency_s: float
@@ -71,6 +73,17 @@ class Answer:
     blocked: str | None = None
     info: ReplyInfo | None = None
     withdrawn: tuple[Withdrawn, ...] = ()
+    first_token_s: float | None = None
+
+
+class Listener(Protocol):
+    """Hears replies while they are written; called by the models' threads. ``place``: of the model among those asked."""
+
+    def heard(self, place: int, text: str) -> None:
+        """All of a reply so far. It may begin again, where its model is asked again."""
+
+    def answered(self, place: int, answer: Answer) -> None:
+        """The reply that is taken."""
 
 
 def ask_all(
@@ -81,13 +94,16 @@ def ask_all(
     retries: int,
     on_delay: Callable[[str], None] | None = None,
     objections: Objections = NONE,
+    listener: Listener | None = None,
 ) -> list[Answer]:
     """The next line by each of ``children`` of its own of ``dialogues``; all are asked at once. A model that fails, or
     is silent for ``timeout_s`` seconds, is asked again up to ``retries`` times (its own settings go before these), and
     ``on_delay`` gets a sentence for the person. The time for which a server is out is no try. ModelFailed when nothing
     came."""
-    pairs = zip(children, dialogues, strict=True)
-    questions = [_Question(child, dialogue, timeout_s, retries, objections) for child, dialogue in pairs]
+    questions = [
+        _Question(child, dialogue, timeout_s, retries, objections, listener, place)
+        for place, (child, dialogue) in enumerate(zip(children, dialogues, strict=True))
+    ]
     while waiting := [question for question in questions if question.answer is None]:
         _wait_for_any(waiting)
         if broken := _advance(waiting, on_delay):
@@ -175,9 +191,20 @@ def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -
 
 class _Question:
     def __init__(
-        self, child: Child, dialogue: Sequence[Utterance], timeout_s: float, retries: int, objections: Objections
+        self,
+        child: Child,
+        dialogue: Sequence[Utterance],
+        timeout_s: float,
+        retries: int,
+        objections: Objections,
+        listener: Listener | None = None,
+        place: int = 0,
     ) -> None:
         worker = child.worker
+        self._listener = listener
+        self._place = place
+        self._asked = 0  # requests; only the last one is heard while it is written
+        self._first_at: float | None = None
         self.child = child
         self.retries = retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
@@ -205,10 +232,19 @@ class _Question:
 
     def _ask(self) -> None:
         self._try()
+        self._asked += 1
+        self._first_at = None
+        hears = None if self._listener is None else partial(self._hear, self._asked)
         try:
-            self.requests.append(self.child.ask(self._dialogue))
+            self.requests.append(self.child.ask(self._dialogue, hears))
         except Exception as error:  # noqa: BLE001 - an agent may raise anything at hearing a message
             self._note(error)
+
+    def _hear(self, request: int, text: str) -> None:
+        if request == self._asked and self.answer is None and self._listener is not None:
+            if self._first_at is None:
+                self._first_at = time.monotonic()
+            self._listener.heard(self._place, text)
 
     def _try(self) -> None:
         self.tries += 1
@@ -263,7 +299,11 @@ class _Question:
         return self.answer is None and bool(self.trouble)
 
     def take(self, answer: Answer) -> None:
+        if self._first_at is not None:
+            answer = replace(answer, first_token_s=self._first_at - self._started)
         self.answer = answer
+        if self._listener is not None:
+            self._listener.answered(self._place, answer)
         self.child.worker.figures.answered(answer.latency_s, fit=not answer.failed)
 
     def _weigh(self, reply: Reply) -> None:

@@ -263,13 +263,14 @@ class Child:
             logger.exception("%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model)
             self.renew()
 
-    def ask(self, dialogue: Sequence[Utterance]) -> Request:
-        """Queue a request for the next line of ``dialogue``; what the agent raises at hearing it goes through."""
+    def ask(self, dialogue: Sequence[Utterance], hears: Callable[[str], None] | None = None) -> Request:
+        """Queue a request for the next line of ``dialogue``, which ``hears`` gets as it grows where the model can tell;
+        what the agent raises at hearing the dialogue goes through."""
         self._catch_up(dialogue)
         if self._observation is None:  # the Bot Speaker spoke last and is to go on
             with self.worker.observing:
                 self._observe(None, {})
-        self._request = self.worker.submit(self.agent, self._observation)
+        self._request = self.worker.submit(self.agent, self._observation, hears)
         return self._request
 
     def interrupted(self) -> bool:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -16,11 +16,12 @@ from weakref import WeakSet
 
 import numpy as np
 from parlai.core.agents import Agent
+from parlai.core.message import Message
 from parlai.utils.strings import normalize_reply
 
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.models.agent.dialogue_agent import RAW_FIELD
+from parlai_humaneval.models.agent.dialogue_agent import HEARS_FIELD, RAW_FIELD
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Breaker, Reply, Request, WorkerThread
@@ -142,7 +143,9 @@ class ModelWorker:
         with isolate_model_code():
             return self.agent.clone()
 
-    def submit(self, agent: Agent, observation: Any) -> Request:
+    def submit(self, agent: Agent, observation: Any, hears: Callable[[str], None] | None = None) -> Request:
+        if hears is not None and getattr(agent, "streams", False):
+            observation = Message({**observation, HEARS_FIELD: hears})
         request = Request(agent, observation)
         if not self.breaker.keeps(request) and not self._enqueue(request):
             raise RuntimeError(CLOSED)

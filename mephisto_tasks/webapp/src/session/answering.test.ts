@@ -6,7 +6,7 @@ import { actionDraft, EMPTY_DRAFT, readDraft, writeDraft } from "../wire/drafts"
 import { notUnderstood } from "./session";
 
 const ANSWER: AnswerBody = { kind: "choose", step_id: "c1", selected: ["a"], none: false, reason: "much nicer" };
-const WAIT = { kind: "wait", text: "Partner is typing…", slow: false, idle: false } as const;
+const WAIT = { kind: "wait", text: "Partner is typing…", slow: false, idle: false, coming: null } as const;
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -11,10 +11,10 @@ export interface AnnouncerProps {
   said: readonly PanelLine[];
 }
 
-/** Reads each new reply of a partner once; what was there at arrival (or after a reload) is not read again. */
+/** Reads each new reply of a partner once, when it is complete; what was there at arrival (or after a reload) is not read again. */
 export function Announcer({ entries, columns, said }: AnnouncerProps) {
-  const [known] = useState(() => new Set(entries.map((entry) => entry.entry_id)));
-  const fresh = entries.filter((entry) => entry.speaker === "partner" && !known.has(entry.entry_id));
+  const [known] = useState(() => new Set(entries.filter((entry) => !entry.growing).map((entry) => entry.entry_id)));
+  const fresh = entries.filter((entry) => entry.speaker === "partner" && !entry.growing && !known.has(entry.entry_id));
   // The last of each column: two partners may answer at once.
   const last = new Map(fresh.map((entry) => [entry.column, entry]));
   return (

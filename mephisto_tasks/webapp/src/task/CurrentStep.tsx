@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from "react";
 import type { TaskSession } from "../session/session";
 import type { View } from "../session/view";
-import { answerableStepId, type PageState, type Step } from "../wire/state";
+import { answerableStepId, type PageState, type Step, stepInView } from "../wire/state";
 import { DockNotice } from "./Dock";
 import { atBeginning, type Item } from "./item";
 import { Dialogues, dialogueNames } from "./JumpBar";
@@ -37,7 +37,9 @@ export interface CurrentStepProps {
 export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
   const top = useRef<HTMLDivElement>(null);
   const bottom = useRef<HTMLDivElement>(null);
-  const { step, notice } = state;
+  const { notice } = state;
+  const step = stepInView(state.step);
+  const waiting = state.step.kind === "wait" && step.kind !== "wait" ? state.step.text : null;
   const { delivery } = rest.view;
   const withPanels = state.panels.length > 0;
   const stepKey = answerableStepId(step) ?? step.kind;
@@ -73,9 +75,9 @@ export function CurrentStep({ state, item, ...rest }: CurrentStepProps) {
       <div ref={top} id={STEP_ID} data-step={stepKey} />
       {!inDock && said}
       <DockNotice value={inDock ? said : null}>
-        <AnsweredLine value={answeredLine(state)}>
+        <AnsweredLine value={answeredLine(state, step)}>
           <KnownQuestion value={state.phase === "task" && step.kind !== "rate" && !atBeginning(state)}>
-            <StepView key={stepKey} step={step} talking={state.transcript.length > 0} {...rest} />
+            <StepView key={stepKey} step={step} waiting={waiting} talking={state.transcript.length > 0} {...rest} />
           </KnownQuestion>
         </AnsweredLine>
       </DockNotice>
@@ -96,7 +98,7 @@ function whatIsNew(): Element | null {
 }
 
 /** The last line before the replies that a step is about. */
-function answeredLine({ transcript, panels, step }: PageState): string | null {
+function answeredLine({ transcript, panels }: PageState, step: Step): string | null {
   const of = step.kind === "choose" || step.kind === "rank" || (step.kind === "tick" && step.reply !== null);
   const [panel] = panels;
   const last = panel === undefined ? transcript.at(-1) : panel.lines.at(-1);
@@ -105,10 +107,12 @@ function answeredLine({ transcript, panels, step }: PageState): string | null {
 
 interface StepViewProps extends Omit<CurrentStepProps, "state" | "item"> {
   step: Step;
+  /** Why nothing can be answered yet, although the step is in view: its replies grow. */
+  waiting: string | null;
   talking: boolean;
 }
 
-function StepView({ step, talking, keptUnder, view, session }: StepViewProps) {
+function StepView({ step, waiting, talking, keptUnder, view, session }: StepViewProps) {
   const common = { keptUnder, pending: view.pending !== null, onAnswer: session.answer };
   switch (step.kind) {
     case "wait":
@@ -119,7 +123,7 @@ function StepView({ step, talking, keptUnder, view, session }: StepViewProps) {
       return <WriteStepView step={step} {...common} />;
     case "choose":
     case "tick":
-      return <SelectStepView step={step} {...common} />;
+      return <SelectStepView step={step} waiting={waiting} {...common} />;
     case "rate":
       return <RateStepView step={step} {...common} />;
     case "form":

@@ -270,7 +270,7 @@ export function action(actionId: string, label: string, rest: Partial<Action> = 
 }
 
 export function entry(id: string, speaker: Entry["speaker"], text: string, rest: Partial<Entry> = {}): Entry {
-  return { entry_id: id, speaker, text, note: null, column: null, ...rest };
+  return { entry_id: id, speaker, text, note: null, column: null, growing: false, ...rest };
 }
 
 export function pageState(version: number, step: Step, rest: Partial<PageState> = {}): PageState {

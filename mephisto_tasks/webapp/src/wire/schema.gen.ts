@@ -73,7 +73,7 @@ const EntrySchema = v.object({
   text: v.string(),
   markup: v.optional(v.fallback(v.nullable(v.pipe(MarkupSchema, v.check((some) => within(some, 16, 5000)))), null)),
   entry_id: v.string(), speaker: v.picklist(["you", "partner"]), note: v.nullish(v.string(), null),
-  column: v.nullish(v.number(), null),
+  column: v.nullish(v.number(), null), growing: v.optional(v.boolean(), false),
 });
 export type Entry = v.InferOutput<typeof EntrySchema>;
 
@@ -175,6 +175,7 @@ export type TopicStep = v.InferOutput<typeof TopicStepSchema>;
 
 const WaitStepSchema = v.object({
   kind: v.literal("wait"), text: v.string(), slow: v.optional(v.boolean(), false), idle: v.optional(v.boolean(), false),
+  coming: v.nullish(v.variant("kind", [ChooseStepSchema, TickStepSchema]), null),
 });
 export type WaitStep = v.InferOutput<typeof WaitStepSchema>;
 

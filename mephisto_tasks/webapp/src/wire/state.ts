@@ -50,6 +50,11 @@ export function answerableStepId(step: Step): string | null {
   return step.kind === "wait" || step.kind === "end" ? null : step.step_id;
 }
 
+/** The step whose parts are in view: while replies grow, the one that is coming. */
+export function stepInView(step: Step): Step {
+  return (step.kind === "wait" ? step.coming : null) ?? step;
+}
+
 /** True for an end that only says goodbye: nothing is sent, and nothing more will come. */
 export function staysAtEnd(step: Step): boolean {
   return step.kind === "end" && step.next === "stay";
@@ -61,7 +66,8 @@ const MOST_POINTS = 21;
 const MOST_PLACES = 50;
 
 /** What the models do not say: states that could not be shown, or not be answered. */
-function faults({ columns, transcript, panels, step }: PageState): string[] {
+function faults({ columns, transcript, panels, step: shown }: PageState): string[] {
+  const step = stepInView(shown);
   const offered = idsIn(step);
   const found: [boolean, string][] = [
     [transcript.some(({ column }) => column !== null && columns[column] === undefined), "An entry of the transcript stands in a column that there is not."],

@@ -56,9 +56,9 @@ const NOTHING = () => undefined;
 /** Things to choose, equal in size and numbered: a radio group where one may be chosen, checkboxes where several may. */
 export function Choices(props: ChoicesProps) {
   const { labelledBy, items, none = null, single, cards = null, choice, problem, groupRef, onPressed = NOTHING } = props;
-  const { pending, send } = useStep();
+  const { pending, waiting, send } = useStep();
   const [onItem, onNone] = pending ? [NOTHING, NOTHING] : [props.onItem, props.onNone ?? NOTHING];
-  const looks = (chosen: boolean) => picking(styles.choice, chosen, pending);
+  const looks = (chosen: boolean) => picking(styles.choice, chosen, pending && waiting === null);
   const input = (value: string, chosen: boolean, onChange: () => void, name?: string) =>
     single ? (
       <Radio value={value} aria-label={name} />
@@ -111,7 +111,8 @@ export function Choices(props: ChoicesProps) {
     },
   };
   const describedBy = problem === null ? {} : { "aria-describedby": problemId(labelledBy) };
-  const named = { "aria-labelledby": labelledBy, ...describedBy };
+  const growing = waiting === null ? {} : { "aria-busy": true, "aria-disabled": true };
+  const named = { "aria-labelledby": labelledBy, ...describedBy, ...growing };
   const content: ReactNode = (
     <div
       className={cards === null ? styles.lines : cards.long ? `${styles.cards} ${styles.long}` : styles.cards}

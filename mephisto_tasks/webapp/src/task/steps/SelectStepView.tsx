@@ -23,8 +23,15 @@ import styles from "./Steps.module.css";
 /** Of so many replies the first are out of sight at the last: the choice is said, and can be made, in the dock as well. */
 const MANY = 5;
 
+export interface SelectStepProps extends StepProps<SelectStep> {
+  /** What is waited for while the replies grow, and nothing can be chosen; null once they are complete. */
+  waiting?: string | null;
+}
+
 /** Choose cards or tick options: one, any number, or explicitly none; and say why, where that is asked. */
-export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps<SelectStep>) {
+export function SelectStepView({ step, waiting = null, keptUnder, pending, onAnswer }: SelectStepProps) {
+  const [grew] = useState(waiting !== null);
+  const complete = waiting === null;
   const group = useRef<HTMLDivElement>(null);
   const reason = useRef<HTMLTextAreaElement>(null);
   const [kept, change] = useDraft(keptUnder, step.step_id);
@@ -40,7 +47,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const replies = step.kind === "choose" ? step.cards : null;
   const judged = step.kind === "tick" ? step.reply : null;
   const long = replies !== null && areLong(replies);
-  const comparable = useMemo(() => step.kind === "choose" && areLong(step.cards) && areAlike(step.cards), [step]);
+  const comparable = useMemo(() => complete && step.kind === "choose" && areLong(step.cards) && areAlike(step.cards), [step, complete]);
   const marks = useMemo(() => (comparing && step.kind === "choose" ? differences(step.cards) : null), [comparing, step]);
   const foldOf = folds(kept.open, (open) => change({ open }));
   const onItem = (id: string) => {
@@ -52,6 +59,7 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
   const { selected } = draft;
   const shell = useShell({
     pending,
+    waiting,
     lack: lack && {
       where: lack.where,
       untouched: draft.text === "",
@@ -134,6 +142,9 @@ export function SelectStepView({ step, keptUnder, pending, onAnswer }: StepProps
             <Reason asked={step.reason} text={draft.text} said={shell.said === "reason"} fieldRef={reason} onText={(text) => change({ text })} />
           )}
           {bothRead.words}
+          <p role="status" className="visually-hidden">
+            {grew && complete && t("All replies are complete.")}
+          </p>
           <div className={`cluster ${styles.bar}`}>
             {replies && (long || items.length >= MANY) && <YourChoice {...choosing} />}
             <StepFoot keys={keyHint(step)} />

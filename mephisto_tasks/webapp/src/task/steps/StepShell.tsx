@@ -1,6 +1,7 @@
 import { createContext, type ReactNode, type RefObject, useContext, useEffect, useRef, useState } from "react";
 import { t } from "../../language";
 import { Button } from "../../ui/Button";
+import { Dots } from "../../ui/Dots";
 import { useAfter } from "../../ui/useAfter";
 import type { AnswerBody } from "../../wire/state";
 import { leadTo } from "../Dock";
@@ -28,7 +29,10 @@ export interface Lack {
 }
 
 export interface Shell {
+  /** Nothing can be changed or sent now. */
   pending: boolean;
+  /** What is waited for before anything can be answered; null where that is over. */
+  waiting: string | null;
   unready: boolean;
   /** What is said to be missing: what was so when the rater last tried to go on, and nothing that came up since. */
   said: Lack["where"] | null;
@@ -38,6 +42,7 @@ export interface Shell {
 
 export interface ShellOptions {
   pending: boolean;
+  waiting?: string | null;
   lack: Lack | null;
   /** True where something else comes first, and was led to. */
   hold?: () => boolean;
@@ -51,7 +56,8 @@ export interface ShellOptions {
 }
 
 /** What all steps do alike: they are sent by a button or Enter, say what is missing, and take nothing more once sent. */
-export function useShell({ pending, lack, hold, answer, onNumber = null, writing = null, enter = true }: ShellOptions): Shell {
+export function useShell({ pending: sending, waiting = null, lack, hold, answer, onNumber = null, writing = null, enter = true }: ShellOptions): Shell {
+  const pending = sending || waiting !== null;
   const tries = useRef(0);
   const [complaint, setComplaint] = useState<Lack["where"] | null>(null);
   const send = () => {
@@ -68,10 +74,10 @@ export function useShell({ pending, lack, hold, answer, onNumber = null, writing
   };
   useNumberKeys(onNumber && ((number) => !pending && onNumber(number)), writing);
   useEnterKey(enter ? send : null);
-  return { pending, unready: lack !== null, said: lack?.where === complaint ? complaint : null, send };
+  return { pending, waiting, unready: lack !== null, said: lack?.where === complaint ? complaint : null, send };
 }
 
-const Current = createContext<Shell>({ pending: false, unready: false, said: null, send: () => undefined });
+const Current = createContext<Shell>({ pending: false, waiting: null, unready: false, said: null, send: () => undefined });
 
 /** The shell of the step that a part stands in. */
 export const useStep = () => useContext(Current);
@@ -130,12 +136,19 @@ export interface StepFootProps {
 
 /** The button at the end of a step, and whether the answer is on its way. */
 export function StepFoot({ send = t("Continue"), keys, note }: StepFootProps) {
-  const { pending, unready } = useStep();
+  const { pending, waiting, unready } = useStep();
+  const sending = pending && waiting === null;
   return (
     <div className={`cluster ${styles.foot}`}>
       <Button type="submit" unready={unready} disabled={pending}>
-        {pending ? t("Sending…") : send}
+        {sending ? t("Sending…") : send}
       </Button>
+      {waiting !== null && (
+        <span className={`soft ${styles.coming}`}>
+          <Dots />
+          {waiting}
+        </span>
+      )}
       {!unready && !pending && <Guide at="send" />}
       {keys !== undefined && !pending && <span className={`soft ${styles.keys}`}>{keys}</span>}
       {note !== undefined && (
@@ -143,7 +156,7 @@ export function StepFoot({ send = t("Continue"), keys, note }: StepFootProps) {
           {note}
         </p>
       )}
-      <div role="status">{pending && <Still />}</div>
+      <div role="status">{sending && <Still />}</div>
     </div>
   );
 }

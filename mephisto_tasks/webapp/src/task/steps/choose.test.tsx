@@ -7,7 +7,7 @@ import { AGENT_ID, pendingAnswer, renderTask } from "../../test/renderTask";
 import { EMPTY_DRAFT, writeDraft } from "../../wire/drafts";
 import type { ChooseStep } from "../../wire/state";
 
-const SAID = [{ entry_id: "e1", speaker: "you" as const, text: "Do you sail?", note: null, column: null }];
+const SAID = [{ entry_id: "e1", speaker: "you" as const, text: "Do you sail?", note: null, column: null, growing: false }];
 
 const MANY: ChooseStep = {
   ...CHOOSE,

@@ -11,7 +11,7 @@ import { LONG_WAIT_MS } from "./WaitStepView";
 
 const FEEDBACK: FeedbackStep = { kind: "feedback", step_id: "f", label: "Anything to tell us?", max_chars: 20 };
 const END: EndStep = { kind: "end", title: "Thank you!", text: "You will be paid.", next: "submit", redirect: null, resumes: false };
-const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false, idle: false };
+const WAIT: WaitStep = { kind: "wait", text: "Partner is typing…", slow: false, idle: false, coming: null };
 
 describe("feedback", () => {
   it("may be left empty", async () => {

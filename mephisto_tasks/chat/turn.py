@@ -216,6 +216,10 @@ INTERRUPTED = phrase(
     "soon as it is back, and nothing you wrote is lost. Please stay on this page."
 )
 PARTNER_SLOW = phrase("Your partner needs a little longer than usual. Please stay on this page.")
+GROWTH_LOOK_S = 0.1
+"""How often it is looked whether replies that are shown as they come have grown."""
+GROWN_S = 0.25
+"""Between two pages that show more words of them; the first words come at once."""
 WORDS_PER_S = 4.0
 """Several times as fast as people type: the wait is to hide the models' speed, not to cost raters their time."""
 THINKING_S = 1.0  # before the first word
@@ -232,6 +236,7 @@ class Waiting:
         self._speaker = speaker
         self._growth: Growth | None = None
         self._shown: Sequence[steps.Card] = ()
+        self._sent_at = 0.0
         self._slow = False
         self._turn = 0
         self._open = False
@@ -301,9 +306,14 @@ class Waiting:
 
     def _grew(self) -> bool:
         """Whether more of the replies is shown than before; those that no step is about stand in the transcript."""
+        now = time.monotonic()
         if self._growth is None:
             return False
-        each = enumerate(self._growth.shown(time.monotonic()))
+        self._page.refuse_early()
+        each = enumerate(self._growth.shown(now))
+        if self._shown and now < self._sent_at + GROWN_S:
+            return False
+        self._sent_at = now
         cards = [(column, steps.Card(candidate_id=name, text=text)) for column, (name, text) in each if text]
         before, self._shown = self._shown, [card for _, card in cards]
         if self._config.turn_question == "none":

@@ -14,7 +14,7 @@ from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
-from mephisto_tasks.session.page import PageSession, ShownModels
+from mephisto_tasks.session.page import POLL_S, PageSession, ShownModels
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
@@ -240,10 +240,14 @@ class ConversationWorld:
             self._wait_for_replies(turn)
         waiting = self._waiting
         growth = speaker.growth() if self.config.replies.streaming else None
+        every_s = POLL_S
         if growth is not None:
             waiting.follow(growth)
+            every_s = asking.GROWTH_LOOK_S
         try:
-            message = self.page.while_open(lambda: speaker.act(on_delay=waiting.delayed, growth=growth), waiting.look)
+            message = self.page.while_open(
+                lambda: speaker.act(on_delay=waiting.delayed, growth=growth), waiting.look, every_s
+            )
             if growth is not None:
                 self._show_rest(growth)
         finally:
@@ -273,7 +277,7 @@ class ConversationWorld:
                 over.set()
 
         try:
-            self.page.while_open(over.wait, look)
+            self.page.while_open(over.wait, look, asking.GROWTH_LOOK_S)
         finally:
             over.set()
 

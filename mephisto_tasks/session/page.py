@@ -112,6 +112,7 @@ CANNOT_SAVE = phrase(
     "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. It goes on by "
     "itself as soon as we can: please stay on this page."
 )
+EARLY_ANSWER = "The replies were not complete yet."
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""
 
@@ -315,11 +316,22 @@ class PageSession:
                 self._taken.append(update_id[:100])
             if answer is not None and problem is None:
                 return answer
-            self._refused_stored += 1
-            if self._refused_stored <= MAX_REFUSED_STORED:
-                excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
-                self.state.note(Refused(at=time.time(), reason=problem or "", excerpt=excerpt))
+            self._note_refused(packet, problem or "")
             self.show(step, steps.Notice(level="error", text=problem or ""))
+
+    def refuse_early(self) -> None:
+        """Answers to a step that is only coming are taken off the queue: they must not count once it is there."""
+        while not self._agent.pending_actions.empty():
+            packet = self._agent.get_live_update(timeout=0.001)
+            if isinstance(packet, dict):
+                self._taken.append(str(packet.get("update_id"))[:100])
+                self._note_refused(packet, EARLY_ANSWER)
+
+    def _note_refused(self, packet: dict[str, Any], problem: str) -> None:
+        self._refused_stored += 1
+        if self._refused_stored <= MAX_REFUSED_STORED:
+            excerpt = json.dumps(packet, ensure_ascii=False, default=str)[:REFUSED_EXCERPT]
+            self.state.note(Refused(at=time.time(), reason=problem, excerpt=excerpt))
 
     def _next_packet(self) -> dict[str, Any]:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
@@ -347,8 +359,10 @@ class PageSession:
         time.sleep(0.01)
         return self.state.final_submission is not None
 
-    def while_open(self, work: Callable[[], T], meanwhile: Callable[[], None] = lambda: None) -> T:
-        """Run what may hang in a thread, calling ``meanwhile`` now and then. Raises AbsentAgentError, what it does."""
+    def while_open(
+        self, work: Callable[[], T], meanwhile: Callable[[], None] = lambda: None, every_s: float = POLL_S
+    ) -> T:
+        """Run what may hang in a thread, calling ``meanwhile`` every so often. Raises AbsentAgentError, what it does."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -361,7 +375,7 @@ class PageSession:
         threading.Thread(target=run, name="models-of-a-dialogue", daemon=True).start()
         while True:
             try:
-                return future.result(timeout=POLL_S)
+                return future.result(timeout=every_s)
             except NotYet:
                 # On Python 3.11 this is also what a work that timed out raises: then the future is done.
                 if future.done():

@@ -51,6 +51,8 @@ _TRIED_OUT = (
 _FOUL = "damn"
 _UNSETTLED = frozenset({"unsafe_mark", "model_tokens", "speaker_labels"})
 """Changes after which more of a reply's beginning may go: an invented turn, or the person's words again."""
+_ADDRESS = re.compile(r"[\[<]|\w://|www\.")
+"""Where something may begin of which the page draws the words alone, once it knows them."""
 _TELLING_END = "\n\nAs an AI language model, I have no feelings."
 """In what precedes talk of being a program, more is hidden; an unfinished reply may come to that."""
 
@@ -122,7 +124,11 @@ class Presenter:
         if is_thinking(text) or self.block or self.disclosures is not None:
             return ""
         text = without_thoughts(text)
-        looks, changes = self._looks(text[: plain_end(text)] if self.appearance == "plain" else text)
+        if self.appearance == "plain":
+            text = text[: plain_end(text)]
+        elif self.appearance == "markdown" and (address := _ADDRESS.search(text)):
+            text = text[: address.start()]
+        looks, changes = self._looks(text)
         end = settled_end(looks)
         if self.max_chars is not None:  # no reply is cut in its first half
             end = min(end, self.max_chars // 2 - len(ELLIPSIS) * 4)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hands import Hands, by_model
-from live import Launch, Rater, eventually, records
+from live import REASON, Launch, Rater, eventually, records
 from streaming_server import Says, streaming_models
 
 from mephisto_tasks.cli.launch import launch
@@ -87,7 +87,8 @@ async def test_replies_grow_at_one_pace_and_are_chosen_from_when_complete(start:
 
 
 async def test_a_page_that_is_loaded_again_sees_what_has_grown(start: Launch, zoo: str) -> None:
-    """Guards reloads in the middle of a reply: the present state, and not the dots alone."""
+    """Guards reloads in the middle of a reply: the present state, and not the dots alone. An answer that comes too early
+    is refused, and is none later."""
     settings = {"models": ["slow", "fast"], "zoo_files": [zoo], "turns": 2}
     async with start(replies={"streaming": True, "ask_again": 0}, **settings) as run:
         states = seen_states(run)
@@ -98,8 +99,16 @@ async def test_a_page_that_is_loaded_again_sees_what_has_grown(start: Launch, zo
             await eventually(lambda: len(coming(states)) > before)
             async with Rater(run) as again:
                 shown = await again.client.next_state()
-                assert coming([shown])
+                assert isinstance(shown.step, WaitStep)
+                assert isinstance(shown.step.coming, ChooseStep)
+                early = {"step_id": shown.step.coming.step_id, "selected": list(coming([shown])[0])[:1]}
+                await again.send(kind="choose", reason=REASON, **early)
                 assert isinstance((await again.state()).step, ChooseStep)
+                await again.choose(1)
+        await eventually(lambda: records(run)[0].turns[1].complete)
+        (record,) = records(run)
+    picked = next(one for one in record.turns[1].candidates if record.turns[1].picks(one))
+    assert picked.position == 2
 
 
 async def test_one_reply_to_tick_grows_above_its_statements(start: Launch, zoo: str) -> None:

@@ -54,6 +54,13 @@ def test_an_innocent_reply_is_settled_sentence_by_sentence(presenter: Presenter)
     assert presenter.settled(text, NAMES) == f"{SAID[0]}{SAID[1]}".strip()
 
 
+def test_an_address_waits_for_the_words_that_are_drawn_in_its_place() -> None:
+    """Guards the blinding where markdown is drawn: of a link the page shows the words, and never the address."""
+    presenter = PRESENTERS["markdown"]
+    text = f"{SAID[0]}See [this page](https://chat.openai.com/share), please. {SAID[1] * 3}"
+    assert presenter.settled(text, NAMES) in ("", SAID[0].strip())
+
+
 def test_feelings_wait_for_what_may_come() -> None:
     """“I don't have feelings” alone is said by people, too; after it a program may say what it is, and both are hidden."""
     presenter, text = PRESENTERS["compared"], "I like it. I don't have feelings. What do you like best, if I may ask"

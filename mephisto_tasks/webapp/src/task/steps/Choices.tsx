@@ -61,9 +61,9 @@ export function Choices(props: ChoicesProps) {
   const looks = (chosen: boolean) => picking(styles.choice, chosen, pending && waiting === null);
   const input = (value: string, chosen: boolean, onChange: () => void, name?: string) =>
     single ? (
-      <Radio value={value} aria-label={name} />
+      <Radio value={value} disabled={waiting !== null} aria-label={name} />
     ) : (
-      <Checkbox checked={chosen} onChange={onChange} aria-label={name} />
+      <Checkbox checked={chosen} disabled={waiting !== null} onChange={onChange} aria-label={name} />
     );
   const mark = (chosen: boolean) => <span className={`${styles.mark} ${single ? "" : styles.box}`}>{chosen && <Check />}</span>;
   const entry = (item: Item, index: number) => {

@@ -42,7 +42,10 @@ describe("replies that grow", () => {
     expect(screen.getByRole("radiogroup")).toHaveAttribute("aria-disabled", "true");
     await userEvent.click(document.getElementById("card-0") ?? document.body);
     await userEvent.keyboard("2{Enter}");
-    screen.getAllByRole("radio").forEach((radio) => expect(radio).not.toBeChecked());
+    screen.getAllByRole("radio").forEach((radio) => {
+      expect(radio).toBeDisabled();
+      expect(radio).not.toBeChecked();
+    });
     show(pageState(2, grown("I like it.", "No, but I ski."), { transcript: SAID }));
     expect(go()).not.toHaveAttribute("aria-disabled");
     expect(screen.queryByText("Your partner is typing…")).toBeNull();

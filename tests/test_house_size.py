@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 97_587
-FILES = 452
+LINES = 98_213
+FILES = 455
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

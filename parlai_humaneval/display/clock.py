@@ -11,7 +11,7 @@ from parlai_humaneval.display.text import SENTENCE, UNSPACED
 
 WORDS_PER_S = 20.0
 """Several times as fast as people read: the clock is to hide the models' rhythm, and not to set one."""
-FINISH_S = 2.0
+FINISH_S = 1.0
 """Once every reply is complete, the rest of them is shown within this time."""
 HELD_BACK = 7
 """Words at the end of an unfinished reply that are never shown yet: no packaged phrase is longer, and an echo of the

@@ -14,8 +14,8 @@ WORDS_PER_S = 20.0
 FINISH_S = 1.0
 """Once every reply is complete, the rest of them is shown within this time."""
 HELD_BACK = 7
-"""Words at the end of an unfinished reply that are never shown yet: no packaged phrase is longer, and an echo of the
-instructions has at least one more (:data:`~parlai_humaneval.display.masking.ECHO_WORDS`)."""
+"""Words at the end of an unfinished reply that are never shown yet: an echo of the instructions, which has at least one
+more (:data:`~parlai_humaneval.display.masking.ECHO_WORDS`), may go on from one sentence to the next."""
 
 _WORD = regex.compile(rf"\s*(?:[^\s{UNSPACED}]+|\X)")
 

@@ -146,6 +146,8 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
     return ChatReply(text=text or refusal, thoughts=thoughts, finish_reason=finish_reason, model=model, usage=usage)
 
 
+WHOLE = "application/json"
+"""What a server sends that was asked for a stream and gives whole replies all the same."""
 NO_KEY = "none"
 """Sent where there is no key: the client insists on one, and servers that need none ignore it."""
 LONGEST_STREAM = 10
@@ -237,8 +239,10 @@ class ChatServer:
         try:
             raw = create(model=self.server.model, messages=messages, **sampling, **streaming)
             requests = before + _requests(raw.http_response.request)
-            content = raw.parse() if stream else raw.http_response.content
-            return (read_stream(self._timed_pieces(content), hears) if stream else read_whole(content)), requests
+            ignored = not wants_stream and raw.http_response.headers.get("Content-Type", "").startswith(WHOLE)
+            if stream and not ignored:
+                return read_stream(self._timed_pieces(raw.parse()), hears), requests
+            return read_whole(raw.http_response.read()), requests
         except openai.APIStatusError as error:
             requests = before + _requests(error.request)
             unknown = str(error.body) if error.status_code in (400, 422) else ""

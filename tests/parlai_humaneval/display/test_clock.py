@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parlai_humaneval.display.clock import FINISH_S, HELD_BACK, CommonClock, settled_end, word_ends
+from parlai_humaneval.display.masking import ECHO_WORDS
 
 WORDS = st.lists(st.sampled_from(["one", "two,", "three.", "я", "茶", "\n\nfour", "**five**"]), max_size=30)
 TICKS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.floats(0, 3)), max_size=60)
@@ -86,6 +87,11 @@ def test_order_and_rhythm_of_arrival_are_not_seen() -> None:
 
     assert seen(0) == seen(1)
     assert all(first == second for first, second in seen(0))
+
+
+def test_fewer_words_are_shown_than_an_echo_has() -> None:
+    """Guards the instructions: the beginning of an echo is held back until that can be told."""
+    assert HELD_BACK == ECHO_WORDS - 1
 
 
 def test_a_reply_that_begins_again_stays_until_it_has_as_many_words() -> None:

@@ -145,6 +145,14 @@ def test_a_server_that_cannot_stream_is_asked_for_the_whole(server: FaultyServer
     assert ["stream" in request for request in server.requests] == [True, False, False]
 
 
+def test_a_server_that_gives_the_whole_all_the_same_is_understood(server: FaultyServer, chat: MakePool) -> None:
+    """Guards studies of servers that ignore `stream`."""
+    server.otherwise = answers(completion(WORDS))
+    (reply,) = heard_of(chat().speaker(["m"]))
+    assert (reply.text, reply.first_token_s) == (WORDS, None)
+    assert [request.get("stream") for request in server.requests] == [True]
+
+
 def test_a_reply_that_gives_its_model_away_is_not_seen_before_it_is_withdrawn(
     server: FaultyServer, chat: MakePool
 ) -> None:

@@ -1,5 +1,5 @@
-"""The page of ``parlai-humaneval new``: served on this machine behind a secret, with a try-out of the rater's page that stores
-nothing."""
+"""The page of ``parlai-humaneval new``: served on this machine behind a secret, with a try-out of the rater's page that
+stores nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
-from mephisto_tasks.cli.new import launch_command
+from mephisto_tasks.cli.new import launch_command, value_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch.config_reference import Setting
 from mephisto_tasks.launch.new_study import (
@@ -48,7 +48,7 @@ from parlai_humaneval.techniques.registry import technique, techniques
 BUILT = Path(__file__).resolve().parents[1] / "webapp" / "new_dist"
 MOST = 256 * 1024  # Bytes of a request
 READY_S = 60.0
-_LINK = re.compile(r"http://127\.0\.0\.1:\d+/\S*")
+_LINK = re.compile(r"http://127\.0\.0\.1:\d+\S*")
 _APART = frozenset(
     {"models", "groups", "zoo_files", "place", "server", "workers", "port", "hostname", "public_url", "prereg"}
 )
@@ -110,6 +110,11 @@ class Preview:
         why = next((line for line in said if line.startswith("error:")), " ".join(said[-3:]))
         raise HumanevalError(f"the rater's page cannot be shown: {why.removeprefix('error: ')}")
 
+    def interrupt(self) -> None:
+        """End one that is being opened, as nobody waits for it any more."""
+        if self._process is not None:
+            self._process.kill()
+
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()  # nothing of it is kept
@@ -170,8 +175,8 @@ class NewPage:
         }
 
     def _draft(self, asked: dict[str, Any]) -> dict[str, Any]:
-        choices = Choices.model_validate(asked["choices"])
         with self._lock:  # Hydra composes one thing at a time
+            choices = _choices(asked)
             made = draft(choices, self._path)
             known = fields(choices.technique)
             others = [one for one in settings_of_technique(choices.technique).values() if one not in known]
@@ -193,15 +198,28 @@ class NewPage:
         return first_reply(str(asked["model"]), [str(file) for file in asked.get("zoo_files") or ()]).model_dump()
 
     def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:
-        choices = Choices.model_validate(asked["choices"])
+        with self._lock:
+            choices = _choices(asked)
+        self._preview.interrupt()
         with self._preview_lock:
             return {"url": self._preview.open(choices, self.address)}
 
     def _write(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            made = draft(Choices.model_validate(asked["choices"]), self._path)
+            made = draft(_choices(asked), self._path)
         written = write_study(made, self._path, replace=asked.get("replace") is True)
         return {"files": list(map(str, written)), "command": launch_command(self._path, made.missing)}
+
+
+def _choices(asked: dict[str, Any]) -> Choices:
+    """What was chosen on the page, where everything is typed; numbers and lists become such. Raises ValidationError."""
+    choices = Choices.model_validate(asked["choices"])
+    known = settings_of_technique(choices.technique)
+    settings = {
+        name: value_of(known[name], value) if name in known and isinstance(value, str) else value
+        for name, value in choices.settings.items()
+    }
+    return choices.model_copy(update={"settings": settings})
 
 
 def _field(task: str, setting: Setting) -> dict[str, Any]:

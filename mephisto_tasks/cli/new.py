@@ -233,7 +233,8 @@ def _print_end(made: Draft, written: list[Path], path: Path) -> None:
     out = console()
     from mephisto_tasks.launch.new_study import in_words
 
-    out.print(as_written(made.remark if made.estimate is None else in_words(made.estimate)), soft_wrap=True)
+    for sentence in filter(None, [made.estimate and in_words(made.estimate), made.remark]):
+        out.print(as_written(sentence), soft_wrap=True)
     for problem in made.problems:
         out.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
     command = launch_command(path, made.missing)

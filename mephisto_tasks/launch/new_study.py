@@ -19,6 +19,7 @@ from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names,
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.models.selection import specs_of
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
@@ -26,7 +27,7 @@ from parlai_humaneval.planning.layout import collection_of, layout
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
 from parlai_humaneval.planning.preregistration import amount_of_group
 from parlai_humaneval.statistics.core.formatting import percent
-from parlai_humaneval.techniques.registry import Technique, technique
+from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
 FIELDS = (
     "task_name", "models", "dialogues", "setting", "metric", "question", "turns", "exchanges", "language", "place",
@@ -35,6 +36,7 @@ FIELDS = (
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
 LEAST_POWER_SIZE = 2
 WIDTH = 100
+SAMPLES = "The packaged dialogues are samples, fewer than the {:,} that your gap needs. Name dialogues of your own."
 
 
 class Choices(BaseModel, extra="forbid"):
@@ -51,11 +53,13 @@ class Choices(BaseModel, extra="forbid"):
 
 class Estimate(BaseModel):
     """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
-    the amount with the ``power`` that was asked for; ``reward``: for an assignment, by the wage; ``cost``: in dollars,
-    with the reward of the settings and the site's fee."""
+    the amount with the ``power`` that was asked for; ``generated``: dialogues of each model that are to be generated
+    before they are judged; ``reward``: for an assignment, by the wage; ``cost``: in dollars, with the reward of the
+    settings and the site's fee."""
 
     amount: int | None
     planned: int | None
+    generated: int | None
     judgement: str
     judgements: int
     dialogues: int
@@ -144,12 +148,14 @@ def draft(choices: Choices, path: Path) -> Draft:
     estimate, remark, missing = None, "", []
     try:
         config = _composed(choices.technique, settings)
+        checked_settings(entry.name, config)
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
             settings = _completed(entry, settings, estimate)
+            if _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
+                remark = SAMPLES.format(estimate.planned)
         else:
             remark = f"{entry.title} has no test to plan for, so nothing can be said of its size."
-        checked_settings(entry.name, config)
         checked_settings(entry.name, compose_config(entry.name, "local", list(typed_settings(settings))))
     except MissingSettings as error:
         missing = list(error.names)
@@ -209,12 +215,12 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     question = _question(choices, settings, config, in_a_unit).filled()
     plan, reward = plan_study(question), round(choices.wage * (question.minutes or 0) * in_a_unit / 60, 2)
     amount = planned = _amount(entry, question, plan)
-    chosen = settings.get(entry.amount)
+    chosen = settings.get(entry.amount) or (blueprint.get(entry.amount) if _samples(config) else None)
     numbers, power = plan.model_dump(), plan.power
     if planned and isinstance(chosen, int) and chosen not in (0, planned):
         amount, found = chosen, layout(question)
         collected = (
-            _collected(entry, question, chosen)
+            _collected(question, chosen)
             if entry.amount != "num_dialogues"
             else round(plan.n_judgements_collected * chosen / planned)
         )
@@ -224,6 +230,7 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     return Estimate(
         amount=amount,
         planned=planned,
+        generated=-(-numbers["n_dialogues"] // plan.models) if _generates(config, entry) else None,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
         dialogues=numbers["n_dialogues"],
@@ -236,7 +243,17 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     )
 
 
-def _collected(entry: Technique, question: PlanInputs, amount: int) -> int:
+def _samples(config: DictConfig) -> bool:
+    """Whether dialogues of the study are packaged ones, of which there are few."""
+    return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
+
+
+def _generates(config: DictConfig, entry: Technique) -> bool:
+    """Whether models talk to themselves before people compare what they said."""
+    return bool(config.mephisto.blueprint.get("generate")) and entry.amount == "judgements_per_group"
+
+
+def _collected(question: PlanInputs, amount: int) -> int:
     return amount * (layout(question).sets + question.degraded_model)
 
 
@@ -279,7 +296,8 @@ def _has_fee(place: str) -> bool:
 
 def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
     """With the amount of the plan, and a reward where raters expect one, unless they were chosen."""
-    planned = {} if estimate.planned is None else {entry.amount: estimate.planned}
+    planned = {} if estimate.amount is None else {entry.amount: estimate.amount}
+    planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
     reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
     given = {name: value for name, value in settings.items() if value not in (None, "")}
     return {**planned, **reward, **given}
@@ -331,8 +349,17 @@ def bars(choices: Choices) -> list[Bar]:
     count = len(models) if isinstance(models, list) and len(models) > 1 else 2
     question = ask(technique="pw_turn", gap=choices.gap, power=choices.power, models=count, wage=choices.wage)
     plans, _ = compare_techniques(question)
-    found = [Bar(**plan.model_dump(include=set(Bar.model_fields))) for plan in plans]
+    found = [
+        Bar(**plan.model_dump(include={"setting", "title", "hours", "cost"}), technique=_launched(plan))
+        for plan in plans
+    ]
     return sorted(found, key=lambda bar: bar.cost)
+
+
+def _launched(plan: Plan) -> str:
+    """The technique that collects what was planned: that of self-chats is a way to PW-Dialog, for example."""
+    ways = (name for name, entry in techniques().items() if entry.recorded_as == plan.technique)
+    return next((name for name in ways if plan.setting in plannable()[name].settings), plan.technique)
 
 
 def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]:

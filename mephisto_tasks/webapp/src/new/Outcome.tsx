@@ -32,16 +32,15 @@ export function Outcome({ choices, draft, path }: Props) {
   return (
     <section className={styles.outcome} aria-labelledby="outcome">
       <h2 id="outcome">Your study</h2>
-      {estimate ? (
+      {estimate && (
         <dl className={styles.figures} aria-live="polite">
           <Figure name="Cost" value={estimate.cost > 0 ? `$${amount(estimate.cost)}` : "no pay"} />
           <Figure name="Hours" value={estimate.hours.toFixed(1)} />
           <Figure name="Raters" value={amount(estimate.raters)} />
           <Figure name="Power" value={`${Math.round(100 * estimate.power)} %`} />
         </dl>
-      ) : (
-        <p>{draft.remark}</p>
       )}
+      {draft.remark !== "" && <p>{draft.remark}</p>}
       {problems.map((one) => (
         <p key={one} role="alert" className="wrong">
           {one}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,11 +116,11 @@ class _Interview:
         self._choices, self._path, self._out = choices, path, console()
 
     def choices(self) -> Choices:
-        from mephisto_tasks.launch.new_study import fields, speaking
+        from mephisto_tasks.launch.new_study import bars, fields, speaking
 
         self._models()
         self._again(self._ask_gap)
-        self._out.print(drawn(self._bars()))
+        self._out.print(drawn(bars(self._choices)))
         self._update(
             technique=click.prompt("Technique", self._choices.technique, type=click.Choice(list(techniques())))
         )
@@ -127,7 +128,7 @@ class _Interview:
             self._set("models", None)
         for setting in fields(self._choices.technique):
             if setting.name != "models":
-                self._again(lambda setting=setting: self._ask(setting))
+                self._again(partial(self._ask, setting))
         return self._choices
 
     def _again(self, ask: Callable[[], None]) -> None:
@@ -149,14 +150,15 @@ class _Interview:
         return [problem for problem in draft(self._choices, self._path).problems if problem not in known]
 
     def _models(self) -> None:
-        from mephisto_tasks.launch.new_study import first_reply
+        from mephisto_tasks.launch.new_study import first_reply, texts_of
 
-        given = self._choices.settings.get("models") or ["eliza", "retrieval"]
+        given = texts_of(self._choices.settings.get("models")) or ["eliza", "retrieval"]
+        zoo_files = texts_of(self._choices.settings.get("zoo_files"))
         while True:
-            answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(map(str, given)))
+            answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(given))
             names = [name.strip() for name in answer.split(",") if name.strip()]
             with waiting_for("Asking the models…"):
-                replies = [first_reply(name, self._choices.settings.get("zoo_files") or ()) for name in names]
+                replies = [first_reply(name, zoo_files) for name in names]
             for one in replies:
                 self._out.print(as_written(f"{one.model}: “{one.reply}”" if one.reply else f"{one.model}: {one.why}"))
             if all(one.reply for one in replies) or click.confirm("Go on with these models?", default=False):
@@ -167,21 +169,9 @@ class _Interview:
         points = click.prompt("Smallest difference that you must not miss, in points of 100", 100 * self._choices.gap)
         self._update(gap=points / 100)
 
-    def _bars(self) -> list[Bar]:
-        from mephisto_tasks.launch.new_study import bars
-
-        return bars(self._choices)
-
     def _ask(self, setting: Setting) -> None:
-        from mephisto_tasks.launch.new_study import choices_of, draft, is_paid, published_question
+        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, published_question
 
-        now, task = draft(self._choices, self._path), technique(self._choices.technique)
-        default = self._choices.settings.get(setting.name, setting.default)
-        if setting.name == task.amount and now.estimate is not None and now.estimate.planned:
-            default = now.estimate.amount
-        paid = is_paid(str(self._choices.settings.get("place") or "local"))
-        if setting.name == "task_reward" and paid and now.estimate is not None:
-            default = self._choices.settings.get("task_reward", now.estimate.reward)
         known = choices_of(self._choices.technique, setting.name)
         if len(known) == 1:
             return
@@ -190,14 +180,25 @@ class _Interview:
             self._out.print(Text(f"One of: {', '.join(known)}", "dim"))
         if setting.name == "question":
             self._out.print(Text(f"Now: {published_question(self._choices)}", "dim"))
-        answer = click.prompt(setting.name, str("" if default in (None, "null") else default), show_default=True)
-        if answer == str(default):
-            return
-        self._set(setting.name, value_of(setting, answer))
-        if setting.name == task.amount and (estimate := draft(self._choices, self._path).estimate) is not None:
-            from mephisto_tasks.launch.new_study import in_words
-
+        default = self._default(setting)
+        answer = click.prompt(setting.name, default)
+        if answer != default:
+            self._set(setting.name, value_of(setting, answer))
+        estimate = draft(self._choices, self._path).estimate
+        if setting.name == technique(self._choices.technique).amount and estimate is not None:
             self._out.print(in_words(estimate))
+
+    def _default(self, setting: Setting) -> str:
+        """What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward."""
+        from mephisto_tasks.launch.new_study import draft, is_paid
+
+        found, given = draft(self._choices, self._path).estimate, self._choices.settings
+        default: Any = given.get(setting.name, setting.default)
+        if found is not None and setting.name == technique(self._choices.technique).amount:
+            default = found.amount or default
+        if found is not None and setting.name == "task_reward" and is_paid(str(given.get("place") or "local")):
+            default = given.get("task_reward", found.reward)
+        return "" if default in (None, "null") else str(default)
 
     def _set(self, name: str, value: Any) -> None:
         kept = {key: kept for key, kept in self._choices.settings.items() if key != name}
@@ -233,7 +234,7 @@ def _print_end(made: Draft, written: list[Path], path: Path) -> None:
     out = console()
     from mephisto_tasks.launch.new_study import in_words
 
-    for sentence in filter(None, [made.estimate and in_words(made.estimate), made.remark]):
+    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
         out.print(as_written(sentence), soft_wrap=True)
     for problem in made.problems:
         out.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)

@@ -177,7 +177,7 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     found = dict(choices.settings)
     named, zoo_files = (
         found.get("models"),
-        [file for file in _texts(found.get("zoo_files")) if file != str(zoo_path(path))],
+        [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))],
     )
     if not isinstance(named, list) or not speaking(choices.technique):
         return found, "", []
@@ -193,7 +193,8 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
 
 
-def _texts(value: object) -> list[str]:
+def texts_of(value: object) -> list[str]:
+    """A list of a setting; none where it is something else."""
     return list(map(str, value)) if isinstance(value, list) else []
 
 
@@ -326,7 +327,7 @@ def _lines(
 
 
 def _default(setting: Setting) -> Any:
-    return OmegaConf.to_container(OmegaConf.create(f"value: {setting.default}"))["value"]  # type: ignore[index, call-overload]
+    return OmegaConf.to_container(OmegaConf.create(f"value: {setting.default}"))["value"]
 
 
 def _comment(text: str) -> str:

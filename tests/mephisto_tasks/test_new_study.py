@@ -1,4 +1,4 @@
-"""A study that is set up: its file is one that a launch takes, its figures are the planner's, and wrong choices are named."""
+"""A study that is set up: a launch takes its file, its figures are the planner's, and wrong choices are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useId } from "react";
+import { useId } from "react";
 import styles from "./NewStudy.module.css";
 import { useTyped } from "./useTyped";
 import type { FieldInfo } from "./wire";
@@ -16,22 +16,11 @@ interface Props {
 /** Settings whose values are sentences. */
 const LONG = new Set(["question", "pay", "task_description"]);
 
-/** A setting; what is typed counts when the field is left, or with Enter, so that nothing is computed at each key. */
+/** A setting, or something else that is asked for. */
 export function Field({ field, label, value, placeholder, hint, onChange }: Props) {
   const id = useId();
-  const [typed, setTyped] = useTyped(value);
-  const commit = () => {
-    if (typed !== value) {
-      onChange(typed.trim());
-    }
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      commit();
-    }
-  };
-  const common = { id, "aria-describedby": `${id}-about`, value: typed, onBlur: commit, onKeyDown };
+  const typed = useTyped(value, onChange);
+  const common = { id, "aria-describedby": `${id}-about`, ...typed };
   return (
     <div className={styles.field}>
       <label htmlFor={id}>{label ?? capitalised(field.name)}</label>
@@ -47,13 +36,12 @@ export function Field({ field, label, value, placeholder, hint, onChange }: Prop
           ))}
         </select>
       ) : LONG.has(field.name) ? (
-        <textarea {...common} rows={3} placeholder={placeholder} onChange={(event) => setTyped(event.target.value)} />
+        <textarea {...common} rows={3} placeholder={placeholder} />
       ) : (
         <input
           {...common}
           list={field.suggestions.length > 0 ? `${id}-list` : undefined}
           placeholder={placeholder ?? field.default}
-          onChange={(event) => setTyped(event.target.value)}
         />
       )}
       {field.suggestions.length > 0 && (

@@ -59,18 +59,16 @@ interface ModelProps {
 
 function Model({ number, model, reply, onChange, onRemove }: ModelProps) {
   const id = useId();
-  const [typed, setTyped] = useTyped(model);
+  const typed = useTyped(model, onChange);
   return (
     <div className={styles.field}>
       <label htmlFor={id}>{`Model ${number}`}</label>
       <div className={styles.row}>
         <input
+          {...typed}
           id={id}
-          value={typed}
           spellCheck={false}
           aria-describedby={`${id}-reply`}
-          onChange={(event) => setTyped(event.target.value)}
-          onBlur={() => typed.trim() !== model && onChange(typed.trim())}
         />
         {onRemove && (
           <button type="button" className="sign" aria-label={`Remove model ${number}`} onClick={onRemove}>

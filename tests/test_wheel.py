@@ -123,6 +123,7 @@ def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
         "parlai_humaneval/viewer/index.html",
         "parlai_humaneval/viewer/static/viewer.js",
         "parlai_humaneval/viewer/static/viewer.css",
+        "mephisto_tasks/webapp/new_dist/index.html",
         "mephisto_tasks/crowds/local/mock_crowd_source.js",
         "mephisto_tasks/crowds/panels/confs/place/link.yaml",
         "parlai_humaneval/zoo_configs/embedded.yaml",

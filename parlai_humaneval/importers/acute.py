@@ -60,7 +60,8 @@ def rows_of(unit: Unit, plan: ImportPlan) -> Rows:
     Ids of dialogues and of pairs come from what was read, so that they are the same in all files. ``seconds`` is given
     where a unit held one pair: ParlAI keeps the time of the whole unit. Raises UnreadableUnit."""
     if not isinstance(unit.data, list):
-        raise UnreadableUnit("expected the list of judged pairs of an ACUTE-Eval unit", where=unit.where)
+        what = "expected the list of judged pairs of an ACUTE-Eval unit"
+        raise UnreadableUnit(what, where=unit.where, try_="--from acute_pairs reads files with a pair in each line")
     if not unit.worker:
         raise UnreadableUnit(
             "nothing says who judged: an agent_data.json does not",

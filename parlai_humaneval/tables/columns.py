@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from typing_extensions import Unpack
@@ -124,7 +125,7 @@ class TableError(HumanevalError, ValueError):
         super().__init__(what, **parts)
         self.rows = tuple(rows)
 
-    def of_file(self, places: Sequence[int]) -> TableError:
+    def of_file(self, places: npt.NDArray[Any]) -> TableError:
         """The same error with the place, from 0, that each row of the table has in its file; ``rows`` stay."""
         if not self._words:
             return self

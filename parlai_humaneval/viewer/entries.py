@@ -376,8 +376,8 @@ class _Entries:
             keys.append(talk["id"] or (talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
             talk["id"] = talk["id"] or f"{entry.id}-{len(entry.talks) + 1}"
             entry.talks.setdefault(keys[-1], talk)
-        places = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
-        question = (row.get("metric") or "preference") + (f" (dialogues {places})" if places else "")
+        numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
+        question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((question, said))
         _put(answer, **{key: row.get(key) for key in ("reason", "seconds") if key not in answer})

@@ -114,6 +114,13 @@ def judge_pairs(name: str) -> Iterator[Vote]:
             yield vote(row["model_1"], row["model_2"], side)
 
 
+def acute_lines(name: str) -> Iterator[Vote]:
+    """Without the pair of the onboarding."""
+    for row in rows_of(name):
+        if not row["is_onboarding"]:
+            yield vote(*row["speakers_to_eval"], row["speakers_to_eval"].index(row["speakerChoice"]))
+
+
 VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "arena_conversations.jsonl": ("arena", arena, 5),
     "arena_votes.jsonl": ("arena", arena, 4),
@@ -123,6 +130,7 @@ VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "preference_pairs.jsonl": ("hh_rlhf", pairs, 8),
     "summaries.jsonl": ("hh_rlhf", summaries, 3),
     "run.full.csv": ("acute_eval", acute, 4),
+    "acute_lines.jsonl": ("acute_pairs", acute_lines, 3),
     "per_turn_results.csv": ("pairwise_per_turn_eval", per_turn, 3),
     "label_studio_pairs.json": ("label_studio", label_studio_pairs, 2),
     "potato_pairs": ("potato", potato_pairs, 2),
@@ -149,6 +157,15 @@ def test_votes_are_those_of_the_file(command, name: str):
     found = Counter(zip(got["model_a"], got["model_b"], got["winner"], strict=True))
     assert found == Counter(counted(name))
     assert got["worker_id"].nunique() == raters
+
+
+def test_texts_of_pairs_are_kept(command):
+    """Guards the viewer, which shows both dialogues of each answer."""
+    assert command(SAMPLES / "acute_lines.jsonl").exit_code == 0
+    row = read_tables(command.out).comparisons.iloc[0]
+    texts = [json.loads(row[f"conversation_{side}"])[1]["text"] for side in "ab"]
+    assert (row["model_a"], row["dialogue_a"], texts) == ("heron", "d2", ["I stand in it.", "I swim in it."])
+    assert (row["reason"], row["technique"]) == ("it is calm", "pw_dialog")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import yaml
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
-from mephisto_tasks.cli.options import LOADING, PROGRAM, as_written, console, described, waiting_for
+from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -46,7 +45,7 @@ def new(
         raise WrongUsage("--json prints the study without questions", try_="add --yes")
     settings, path = _typed(chosen), Path(out).expanduser()
     with waiting_for(LOADING), collector_off():
-        from mephisto_tasks.launch.new_study import Choices, draft, write_study
+        from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
 
     choices = Choices(technique=task, settings=settings, gap=gap, power=power, wage=wage)
     if not (terminal or yes):
@@ -70,11 +69,6 @@ def new(
         )
         return
     _print_end(made, written, path)
-
-
-def launch_command(path: Path, missing: Sequence[str]) -> str:
-    """The launch of the study, as it can be typed; ``missing``: settings that are still to be given."""
-    return " ".join([shlex.join([PROGRAM, "launch", str(path)]), *(f"{name}=…" for name in missing)])
 
 
 def _typed(chosen: tuple[str, ...]) -> dict[str, Any]:
@@ -170,7 +164,7 @@ class _Interview:
         self._update(gap=points / 100)
 
     def _ask(self, setting: Setting) -> None:
-        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, published_question
+        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, published_question, value_of
 
         known = choices_of(self._choices.technique, setting.name)
         if len(known) == 1:
@@ -208,16 +202,6 @@ class _Interview:
         self._choices = self._choices.model_copy(update=changes)
 
 
-def value_of(setting: Setting, text: str) -> Any:
-    """What was typed: text as it is, everything else as YAML has it."""
-    if setting.allowed.startswith("text") and not text.startswith("["):
-        return text
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-
-
 def drawn(bars: list[Bar]) -> Text:
     """What each technique costs for the gap, as bars."""
     longest = max((bar.cost for bar in bars), default=1.0) or 1.0
@@ -232,7 +216,7 @@ def drawn(bars: list[Bar]) -> Text:
 
 def _print_end(made: Draft, written: list[Path], path: Path) -> None:
     out = console()
-    from mephisto_tasks.launch.new_study import in_words
+    from mephisto_tasks.launch.new_study import in_words, launch_command
 
     for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
         out.print(as_written(sentence), soft_wrap=True)

@@ -21,7 +21,6 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
-from mephisto_tasks.cli.new import launch_command, value_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.launch.config_reference import Setting
 from mephisto_tasks.launch.new_study import (
@@ -31,9 +30,11 @@ from mephisto_tasks.launch.new_study import (
     draft,
     fields,
     first_reply,
+    launch_command,
     published_question,
     settings_of_technique,
     speaking,
+    value_of,
     write_study,
 )
 from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only, wrong_link

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, Field, JsonValue
 
@@ -20,8 +22,8 @@ from mephisto_tasks.launch.config_reference import Setting, as_text, list_settin
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues.sources import PACKAGED
-from parlai_humaneval.models.selection import specs_of
-from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.models.selection import Given, specs_of
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
 from parlai_humaneval.planning.layout import collection_of, layout
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
@@ -131,6 +133,16 @@ def choices_of(task: str, name: str) -> list[str]:
     return allowed.removeprefix("one of: ").split(", ") if allowed.startswith("one of: ") else []
 
 
+def value_of(setting: Setting, text: str) -> Any:
+    """What was typed: text as it is, everything else as YAML has it."""
+    if setting.allowed.startswith("text") and not text.startswith("["):
+        return text
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
 def published_question(choices: Choices) -> str:
     """What raters are asked unless the study has a question of its own; empty where there is none for the metric."""
     entry, known = technique(choices.technique), settings_of_technique(choices.technique)
@@ -182,15 +194,25 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
     if not isinstance(named, list) or not speaking(choices.technique):
         return found, "", []
     try:
-        specs, given = specs_of(list(map(str, named)), load_zoo(more=zoo_files))
+        known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
     except HumanevalError as error:
         return found, "", [str(error)]
-    found["models"] = [spec.name for spec in specs]
+    found["models"] = [spec.name for spec, _ in known]
+    given = [one for _, one in known if one is not None]
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
     entries = "".join(one.entry.removeprefix("models:\n") for one in given)
     return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
+
+
+def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:
+    """The model, and its entry where it is in no zoo file. Raises ZooError."""
+    (spec,), given = specs_of([name], load_zoo(more=zoo_files))
+    return spec, given[0] if given else None
+
+
+_served = cache(_named)  # A server is asked once what it serves, not at each change.
 
 
 def texts_of(value: object) -> list[str]:
@@ -312,8 +334,7 @@ def _lines(
     yield _comment(entry.line + ".")
     if estimate is not None:
         yield _comment(in_words(estimate))
-    rest = "".join(f" {name}=…" for name in missing)
-    yield f"# Launch it:      parlai-humaneval launch {path}{rest}\n"
+    yield f"# Launch it:      {launch_command(path, missing)}\n"
     yield f"# All settings:   parlai-humaneval launch {entry.name} --list-settings\n"
     yield f"\ntechnique: {entry.name}\n"
     asked = [setting.name for setting in fields(entry.name)]
@@ -332,6 +353,11 @@ def _default(setting: Setting) -> Any:
 
 def _comment(text: str) -> str:
     return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent="# ", subsequent_indent="# ") + "\n"
+
+
+def launch_command(path: Path, missing: Sequence[str]) -> str:
+    """The launch of the study, as it can be typed; ``missing``: settings that are still to be given."""
+    return " ".join([shlex.join(["parlai-humaneval", "launch", str(path)]), *(f"{name}=…" for name in missing)])
 
 
 def in_words(estimate: Estimate) -> str:
@@ -396,7 +422,7 @@ def first_reply(name: str, zoo_files: Sequence[str] = ()) -> FirstReply:
 
     parlai_without_torch()
     try:
-        (spec,), _ = specs_of([name], load_zoo(more=zoo_files))
+        spec, _ = _named(name, tuple(zoo_files))
     except HumanevalError as error:
         return FirstReply(model=name, why=str(error))
     checked = check(spec)

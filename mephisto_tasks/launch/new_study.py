@@ -38,6 +38,7 @@ FIELDS = (
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
 LEAST_POWER_SIZE = 2
 WIDTH = 100
+DECIDED = "The study ends by itself when it is decided. The figures are those of a plan with a fixed number."
 SAMPLES = "The packaged dialogues are samples, fewer than the {:,} that your gap needs. Name dialogues of your own."
 
 
@@ -164,7 +165,9 @@ def draft(choices: Choices, path: Path) -> Draft:
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
             settings = _completed(entry, settings, estimate)
-            if _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
+            if settings.get("stop") == "decided":
+                remark = DECIDED
+            elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
         else:
             remark = f"{entry.title} has no test to plan for, so nothing can be said of its size."
@@ -319,7 +322,8 @@ def _has_fee(place: str) -> bool:
 
 def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
     """With the amount of the plan, and a reward where raters expect one, unless they were chosen."""
-    planned = {} if estimate.amount is None else {entry.amount: estimate.amount}
+    is_open = estimate.amount is None or settings.get("stop") == "decided"
+    planned = {} if is_open else {entry.amount: estimate.amount}
     planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
     reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
     given = {name: value for name, value in settings.items() if value not in (None, "")}
@@ -338,6 +342,8 @@ def _lines(
     yield f"# All settings:   parlai-humaneval launch {entry.name} --list-settings\n"
     yield f"\ntechnique: {entry.name}\n"
     asked = [setting.name for setting in fields(entry.name)]
+    if settings.get("stop") == "decided":
+        asked.remove(entry.amount)
     values = {name: settings.get(name, _default(known[name])) for name in asked} | dict(settings)
     for name, value in values.items():
         if value in (None, "", []):

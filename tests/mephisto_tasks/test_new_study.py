@@ -110,6 +110,16 @@ def test_samples_are_not_taken_for_a_study(tmp_path: Path) -> None:
     assert "samples" in made.remark
 
 
+def test_a_study_that_ends_when_it_is_decided_has_no_number(tmp_path: Path) -> None:
+    """Its plan is another one, which the remark says."""
+    path, settings = tmp_path / "study.yaml", {"stop": "decided", "margin": 0.1, "max_dialogues": 400}
+    made = draft(Choices(settings=settings), path)
+    write_study(made, path)
+    assert "dialogues_per_group" not in yaml.safe_load(made.text)
+    assert "decided" in made.remark
+    assert launched(path)["max_dialogues"] == 400
+
+
 def test_every_technique_that_can_be_planned_is_drawn_the_cheapest_first() -> None:
     """Self-chats as the technique that launches them."""
     found = bars(Choices(gap=0.1))

@@ -34,10 +34,11 @@ from mephisto_tasks.launch.new_study import (
     published_question,
     settings_of_technique,
     speaking,
+    texts_of,
     value_of,
     write_study,
 )
-from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only, wrong_link
+from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only
 from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.static import StaticFiles
 from mephisto_tasks.server.thread import listen
@@ -54,6 +55,7 @@ _APART = frozenset(
     {"models", "groups", "zoo_files", "place", "server", "workers", "port", "hostname", "public_url", "prereg"}
 )
 """Settings that a try-out on this machine, with embedded models, does not take over; so it is with all of crowds."""
+WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval new` printed when it last started."
 NOT_FROM_HERE = "Requests are only accepted from this page."
 
 
@@ -154,13 +156,13 @@ class NewPage:
         app.add_routes([web.post(f"/{{secret}}/{name}", self._guarded(_answered(of))) for name, of in answers.items()])
         app.add_routes([web.get("/{secret}/start", self._guarded(_given(self._start)))])
         app.add_routes([web.get("/{secret}/{path:.*}", self._guarded(self._files.handle))])
-        app.add_routes([web.get("/{rest:.*}", wrong_link)])
+        app.add_routes([web.get("/{rest:.*}", _wrong_link)])
         return app
 
     def _guarded(self, handler: Handler) -> Handler:
         async def checked(request: web.Request) -> web.StreamResponse:
             if not same_token(request.match_info["secret"], self._secret):
-                return await wrong_link(request)
+                return await _wrong_link(request)
             return await handler(request)
 
         return checked
@@ -186,17 +188,18 @@ class NewPage:
         except PlanError:  # the draft says why
             drawn = []
         return {
-            **made.model_dump(mode="json", exclude={"choices"}),
+            **made.model_dump(mode="json", exclude={"choices", "zoo"}),
             "bars": drawn,
             "question": published_question(choices),
             "amount": technique(choices.technique).amount,
             "fields": [_field(choices.technique, one) for one in known],
             "others": [_field(choices.technique, one) for one in others if one.name != "technique"],
-            "command": launch_command(self._path, made.missing),
         }
 
     def _reply(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return first_reply(str(asked["model"]), [str(file) for file in asked.get("zoo_files") or ()]).model_dump()
+        with self._lock:
+            zoo_files = texts_of(_choices(asked).settings.get("zoo_files"))
+        return first_reply(str(asked["model"]), zoo_files).model_dump()
 
     def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -208,6 +211,8 @@ class NewPage:
     def _write(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             made = draft(_choices(asked), self._path)
+        if made.problems:
+            raise HumanevalError(made.problems[0])
         written = write_study(made, self._path, replace=asked.get("replace") is True)
         return {"files": list(map(str, written)), "command": launch_command(self._path, made.missing)}
 
@@ -232,7 +237,6 @@ def _field(task: str, setting: Setting) -> dict[str, Any]:
         "topic": setting.topic,
         "default": setting.default,
         "description": setting.description,
-        "is_text": setting.allowed.startswith("text"),
         "choices": [] if suggestions else choices,
         "suggestions": suggestions,
     }
@@ -262,6 +266,10 @@ def _answered(
             return web.json_response({"problem": f"That is not a request of this page: {error}"}, status=400)
 
     return handle
+
+
+async def _wrong_link(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=403, text=WRONG_LINK)
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:

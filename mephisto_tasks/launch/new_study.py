@@ -190,10 +190,8 @@ def draft(choices: Choices, path: Path) -> Draft:
 def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[str]]:
     """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; problems."""
     found = dict(choices.settings)
-    named, zoo_files = (
-        found.get("models"),
-        [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))],
-    )
+    named = found.get("models")
+    zoo_files = [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))]
     if not isinstance(named, list) or not speaking(choices.technique):
         return found, "", []
     try:
@@ -245,12 +243,8 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     numbers, power = plan.model_dump(), plan.power
     if planned and isinstance(chosen, int) and chosen not in (0, planned):
         amount, found = chosen, layout(question)
-        collected = (
-            _collected(question, chosen)
-            if entry.amount != "num_dialogues"
-            else round(plan.n_judgements_collected * chosen / planned)
-        )
-        numbers |= collection_of(question, collected, found.sets).numbers
+        of_plan = plan.n_dialogues if question.habits.held else plan.n_judgements_collected
+        numbers |= collection_of(question, round(of_plan * chosen / planned), found.sets).numbers
         n = max(LEAST_POWER_SIZE, round(plan.n_per_sample * chosen / planned))
         power, numbers["n_judgements"] = power_of(question, found, n), n * found.sets
     return Estimate(
@@ -277,10 +271,6 @@ def _samples(config: DictConfig) -> bool:
 def _generates(config: DictConfig, entry: Technique) -> bool:
     """Whether models talk to themselves before people compare what they said."""
     return bool(config.mephisto.blueprint.get("generate")) and entry.amount == "judgements_per_group"
-
-
-def _collected(question: PlanInputs, amount: int) -> int:
-    return amount * (layout(question).sets + question.degraded_model)
 
 
 def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:

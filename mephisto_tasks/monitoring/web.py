@@ -221,7 +221,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
     pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
     pages.append(web.get("/{secret}/viewer/{name:.+}", guarded(viewer)))
-    app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", wrong_link)])
+    app.add_routes([*pages, web.post("/{secret}/order", guarded(order)), web.get("/{rest:.*}", _wrong_link)])
     return app
 
 
@@ -246,7 +246,7 @@ def _file(name: str) -> Handler:
     return _html(partial(path.read_text, encoding="utf-8"), kind)
 
 
-async def wrong_link(_: web.Request) -> web.StreamResponse:
+async def _wrong_link(_: web.Request) -> web.StreamResponse:
     return web.Response(status=403, text=WRONG_LINK)
 
 

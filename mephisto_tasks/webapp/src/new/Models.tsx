@@ -2,21 +2,22 @@ import { useId, useState } from "react";
 import { Button } from "../ui/Button";
 import styles from "./NewStudy.module.css";
 import { useTyped } from "./useTyped";
-import { ask, type Reply, told } from "./wire";
+import { ask, type Choices, type Reply, told } from "./wire";
 
 interface Props {
+  choices: Choices;
   models: readonly string[];
   onChange: (models: readonly string[]) => void;
 }
 
 /** The models, each with its first reply once it was asked. */
-export function Models({ models, onChange }: Props) {
+export function Models({ choices, models, onChange }: Props) {
   const [replies, setReplies] = useState<Readonly<Record<string, Reply>>>({});
   const [busy, setBusy] = useState(false);
   const tryAll = async () => {
     setBusy(true);
     for (const model of models.filter((name) => name !== "")) {
-      const reply = await ask<Reply>("reply", { model }).catch((error: unknown) => ({ model, reply: "", why: told(error) }));
+      const reply = await ask<Reply>("reply", { model, choices }).catch((error: unknown) => ({ model, reply: "", why: told(error) }));
       setReplies((before) => ({ ...before, [model]: reply }));
     }
     setBusy(false);

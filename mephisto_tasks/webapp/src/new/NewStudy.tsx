@@ -21,7 +21,6 @@ const plain = (name: string, description: string): FieldInfo => ({
   description,
   topic: "",
   default: "",
-  is_text: false,
   choices: [],
   suggestions: [],
 });
@@ -109,7 +108,11 @@ function Form({ begun, choices, draft, onChange }: FormProps) {
   return (
     <form className={styles.form} aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
       {models && (
-        <Models models={listed(choices.settings.models ?? models.default)} onChange={(names) => set("models", names)} />
+        <Models
+          choices={choices}
+          models={listed(choices.settings.models ?? models.default)}
+          onChange={(names) => set("models", names)}
+        />
       )}
       <Field
         field={GAP}

@@ -23,7 +23,7 @@ export function Outcome({ choices, draft, path }: Props) {
   const write = async () => {
     setProblem("");
     try {
-      setWritten({ of: choices, what: await ask<Written>("write", { choices, replace: taken || written !== null }) });
+      setWritten({ of: choices, what: await ask<Written>("write", { choices, replace: taken }) });
     } catch (error) {
       setProblem(told(error));
     }

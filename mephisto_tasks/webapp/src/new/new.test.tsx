@@ -10,7 +10,6 @@ const field = (name: string, more: Partial<FieldInfo> = {}): FieldInfo => ({
   topic: "The study",
   default: "",
   description: `About ${name}.`,
-  is_text: true,
   choices: [],
   suggestions: [],
   ...more,
@@ -18,16 +17,11 @@ const field = (name: string, more: Partial<FieldInfo> = {}): FieldInfo => ({
 
 const DRAFT: Draft = {
   estimate: {
-    amount: 40,
     planned: 40,
-    judgement: "turn",
-    judgements: 200,
-    dialogues: 40,
     raters: 40,
     hours: 7.25,
     cost: 90,
     power: 0.8,
-    gap: 0.2,
     reward: 2.23,
   },
   remark: "",
@@ -35,15 +29,15 @@ const DRAFT: Draft = {
   missing: ["public_url"],
   text: "technique: pw_turn\n",
   bars: [
-    { technique: "sata", title: "SATA", hours: 3, cost: 45 },
-    { technique: "pw_turn", title: "PW-Turn", hours: 7, cost: 90 },
+    { technique: "sata", hours: 3, cost: 45 },
+    { technique: "pw_turn", hours: 7, cost: 90 },
   ],
   question: "Which do you prefer?",
   amount: "dialogues_per_group",
   fields: [field("models", { default: "[eliza, retrieval]" }), field("question"), field("dialogues_per_group")],
   others: [field("seed"), field("stop", { choices: ["collected", "decided"], default: "collected" })],
-  command: "parlai-humaneval launch study.yaml",
 };
+const WRITTEN = { files: ["study.yaml"], command: "parlai-humaneval launch study.yaml" };
 const TECHNIQUES = ["pw_turn", "sata"].map((name) => ({ name, title: name, summary: "rated", source: "2022" }));
 const CHOICES: Choices = { technique: "pw_turn", settings: {}, gap: 0.1, power: 0.8, wage: 15 };
 
@@ -57,7 +51,7 @@ beforeEach(() => {
     start: { choices: CHOICES, path: "study.yaml", techniques: TECHNIQUES },
     draft: DRAFT,
     preview: { url: "about:blank" },
-    write: { files: ["study.yaml"], command: DRAFT.command },
+    write: WRITTEN,
     reply: { model: "eliza", reply: "Hello.", why: "" },
   };
   vi.stubGlobal("fetch", (what: string, options?: { body: string }) => {
@@ -124,9 +118,9 @@ describe("a new study", () => {
     answers.write = "study.yaml: a file is there already";
     render(<NewStudy />);
     await user.click(await screen.findByRole("button", { name: "Write study.yaml" }));
-    answers.write = { files: ["study.yaml"], command: DRAFT.command };
+    answers.write = WRITTEN;
     await user.click(await screen.findByRole("button", { name: "Replace study.yaml" }));
-    expect(await screen.findByText(DRAFT.command)).toBeInTheDocument();
+    expect(await screen.findByText(WRITTEN.command)).toBeInTheDocument();
     expect(asked.filter(({ what }) => what === "write").map(({ body }) => body.replace)).toEqual([false, true]);
   });
 

@@ -26,16 +26,11 @@ export interface Start {
 }
 
 export interface Estimate {
-  amount: number | null;
   planned: number | null;
-  judgement: string;
-  judgements: number;
-  dialogues: number;
   raters: number;
   hours: number;
   cost: number;
   power: number;
-  gap: number;
   reward: number;
 }
 
@@ -44,14 +39,12 @@ export interface FieldInfo {
   topic: string;
   default: string;
   description: string;
-  is_text: boolean;
   choices: readonly string[];
   suggestions: readonly string[];
 }
 
 export interface Bar {
   technique: string;
-  title: string;
   hours: number;
   cost: number;
 }
@@ -67,7 +60,6 @@ export interface Draft {
   amount: string;
   fields: readonly FieldInfo[];
   others: readonly FieldInfo[];
-  command: string;
 }
 
 export interface Reply {

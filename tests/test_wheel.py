@@ -35,7 +35,8 @@ def repository_files(*folders: str) -> list[Path]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of the sources: an old ``build`` folder of the repository must not get in."""
     out, sources = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("sources")
-    built = [REPOSITORY / "mephisto_tasks" / "webapp" / "dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static"]
+    page = REPOSITORY / "mephisto_tasks" / "webapp"
+    built = [page / "dist", page / "new_dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static"]
     for path in [*repository_files(), *(file for folder in built for file in folder.rglob("*"))]:
         if path.is_file():
             copy = sources / path.relative_to(REPOSITORY)

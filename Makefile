@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-oldest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
 
 # The hundred processes that tests start share what one of them compiled, whatever the image of a machine has set: PyTorch,
 # pandas and transformers from their sources are 16 seconds of processor time for each.
@@ -25,6 +25,9 @@ SMALL := .venv/.small
 # ParlAI's own pins of 2022, which people have who installed it first, on the oldest Python.
 OLDEST := .venv-oldest
 OLDEST_INSTALLED := .venv-oldest/.installed
+# The newest Python, without PyTorch, where the other tests run on an older one.
+NEWEST := .venv-newest
+NEWEST_INSTALLED := .venv-newest/.installed
 WEB := mephisto_tasks/webapp
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
@@ -40,6 +43,10 @@ FIND_PYTHON = $$(for python in $${PYTHON:-$$(for minor in 13 12 11 10 14; do \
 	  if [ -n "$$python" ] && "$$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1; \
 	  then echo "$$python"; break; fi; done)
 
+# The same whatever PYTHON names; empty where $(VENV) is of that version.
+FIND_NEWEST = $$(unset PYTHON; newest="$(FIND_PYTHON)"; version='import sys; print(sys.version_info[:2])'; \
+	  [ -z "$$newest" ] || [ "$$("$$newest" -c "$$version")" = "$$($(BIN)/python -c "$$version")" ] || echo "$$newest")
+
 # A Python 3.10; empty where there is none.
 FIND_OLDEST = $$(for python in python3.10 $$(ls -d "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.10.*/bin/python 2>/dev/null || true); do \
 	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
@@ -53,8 +60,9 @@ demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 # Three parts at a time, those that wait most first: the browser and the launches. The longest of the others comes last, on
 # two cores. A few tests that fail run once more.
 test: install check-chromium
-	@oldest="$(FIND_OLDEST)"; $(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-models \
-	  test-python $${oldest:+test-oldest} test-storm test-web lint docs); [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
+	@oldest="$(FIND_OLDEST)"; newest="$(FIND_NEWEST)"; \
+	$(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-models \
+	  test-python $${oldest:+test-oldest} $${newest:+test-newest} test-storm test-web lint docs); [ -n "$$oldest" ] || echo "Not tested, for want of Python 3.10: the oldest libraries (make test-oldest)"
 
 lint: install
 	$(BIN)/ruff check --no-cache .
@@ -103,6 +111,12 @@ AT_OLDEST := tests/test_every_module.py::test_every_module_is_importable tests/p
 	$(addprefix tests/parlai_humaneval/statistics/test_,paper_figures.py replay_gold.py turn_win_rates.py)
 test-oldest: $(OLDEST_INSTALLED)
 	$(OLDEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_OLDEST) $(ARGS)
+
+# Where $(VENV) is of an older Python (PYTHON=…): what differs between versions of Python, without PyTorch.
+AT_NEWEST := tests/test_every_module.py::test_only_models_of_this_machine_need_pytorch $(filter-out %.py,$(wordlist 3,4,$(AT_OLDEST))) \
+	$(addprefix tests/parlai_humaneval/,tables importers report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
+test-newest: $(NEWEST_INSTALLED)
+	$(NEWEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_NEWEST) $(ARGS)
 
 test-web: $(NPM)
 	cd $(WEB) && npm run --silent typecheck && npm run --silent lint && npm test --silent
@@ -153,6 +167,12 @@ $(OLDEST_INSTALLED): requirements/oldest.txt $(INSTALLED) | check-oldest
 	@$(OLDEST)/bin/python -I parlai_humaneval/_util/installing.py requirements/oldest.txt --all
 	@touch $@
 
+$(NEWEST_INSTALLED): requirements/lock.txt setup.py parlai_humaneval/_util/installing.py
+	@rm -rf $(NEWEST)
+	"$(FIND_NEWEST)" -m venv $(NEWEST)
+	@$(NEWEST)/bin/python -I parlai_humaneval/_util/installing.py requirements/lock.txt --but-local
+	@touch $@
+
 # Exact versions, found anew. Only uv can leave out packages, and put others in place of ParlAI's and Mephisto's pins.
 COMPILE = "$(FIND_PYTHON)" -I parlai_humaneval/_util/installing.py --engines | uv pip compile --quiet --upgrade --python-version 3.10 \
 	--no-annotate --custom-compile-command "make lock" --excludes requirements/excludes.txt setup.py -
@@ -172,4 +192,4 @@ $(PAGE): $(NPM) $(WEB_SOURCES)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist $(WEB)/new_dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist $(WEB)/new_dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis

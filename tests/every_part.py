@@ -22,7 +22,7 @@ AT_A_TIME = 3
 MOST_AGAIN = 5
 """Of so many tests of a part at most it is believed that the machine was too busy for them."""
 AGAIN = "--last-failed --last-failed-no-failures none -n 0"
-PYTEST_PARTS = frozenset({"test-python", "test-tasks", "test-models", "test-browser", "test-oldest"})
+PYTEST_PARTS = frozenset({"test-python", "test-tasks", "test-models", "test-browser", "test-oldest", "test-newest"})
 WHOLE_AGAIN = frozenset({"test-storm"})
 """Parts that go by the clock and are not pytest's: nothing less than all of it runs again."""
 FAILURES = ("FAILED ", "ERROR ")

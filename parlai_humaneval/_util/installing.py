@@ -230,10 +230,21 @@ def _from_sources() -> None:
     parser = argparse.ArgumentParser(description="Install this repository into the environment of this Python.")
     parser.add_argument("lock", nargs="?", default="requirements/lock.txt", help="file of exact versions")
     parser.add_argument("--all", action="store_true", help="all that the file names, not only what this package needs")
+    parser.add_argument("--but-local", action="store_true", help="all that the file names but PyTorch and what needs it")
     parser.add_argument("--engines", action="store_true", help="only name ParlAI and Mephisto, as pip takes them")
     arguments = parser.parse_args()
     if arguments.engines:
         print(*_engine_arguments()[1:], sep="\n")
+        return
+    if arguments.but_local:
+        import tempfile
+
+        lines = Path(arguments.lock).read_text(encoding="utf-8").splitlines()
+        with tempfile.TemporaryDirectory() as folder:
+            others = Path(folder) / "others.txt"
+            others.write_text("\n".join(line for line in lines if line.partition("==")[0] not in LOCAL))
+            _install("--no-deps", "-r", str(others))
+        _install("--no-deps", "-e", ".")
         return
     if not arguments.all:
         _say(f"Installing {DISTRIBUTION} and some 90 packages that it needs (the first time a minute or so)")

@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from reference import REFERENCE
 
 from parlai_humaneval.models.agent.dialogue_agent import DIALOGUE_FIELD, DialogueAgent
-from parlai_humaneval.models.baselines.training import train_tiny
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.report import registry
@@ -98,6 +97,8 @@ def _tiny_specs(folder: Path) -> list[ModelSpec]:
 
 
 def _tiny_spec(folder: Path, corpus: Path, name: str, seed: int) -> ModelSpec:
+    from parlai_humaneval.models.baselines.training import train_tiny  # where PyTorch is not installed, others run
+
     size = {"n_layers": 2, "embedding_size": 32, "ffn_size": 128, "n_heads": 2}
     model_file = train_tiny(folder / name, corpus=corpus, max_train_steps=40, seed=seed, **size)
     options = {"model_file": str(model_file), "skip_generation": False, "beam_min_length": 3, "label_truncate": 12}

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_715
+LINES = 98_726
 FILES = 456
 LONGEST = 600
 """Lines of a file, which has one idea."""

@@ -31,7 +31,7 @@ NEWEST_INSTALLED := .venv-newest/.installed
 WEB := mephisto_tasks/webapp
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
-WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
+WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -path $(WEB)/new_dist -prune -o -type f -print 2>/dev/null)
 ARGS ?=
 # Parts that "make test" leaves out, as they ran before.
 DONE ?=
@@ -187,9 +187,9 @@ $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	@touch $@
 
 $(PAGE): $(NPM) $(WEB_SOURCES)
-	@echo "Building the rater's page and the viewer (seconds)"
+	@echo "Building the rater's page, the viewer and the page of \`new\` (seconds)"
 	@cd $(WEB) && npm run --silent build
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist $(WEB)/new_dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 97_587
-FILES = 452
+LINES = 98_726
+FILES = 456
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

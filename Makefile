@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean compiled check-tools check-oldest check-chromium wheel
 
 # The hundred processes that tests start share what one of them compiled, whatever the image of a machine has set: PyTorch,
 # pandas and transformers from their sources are 16 seconds of processor time for each.
@@ -135,6 +135,11 @@ wheel: install
 	$(BIN)/python -m build --wheel --outdir dist .
 
 install: check-tools $(INSTALLED) $(PAGE)
+
+# What most tests import, compiled by one process: five that begin at once would each do it.
+compiled: $(INSTALLED)
+	@$(BIN)/python tests/warm_python.py torch._dynamo scipy.stats sklearn.pipeline nltk.stem pandas statsmodels.api \
+	  matplotlib.figure pydantic hydra omegaconf transformers ray </dev/null
 
 check-tools:
 	@[ -x $(BIN)/python ] || [ -n "$(FIND_PYTHON)" ] || { [ -z "$${PYTHON:-}" ] && command -v uv >/dev/null; } || { echo "Python 3.10 to 3.14 is needed, with its venv module (Debian and Ubuntu: apt-get install python3-venv): install one, or name it: make PYTHON=/path/to/python3.13 $(MAKECMDGOALS)" >&2; exit 1; }

@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean check-tools check-oldest check-chromium wheel
+.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean compiled check-tools check-oldest check-chromium wheel
 
 # The hundred processes that tests start share what one of them compiled, whatever the image of a machine has set: PyTorch,
 # pandas and transformers from their sources are 16 seconds of processor time for each.
@@ -31,7 +31,7 @@ NEWEST_INSTALLED := .venv-newest/.installed
 WEB := mephisto_tasks/webapp
 NPM := $(WEB)/node_modules/.installed
 PAGE := $(WEB)/dist/.built
-WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -type f -print 2>/dev/null)
+WEB_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/dist -prune -o -path $(WEB)/new_dist -prune -o -type f -print 2>/dev/null)
 ARGS ?=
 # Parts that "make test" leaves out, as they ran before.
 DONE ?=
@@ -114,7 +114,7 @@ test-oldest: $(OLDEST_INSTALLED)
 
 # Where $(VENV) is of an older Python (PYTHON=…): what differs between versions of Python, without PyTorch.
 AT_NEWEST := tests/test_every_module.py::test_only_models_of_this_machine_need_pytorch $(filter-out %.py,$(wordlist 3,4,$(AT_OLDEST))) \
-	$(addprefix tests/parlai_humaneval/,tables importers report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
+	$(addprefix tests/parlai_humaneval/,tables report/test_document_files.py) $(filter tests/parlai_humaneval/statistics/%,$(AT_OLDEST))
 test-newest: $(NEWEST_INSTALLED)
 	$(NEWEST)/bin/python -m pytest $(REMEMBER) -m "not hypothesis" $(AT_NEWEST) $(ARGS)
 
@@ -135,6 +135,11 @@ wheel: install
 	$(BIN)/python -m build --wheel --outdir dist .
 
 install: check-tools $(INSTALLED) $(PAGE)
+
+# What most tests import, compiled by one process: five that begin at once would each do it.
+compiled: $(INSTALLED)
+	@$(BIN)/python tests/warm_python.py torch._dynamo scipy.stats sklearn.pipeline nltk.stem pandas statsmodels.api \
+	  matplotlib.figure pydantic hydra omegaconf transformers ray </dev/null
 
 check-tools:
 	@[ -x $(BIN)/python ] || [ -n "$(FIND_PYTHON)" ] || { [ -z "$${PYTHON:-}" ] && command -v uv >/dev/null; } || { echo "Python 3.10 to 3.14 is needed, with its venv module (Debian and Ubuntu: apt-get install python3-venv): install one, or name it: make PYTHON=/path/to/python3.13 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -187,9 +192,9 @@ $(NPM): $(WEB)/package.json $(WEB)/package-lock.json
 	@touch $@
 
 $(PAGE): $(NPM) $(WEB_SOURCES)
-	@echo "Building the rater's page and the viewer (seconds)"
+	@echo "Building the rater's page, the viewer and the page of \`new\` (seconds)"
 	@cd $(WEB) && npm run --silent build
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) build dist *.egg-info $(WEB)/node_modules $(WEB)/dist $(WEB)/new_dist parlai_humaneval/viewer/static .mypy_cache .ruff_cache .pytest_cache .hypothesis

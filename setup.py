@@ -92,6 +92,7 @@ setup(
             "**/hydra_configs/**/*.yaml",
             "**/task_config/*",
             "webapp/dist/**/*",
+            "webapp/new_dist/**/*",
         ],
     },
     # ParlAI and Mephisto are not among these: their metadata pin libraries of 2022, which no pip can build on a Python of

@@ -143,6 +143,9 @@ def test_the_images_steps_give_the_command_with_the_page(image: Image) -> None:
     assert shown.stdout.startswith("parlai-humaneval, version")
     (page,) = (image.python / "lib").glob("python*/site-packages/mephisto_tasks/webapp/dist/index.html")
     assert "<script" in page.read_text(encoding="utf-8")
+    packages = page.parents[3]
+    assert (packages / "mephisto_tasks/webapp/new_dist/index.html").is_file(), "the page of `new`"
+    assert (packages / "parlai_humaneval/viewer/static/viewer.js").is_file(), "the viewer"
 
 
 def test_the_image_starts_with_a_command_that_exists(image: Image) -> None:

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_228
-FILES = 455
+LINES = 99_194
+FILES = 458
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -35,7 +35,8 @@ def repository_files(*folders: str) -> list[Path]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of the sources: an old ``build`` folder of the repository must not get in."""
     out, sources = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("sources")
-    built = [REPOSITORY / "mephisto_tasks" / "webapp" / "dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static"]
+    page = REPOSITORY / "mephisto_tasks" / "webapp"
+    built = [page / "dist", page / "new_dist", REPOSITORY / "parlai_humaneval" / "viewer" / "static"]
     for path in [*repository_files(), *(file for folder in built for file in folder.rglob("*"))]:
         if path.is_file():
             copy = sources / path.relative_to(REPOSITORY)
@@ -123,6 +124,7 @@ def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
         "parlai_humaneval/viewer/index.html",
         "parlai_humaneval/viewer/static/viewer.js",
         "parlai_humaneval/viewer/static/viewer.css",
+        "mephisto_tasks/webapp/new_dist/index.html",
         "mephisto_tasks/crowds/local/mock_crowd_source.js",
         "mephisto_tasks/crowds/panels/confs/place/link.yaml",
         "parlai_humaneval/zoo_configs/embedded.yaml",

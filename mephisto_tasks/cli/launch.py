@@ -27,6 +27,7 @@ from mephisto_tasks.cli.options import (
     task_options,
     waiting_for,
 )
+from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.control.snapshot import one_line
 from mephisto_tasks.storage.retry import passing
 from parlai_humaneval._util.errors import misspelt
@@ -130,6 +131,7 @@ def launch(
     yes: bool,
     verbose: bool,
 ) -> None:
+    task, chosen = technique_of_file(task, chosen)
     if as_json and not (only_total or list_settings):
         raise WrongUsage("--json needs --total or --list-settings", try_="add one of them, or leave --json out")
     if list_settings:

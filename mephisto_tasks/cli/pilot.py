@@ -14,8 +14,8 @@ import click
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, console, described, waiting_for
+from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.names import name_of, short_name
-from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
@@ -68,7 +68,7 @@ def pilot(
         raise WrongUsage("--task-name and --tables both give a pilot", try_="leave one of them out")
     if exclude is not None and prereg is None:
         raise WrongUsage("--exclude is for a preregistration", try_="add --prereg FILE")
-    task, chosen = _named(task, chosen)
+    task, chosen = technique_of_file(task, chosen)
     entry, (conf, overrides) = technique(task), split_settings(chosen)
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.config.files import read_short_conf
@@ -204,17 +204,6 @@ def pilot(
     if prereg is not None:
         click.echo(f"\nThe main study is registered as {facts.name} in {prereg}.")
     click.echo(f"\nThe main study:\n  {command}")
-
-
-def _named(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The technique and the settings; a file may name both."""
-    if not task.endswith((".yaml", ".yml")):
-        return task, chosen
-    content = read_yaml(Path(task).expanduser(), error=CommandError)
-    named = content.get("technique") if isinstance(content, dict) else None
-    if not isinstance(named, str):
-        raise CommandError("it names no technique", where=task, try_=f"name it: {PROGRAM} pilot pw_turn conf={task}")
-    return named, (f"conf={task}", *chosen)
 
 
 def _models(config: DictConfig) -> list[str]:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mephisto_tasks.config.names import ConfigError
 from parlai_humaneval._util.data_files import read_text, read_yaml
 from parlai_humaneval._util.errors import misspelt, reworded
-from parlai_humaneval.techniques.registry import UnknownTechnique, technique
+from parlai_humaneval.techniques.registry import UnknownTechnique, recorded_as, technique
 
 PRESETS = Path(__file__).resolve().parents[1] / "presets"
 
@@ -81,11 +81,21 @@ def conf_file(conf: str) -> Path:
 
 
 class ShortConf(NamedTuple):
-    """A file by short names: the conf to begin with, and settings as they are typed."""
+    """A file by short names: the conf to begin with, settings as they are typed, and the technique if it names one."""
 
     conf: str
     overrides: list[str]
     path: Path
+    technique: str = ""
+
+    def check_technique(self, task: str) -> None:
+        """Raises ConfigError where the file is a study of another technique."""
+        if self.technique not in ("", task, recorded_as(task)):
+            raise ConfigError(
+                f"this is a study by {self.technique}, not by {task}",
+                where=self.where("technique"),
+                try_=f"parlai-humaneval launch {self.path}",
+            )
 
     def where(self, name: str) -> str:
         """The file, and the line of a setting in it where its name is there only once."""
@@ -107,13 +117,28 @@ def read_short_conf(conf: str) -> ShortConf | None:
         raise ConfigError(
             f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
         )
-    return ShortConf(begins_with, list(_overrides("", content)), path)
+    technique_named = str(content.pop("technique", ""))
+    return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)
 
 
-def _overrides(prefix: str, content: dict[Any, Any]) -> Iterator[str]:
+def technique_of_file(task: str, chosen: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The technique and the settings of a command; in the place of the technique there may be a file that names it.
+    Raises ConfigError."""
+    if not task.endswith((".yaml", ".yml")):
+        return task, chosen
+    content = read_yaml(conf_file(task), error=ConfigError)
+    named = content.get("technique") if isinstance(content, dict) else None
+    if not isinstance(named, str):
+        raise ConfigError(
+            "it names no technique", where=task, try_=f"add `technique: pw_turn`, or type pw_turn conf={task}"
+        )
+    return named, (f"conf={task}", *chosen)
+
+
+def typed_settings(content: Mapping[Any, Any], prefix: str = "") -> Iterator[str]:
     """``NAME=VALUE`` for each setting, nested ones by names with dots."""
     for name, value in content.items():
         if isinstance(value, dict) and value:
-            yield from _overrides(f"{prefix}{name}.", value)
+            yield from typed_settings(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}={as_typed(value)}"

@@ -147,11 +147,21 @@ def _folders(task: str) -> list[Path]:
     return [task_dir(task) / "hydra_configs" / "conf", SHARED_CONFS, *conf_folders()]
 
 
+class MissingSettings(ConfigError):
+    """Settings that must be given, such as the address of this machine; ``names``: which."""
+
+    def __init__(self, names: Sequence[str], what: str, *, try_: str) -> None:
+        super().__init__(what, try_=try_)
+        self.names = names
+
+
 def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, beneath: Sequence[str] = ()) -> DictConfig:
     """Settings of a task: a named conf or a file, and overrides above those ``beneath``. Raises ConfigError."""
     model = blueprint_of(task).CONFIG
     known = [*blueprint_names(model), *sorted(mephisto_settings())]
     of_file = read_short_conf(conf)
+    if of_file is not None:
+        of_file.check_technique(task)
     own = [] if of_file is None else of_file.overrides
     conf = conf if of_file is None else of_file.conf
     registered = _registered(task, [*own, *beneath, *overrides])
@@ -203,7 +213,8 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     if needed:
         place = next((f" with {override}" for override in overrides if override.startswith("place=")), "")
         lacking = " ".join(f"{short_name(key)}=…" for key in needed)
-        raise ConfigError(f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
+        names = tuple(short_name(key) for key in needed)
+        raise MissingSettings(names, f"conf {conf!r}{place} needs more settings", try_=f"add {lacking}")
     composed.mephisto.task.task_reward = composed.mephisto.task.task_reward  # a number in what Mephisto stores
     _check_bounds(composed, task)
     _check_address(composed)

@@ -200,7 +200,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
     """The page behind a secret; served on this machine only. ``part``: what changes of ``page``."""
 
     async def order(request: web.Request) -> web.Response:
-        if not _is_from_page(request):
+        if not is_from_page(request):
             return _told(Told(NOT_FROM_HERE), 403)
         try:
             given, agreed = _read_order(await request.read())
@@ -216,7 +216,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
 
         return checked
 
-    app = web.Application(client_max_size=MAX_ORDER, middlewares=[_this_machine_only])
+    app = web.Application(client_max_size=MAX_ORDER, middlewares=[this_machine_only])
     app.on_response_prepare.append(_add_headers)
     app.add_routes([web.get(f"/{{secret}}/{name}", guarded(_file(name))) for name in FILES])
     pages = [web.get("/{secret}/", guarded(_html(page))), web.get("/{secret}/part", guarded(_html(part)))]
@@ -256,7 +256,7 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 
 @web.middleware
-async def _this_machine_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def this_machine_only(request: web.Request, handler: Handler) -> web.StreamResponse:
     """A name of another site that leads to this machine (DNS rebinding) is refused, whatever it asks for."""
     if not is_this_machine(request.headers.get(hdrs.HOST, "")):
         return web.Response(status=403, text=WRONG_HOST)
@@ -273,7 +273,7 @@ def is_this_machine(host: str) -> bool:
         return name == "localhost"
 
 
-def _is_from_page(request: web.Request) -> bool:
+def is_from_page(request: web.Request) -> bool:
     """Whether a request is of the page's own script: a form cannot be, nor can the script of another site."""
     said = request.headers
     return (

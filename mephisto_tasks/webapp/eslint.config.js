@@ -6,7 +6,7 @@ import globals from "globals";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", "coverage", "node_modules"] },
+  { ignores: ["dist", "new_dist", "coverage", "node_modules"] },
   js.configs.recommended,
   {
     files: ["src/**/*.{ts,tsx}", "vite*.config.ts"],
@@ -37,7 +37,7 @@ export default tseslint.config(
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
     },
   },
-  // The viewer is read by researchers, in English.
-  { files: ["src/viewer/*.tsx"], rules: { "react/jsx-no-literals": "off" } },
+  // The viewer and the page of `new` are read by researchers, in English.
+  { files: ["src/viewer/*.tsx", "src/new/*.tsx"], rules: { "react/jsx-no-literals": "off" } },
   { files: ["scripts/**/*.mjs"], languageOptions: { globals: globals.node } },
 );

@@ -230,7 +230,9 @@ def _from_sources() -> None:
     parser = argparse.ArgumentParser(description="Install this repository into the environment of this Python.")
     parser.add_argument("lock", nargs="?", default="requirements/lock.txt", help="file of exact versions")
     parser.add_argument("--all", action="store_true", help="all that the file names, not only what this package needs")
-    parser.add_argument("--but-local", action="store_true", help="all that the file names but PyTorch and what needs it")
+    parser.add_argument(
+        "--but-local", action="store_true", help="all that the file names but PyTorch and what needs it"
+    )
     parser.add_argument("--engines", action="store_true", help="only name ParlAI and Mephisto, as pip takes them")
     arguments = parser.parse_args()
     if arguments.engines:

@@ -133,8 +133,7 @@ def preregistration_of(
     if rule is None:
         found["stop"] = "collected"
         if entry.amount.endswith("_per_group"):
-            amount = plan.n_dialogues if question.habits.held else plan.n_judgements_collected
-            found[entry.amount] = math.ceil(amount / (layout(question).sets + question.degraded_model))
+            found[entry.amount] = amount_of_group(question, plan)
     else:
         fields = StoppingRule.model_fields
         found |= {
@@ -152,6 +151,12 @@ def preregistration_of(
     return Preregistration(
         technique=question.technique, question=str(asked), settings={**found, **settings}, exclude=exclude, aims=aims
     )
+
+
+def amount_of_group(question: PlanInputs, plan: Plan) -> int:
+    """Dialogues (of finished ones: judgements) to collect of each pair or group; the question is filled up."""
+    amount = plan.n_dialogues if question.habits.held else plan.n_judgements_collected
+    return math.ceil(amount / (layout(question).sets + question.degraded_model))
 
 
 def check_new(path: Path) -> None:

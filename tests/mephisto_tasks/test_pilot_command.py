@@ -211,7 +211,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["pw_turn", "--task-name", "missing"], "there is no"),
         (["pw_turn", "--task-name", "a", "--tables", "b"], "both give a pilot"),
         (["pw_turn", "--exclude", "greeting"], "is for a preregistration"),
-        (["missing.yaml"], "cannot be read"),
+        (["missing.yaml"], "there is no file"),
         (["unnamed.yaml"], "names no technique"),
         (["pw_turns"], "there is no technique"),
         (["third_party"], "a study by third_party cannot be planned"),

@@ -106,7 +106,7 @@ class _Elsewhere(Exception):
                 "  try: leave models=… out",
             ],
         ),
-        (["launch"], ["error: the argument TASK is missing", "   in: main launch", "  try: main launch --help"]),
+        (["launch"], ["error: the argument TASK|FILE is missing", "   in: main launch", "  try: main launch --help"]),
         (
             ["steer", "puase"],
             ["error: no such command: puase. Did you mean pause?", "   in: main steer", "  try: main steer pause"],

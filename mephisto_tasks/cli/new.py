@@ -1,0 +1,226 @@
+"""``parlai-humaneval new``: set a study up on a page or in the terminal, and write it as one commented file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import yaml
+from rich.text import Text
+
+from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.cli.options import LOADING, as_written, console, described, waiting_for
+from parlai_humaneval._util.errors import Problem
+from parlai_humaneval._util.terminal import say_json
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.planning.inputs import HOURLY_WAGE
+from parlai_humaneval.techniques.registry import technique, techniques
+
+if TYPE_CHECKING:
+    from mephisto_tasks.launch.config_reference import Setting
+    from mephisto_tasks.launch.new_study import Bar, Choices, Draft
+
+BAR = 24  # Letters of the longest bar
+MANY = " (separate several by commas)"
+
+
+@described("new", task={"type": click.Choice(list(techniques()))}, wage={"default": HOURLY_WAGE}, gap={"default": 0.1})
+def new(
+    chosen: tuple[str, ...],
+    task: str,
+    out: str,
+    gap: float,
+    power: float,
+    wage: float,
+    terminal: bool,
+    yes: bool,
+    force: bool,
+    as_json: bool,
+    port: int,
+) -> None:
+    if as_json and not yes:
+        raise WrongUsage("--json prints the study without questions", try_="add --yes")
+    settings, path = _typed(chosen), Path(out).expanduser()
+    with waiting_for(LOADING), collector_off():
+        from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
+
+    choices = Choices(technique=task, settings=settings, gap=gap, power=power, wage=wage)
+    if not (terminal or yes):
+        _serve(choices, path, port)
+        return
+    if terminal and not yes:
+        choices = _Interview(choices, path).choices()
+    made = draft(choices, path)
+    if made.problems and yes:
+        raise CommandError(map(Problem, made.problems))
+    if not force and path.is_file() and not yes:
+        force = click.confirm(f"{path} is there already. Replace it?", default=False)
+    written = write_study(made, path, replace=force)
+    if as_json:
+        say_json(
+            {
+                **made.model_dump(mode="json"),
+                "files": list(map(str, written)),
+                "command": launch_command(path, made.missing),
+            }
+        )
+        return
+    _print_end(made, written, path)
+
+
+def _typed(chosen: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of the command line by their names. Raises WrongUsage."""
+    settings = {}
+    for word in chosen:
+        name, is_set, value = word.partition("=")
+        try:
+            settings[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            is_set = ""
+        if not is_set or not name:
+            raise WrongUsage(f"{word!r} is not a setting", try_="write NAME=VALUE, as `launch` takes it")
+    return settings
+
+
+def _serve(choices: Choices, path: Path, port: int) -> None:
+    from mephisto_tasks.cli.new_page import NewPage
+    from mephisto_tasks.launch.running import stop_on_signals
+    from mephisto_tasks.monitoring.web import serve
+
+    page = NewPage(choices, path)
+    address, stop_serving = serve(page.app(), port)
+    page.address = address
+    stop = stop_on_signals()
+    try:
+        click.echo(f"Set up your study here (the link is secret): {address}{page.path()}")
+        click.echo(f"It writes {path}. Ctrl-C ends the page.")
+        stop.wait()
+    finally:
+        stop_serving()
+        page.close()
+
+
+class _Interview:
+    """Questions in the terminal, each with a default; a wrong answer is explained, and asked for again."""
+
+    def __init__(self, choices: Choices, path: Path) -> None:
+        self._choices, self._path, self._out = choices, path, console()
+
+    def choices(self) -> Choices:
+        from mephisto_tasks.launch.new_study import bars, fields, speaking
+
+        self._models()
+        self._again(self._ask_gap)
+        self._out.print(drawn(bars(self._choices)))
+        self._update(
+            technique=click.prompt("Technique", self._choices.technique, type=click.Choice(list(techniques())))
+        )
+        if not speaking(self._choices.technique):
+            self._set("models", None)
+        for setting in fields(self._choices.technique):
+            if setting.name != "models":
+                self._again(partial(self._ask, setting))
+        return self._choices
+
+    def _again(self, ask: Callable[[], None]) -> None:
+        """Ask until the answer is one that a launch takes."""
+        before = self._choices
+        while True:
+            ask()
+            problems = [] if self._choices == before else self._new_problems(before)
+            if not problems:
+                return
+            self._choices = before
+            for problem in problems:
+                self._out.print(as_written(problem, "yellow"), soft_wrap=True)
+
+    def _new_problems(self, before: Choices) -> list[str]:
+        from mephisto_tasks.launch.new_study import draft
+
+        known = draft(before, self._path).problems
+        return [problem for problem in draft(self._choices, self._path).problems if problem not in known]
+
+    def _models(self) -> None:
+        from mephisto_tasks.launch.new_study import first_reply, texts_of
+
+        given = texts_of(self._choices.settings.get("models")) or ["eliza", "retrieval"]
+        zoo_files = texts_of(self._choices.settings.get("zoo_files"))
+        while True:
+            answer = click.prompt("Models: names, files, folders or addresses" + MANY, ",".join(given))
+            names = [name.strip() for name in answer.split(",") if name.strip()]
+            with waiting_for("Asking the models…"):
+                replies = [first_reply(name, zoo_files) for name in names]
+            for one in replies:
+                self._out.print(as_written(f"{one.model}: “{one.reply}”" if one.reply else f"{one.model}: {one.why}"))
+            if all(one.reply for one in replies) or click.confirm("Go on with these models?", default=False):
+                self._set("models", names)
+                return
+
+    def _ask_gap(self) -> None:
+        points = click.prompt("Smallest difference that you must not miss, in points of 100", 100 * self._choices.gap)
+        self._update(gap=points / 100)
+
+    def _ask(self, setting: Setting) -> None:
+        from mephisto_tasks.launch.new_study import choices_of, draft, in_words, published_question, value_of
+
+        known = choices_of(self._choices.technique, setting.name)
+        if len(known) == 1:
+            return
+        self._out.print(Text(setting.in_a_sentence, "dim"))
+        if known:
+            self._out.print(Text(f"One of: {', '.join(known)}", "dim"))
+        if setting.name == "question":
+            self._out.print(Text(f"Now: {published_question(self._choices)}", "dim"))
+        default = self._default(setting)
+        answer = click.prompt(setting.name, default)
+        if answer != default:
+            self._set(setting.name, value_of(setting, answer))
+        estimate = draft(self._choices, self._path).estimate
+        if setting.name == technique(self._choices.technique).amount and estimate is not None:
+            self._out.print(in_words(estimate))
+
+    def _default(self, setting: Setting) -> str:
+        """What holds if nothing is typed: the amount of the plan, the wage where raters expect a reward."""
+        from mephisto_tasks.launch.new_study import draft, is_paid
+
+        found, given = draft(self._choices, self._path).estimate, self._choices.settings
+        default: Any = given.get(setting.name, setting.default)
+        if found is not None and setting.name == technique(self._choices.technique).amount:
+            default = found.amount or default
+        if found is not None and setting.name == "task_reward" and is_paid(str(given.get("place") or "local")):
+            default = given.get("task_reward", found.reward)
+        return "" if default in (None, "null") else str(default)
+
+    def _set(self, name: str, value: Any) -> None:
+        kept = {key: kept for key, kept in self._choices.settings.items() if key != name}
+        self._update(settings=kept if value in (None, "") else {**kept, name: value})
+
+    def _update(self, **changes: Any) -> None:
+        self._choices = self._choices.model_copy(update=changes)
+
+
+def drawn(bars: list[Bar]) -> Text:
+    """What each technique costs for the gap, as bars."""
+    longest = max((bar.cost for bar in bars), default=1.0) or 1.0
+    width = max((len(bar.title) for bar in bars), default=0)
+    lengths = [max(1, round(BAR * bar.cost / longest)) for bar in bars]
+    lines = (
+        f"{bar.title:<{width}}  {'█' * length:<{BAR}}  ${bar.cost:,.0f}, {bar.hours:,.0f} hours"
+        for bar, length in zip(bars, lengths, strict=True)
+    )
+    return Text("\n".join(lines))
+
+
+def _print_end(made: Draft, written: list[Path], path: Path) -> None:
+    out = console()
+    from mephisto_tasks.launch.new_study import in_words, launch_command
+
+    for sentence in filter(None, ["" if made.estimate is None else in_words(made.estimate), made.remark]):
+        out.print(as_written(sentence), soft_wrap=True)
+    for problem in made.problems:
+        out.print(as_written(f"Before you launch: {problem}", "yellow"), soft_wrap=True)
+    command = launch_command(path, made.missing)
+    out.print(as_written(f"Wrote {' and '.join(map(str, written))}. Launch it:  {command}"), soft_wrap=True)

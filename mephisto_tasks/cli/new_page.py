@@ -1,0 +1,278 @@
+"""The page of ``parlai-humaneval new``: served on this machine behind a secret, with a try-out of the rater's page that
+stores nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+from pydantic import ValidationError
+
+from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.launch.config_reference import Setting
+from mephisto_tasks.launch.new_study import (
+    Choices,
+    bars,
+    choices_of,
+    draft,
+    fields,
+    first_reply,
+    launch_command,
+    published_question,
+    settings_of_technique,
+    speaking,
+    texts_of,
+    value_of,
+    write_study,
+)
+from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only
+from mephisto_tasks.server.security import new_token, same_token
+from mephisto_tasks.server.static import StaticFiles
+from mephisto_tasks.server.thread import listen
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.i18n.catalogs import AUTO, tags
+from parlai_humaneval.planning.inputs import PlanError
+from parlai_humaneval.techniques.registry import technique, techniques
+
+BUILT = Path(__file__).resolve().parents[1] / "webapp" / "new_dist"
+MOST = 256 * 1024  # Bytes of a request
+READY_S = 60.0
+_LINK = re.compile(r"http://127\.0\.0\.1:\d+\S*")
+_APART = frozenset(
+    {"models", "groups", "zoo_files", "place", "server", "workers", "port", "hostname", "public_url", "prereg"}
+)
+"""Settings that a try-out on this machine, with embedded models, does not take over; so it is with all of crowds."""
+WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval new` printed when it last started."
+NOT_FROM_HERE = "Requests are only accepted from this page."
+
+
+class PageMissing(HumanevalError, FileNotFoundError):
+    """The page has not been built."""
+
+
+class Preview:
+    """The rater's page of the study in a process of its own, with embedded models, whose answers go to a folder that is
+    deleted. One at a time."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def open(self, choices: Choices, site: str) -> str:
+        """The address of the rater's page, once it is served; ``site`` may show it in a frame. Raises HumanevalError."""
+        self.close()
+        self._folder = tempfile.TemporaryDirectory(prefix="parlai-humaneval-preview-")
+        folder = Path(self._folder.name)
+        (folder / "study.yaml").write_text(self._study(choices, site), encoding="utf-8")
+        with (folder / "log").open("w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "mephisto_tasks", "study.yaml", "--yes", "--data-dir", str(folder / "data")],
+                cwd=folder,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "400"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        return self._link(folder / "log")
+
+    def _study(self, choices: Choices, site: str) -> str:
+        entry, known = technique(choices.technique), settings_of_technique(choices.technique)
+        left_out = _APART | {field for crowd in crowds() for field in crowd.Settings.model_fields}
+        settings = {name: value for name, value in choices.settings.items() if name not in left_out}
+        listener = listen(LOCAL, 0)
+        port = listener.getsockname()[1]
+        listener.close()
+        settings |= {"task_name": "preview", "port": port, "frame_sites": [site], "onboarding_qualification": None}
+        settings |= {"embedded": True} if speaking(choices.technique) else {}
+        settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
+        kept = {name: value for name, value in settings.items() if name in known or "." in name}
+        return yaml.safe_dump({"technique": choices.technique, **kept}, allow_unicode=True, sort_keys=False)
+
+    def _link(self, log: Path) -> str:
+        assert self._process is not None
+        process, deadline = self._process, time.monotonic() + READY_S
+        while time.monotonic() < deadline and process.poll() is None:
+            if link := _LINK.search(log.read_text(encoding="utf-8")):
+                return link.group()
+            time.sleep(0.1)
+        said = log.read_text(encoding="utf-8").strip().splitlines() if log.is_file() else []
+        why = next((line for line in said if line.startswith("error:")), " ".join(said[-3:]))
+        raise HumanevalError(f"the rater's page cannot be shown: {why.removeprefix('error: ')}")
+
+    def interrupt(self) -> None:
+        """End one that is being opened, as nobody waits for it any more."""
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()  # nothing of it is kept
+            self._process.wait()
+            self._process = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+
+class NewPage:
+    """The page behind a secret. ``address``: where it is served, once that is known."""
+
+    def __init__(self, choices: Choices, path: Path) -> None:
+        if not (BUILT / "index.html").is_file():
+            raise PageMissing(
+                f"the page is not built ({BUILT} has no index.html)",
+                try_="run `make install` in a clone of the repository, or add --terminal",
+            )
+        self.address = ""
+        self._choices, self._path, self._secret = choices, path, new_token()
+        self._preview, self._lock, self._files = Preview(), threading.Lock(), StaticFiles(BUILT)
+        self._preview_lock = threading.Lock()
+
+    def path(self) -> str:
+        return f"/{self._secret}/"
+
+    def close(self) -> None:
+        self._preview.close()
+
+    def app(self) -> web.Application:
+        """Its pages and answers, on this machine only."""
+        app = web.Application(client_max_size=MOST, middlewares=[this_machine_only])
+        app.on_response_prepare.append(_add_headers)
+        answers = {"draft": self._draft, "reply": self._reply, "preview": self._open_preview, "write": self._write}
+        app.add_routes([web.post(f"/{{secret}}/{name}", self._guarded(_answered(of))) for name, of in answers.items()])
+        app.add_routes([web.get("/{secret}/start", self._guarded(_given(self._start)))])
+        app.add_routes([web.get("/{secret}/{path:.*}", self._guarded(self._files.handle))])
+        app.add_routes([web.get("/{rest:.*}", _wrong_link)])
+        return app
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            if not same_token(request.match_info["secret"], self._secret):
+                return await _wrong_link(request)
+            return await handler(request)
+
+        return checked
+
+    def _start(self) -> dict[str, Any]:
+        return {
+            "choices": self._choices.model_dump(mode="json"),
+            "path": str(self._path),
+            "techniques": [
+                {"name": name, "title": entry.title, "summary": entry.summary, "source": entry.source}
+                for name, entry in techniques().items()
+            ],
+        }
+
+    def _draft(self, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:  # Hydra composes one thing at a time
+            choices = _choices(asked)
+            made = draft(choices, self._path)
+            known = fields(choices.technique)
+            others = [one for one in settings_of_technique(choices.technique).values() if one not in known]
+        try:
+            drawn = [bar.model_dump() for bar in bars(choices)]
+        except PlanError:  # the draft says why
+            drawn = []
+        return {
+            **made.model_dump(mode="json", exclude={"choices", "zoo"}),
+            "bars": drawn,
+            "question": published_question(choices),
+            "amount": technique(choices.technique).amount,
+            "fields": [_field(choices.technique, one) for one in known],
+            "others": [_field(choices.technique, one) for one in others if one.name != "technique"],
+        }
+
+    def _reply(self, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            zoo_files = texts_of(_choices(asked).settings.get("zoo_files"))
+        return first_reply(str(asked["model"]), zoo_files).model_dump()
+
+    def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            choices = _choices(asked)
+        self._preview.interrupt()
+        with self._preview_lock:
+            return {"url": self._preview.open(choices, self.address)}
+
+    def _write(self, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            made = draft(_choices(asked), self._path)
+        if made.problems:
+            raise HumanevalError(made.problems[0])
+        written = write_study(made, self._path, replace=asked.get("replace") is True)
+        return {"files": list(map(str, written)), "command": launch_command(self._path, made.missing)}
+
+
+def _choices(asked: dict[str, Any]) -> Choices:
+    """What was chosen on the page, where everything is typed; numbers and lists become such. Raises ValidationError."""
+    choices = Choices.model_validate(asked["choices"])
+    known = settings_of_technique(choices.technique)
+    settings = {
+        name: value_of(known[name], value) if name in known and isinstance(value, str) else value
+        for name, value in choices.settings.items()
+    }
+    return choices.model_copy(update={"settings": settings})
+
+
+def _field(task: str, setting: Setting) -> dict[str, Any]:
+    """A setting as the page shows it."""
+    choices = choices_of(task, setting.name)
+    suggestions = [*tags(), AUTO] if setting.name == "language" else choices if setting.name == "metric" else []
+    return {
+        "name": setting.name,
+        "topic": setting.topic,
+        "default": setting.default,
+        "description": setting.description,
+        "choices": [] if suggestions else choices,
+        "suggestions": suggestions,
+    }
+
+
+def _given(make: Callable[[], dict[str, Any]]) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.json_response(make())
+
+    return handle
+
+
+def _answered(
+    answer: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """What the page asks, answered in a thread; what is wrong is told in a sentence (``problem``)."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if not is_from_page(request):
+            return web.json_response({"problem": NOT_FROM_HERE}, status=403)
+        try:
+            asked = json.loads(await request.read())
+            return web.json_response(await asyncio.to_thread(answer, asked))
+        except HumanevalError as error:
+            return web.json_response({"problem": str(error)}, status=409)
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            return web.json_response({"problem": f"That is not a request of this page: {error}"}, status=400)
+
+    return handle
+
+
+async def _wrong_link(_: web.Request) -> web.StreamResponse:
+    return web.Response(status=403, text=WRONG_LINK)
+
+
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    policy = HEADERS["Content-Security-Policy"] + f"; img-src 'self' data:; frame-src http://{LOCAL}:*"
+    response.headers.update({**HEADERS, "Content-Security-Policy": policy})
+    response.headers.popall(hdrs.SERVER, None)

@@ -1,0 +1,428 @@
+"""A study that is being set up: what it costs and finds, what a launch would refuse, and the file that ``launch`` reads."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+from pydantic import BaseModel, Field, JsonValue
+
+from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.config.files import typed_settings
+from mephisto_tasks.config.names import ConfigError, short_name
+from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config
+from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
+from mephisto_tasks.launch.preparation import checked_settings
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.dialogues.sources import PACKAGED
+from parlai_humaneval.models.selection import Given, specs_of
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
+from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, plannable
+from parlai_humaneval.planning.layout import collection_of, layout
+from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
+from parlai_humaneval.planning.preregistration import amount_of_group
+from parlai_humaneval.statistics.core.formatting import percent
+from parlai_humaneval.techniques.registry import Technique, technique, techniques
+
+FIELDS = (
+    "task_name", "models", "dialogues", "setting", "metric", "question", "turns", "exchanges", "language", "place",
+    "task_reward",
+)  # fmt: skip
+"""Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
+LEAST_POWER_SIZE = 2
+WIDTH = 100
+DECIDED = "The study ends by itself when it is decided. The figures are those of a plan with a fixed number."
+SAMPLES = "The packaged dialogues are samples, fewer than the {:,} that your gap needs. Name dialogues of your own."
+
+
+class Choices(BaseModel, extra="forbid"):
+    """What somebody chose. ``settings``: of the launch, by the names by which they are typed; ``gap``: the smallest
+    difference of two win rates that must be found, 0–1, with this ``power``; ``wage``: dollars an hour, by which a reward
+    is suggested."""
+
+    technique: str = "pw_turn"
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    gap: float = 0.1
+    power: float = 0.8
+    wage: float = HOURLY_WAGE
+
+
+class Estimate(BaseModel):
+    """What the study takes. ``amount``: of each group, None where the technique's setting is no such number; ``planned``:
+    the amount with the ``power`` that was asked for; ``generated``: dialogues of each model that are to be generated
+    before they are judged; ``reward``: for an assignment, by the wage; ``cost``: in dollars, with the reward of the
+    settings and the site's fee."""
+
+    amount: int | None
+    planned: int | None
+    generated: int | None
+    judgement: str
+    judgements: int
+    dialogues: int
+    raters: int
+    hours: float
+    cost: float
+    power: float
+    gap: float
+    reward: float
+
+
+class Bar(BaseModel):
+    """What a technique costs for the gap, at the wage and with the usual fee."""
+
+    technique: str
+    setting: str
+    title: str
+    hours: float
+    cost: float
+
+
+class Draft(BaseModel):
+    """The study as it is now. ``problems``: why a launch would refuse it, each a sentence; ``missing``: settings that the
+    place needs; ``zoo``: entries of models that are in no zoo file, as YAML; ``remark``: why there is no estimate."""
+
+    choices: Choices
+    estimate: Estimate | None
+    remark: str
+    problems: list[str]
+    missing: list[str]
+    text: str
+    zoo: str
+
+
+@cache
+def settings_of_technique(task: str) -> dict[str, Setting]:
+    """Name → setting, with the defaults of the conf that the study begins with."""
+    return {setting.name: setting for setting in list_settings(task)}
+
+
+def fields(task: str) -> list[Setting]:
+    """The settings that everybody is asked for. Raises ConfigError: there is no such technique."""
+    entry, known = technique(task), settings_of_technique(task)
+    speaks = speaking(task)
+    left_out = {"dialogues"} if speaks else {"models", "exchanges"}
+    left_out |= set() if _settings_of(entry) else {"setting"}
+    left_out |= set() if entry.questions else {"metric", "question"}
+    names = [name for name in FIELDS if name not in left_out]
+    names.insert(names.index("language"), entry.amount)
+    return [known[name] for name in names if name in known]
+
+
+def speaking(task: str) -> bool:
+    """Whether models speak in the study; otherwise dialogues are there already."""
+    return technique(task).engine == "live" or settings_of_technique(task)["generate"].default not in ("", "null")
+
+
+def _settings_of(entry: Technique) -> tuple[str, ...]:
+    return tuple(setting for setting in entry.picks if setting)
+
+
+def choices_of(task: str, name: str) -> list[str]:
+    """Values of a setting to choose from; none where anything may be typed."""
+    if name == "setting":
+        return list(_settings_of(technique(task)))
+    if name == "metric":
+        return list(technique(task).questions)
+    allowed = settings_of_technique(task)[name].allowed
+    return allowed.removeprefix("one of: ").split(", ") if allowed.startswith("one of: ") else []
+
+
+def value_of(setting: Setting, text: str) -> Any:
+    """What was typed: text as it is, everything else as YAML has it."""
+    if setting.allowed.startswith("text") and not text.startswith("["):
+        return text
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def published_question(choices: Choices) -> str:
+    """What raters are asked unless the study has a question of its own; empty where there is none for the metric."""
+    entry, known = technique(choices.technique), settings_of_technique(choices.technique)
+    metric, setting = (
+        str(choices.settings.get(name) or (known[name].default if name in known else ""))
+        for name in ("metric", "setting")
+    )
+    return entry.questions_of.get(setting, entry.questions).get(metric, "")
+
+
+def draft(choices: Choices, path: Path) -> Draft:
+    """The study as it would be written to ``path``. Raises ConfigError: there is no such technique, or setting."""
+    entry = technique(choices.technique)
+    settings, zoo, problems = _with_own_models(choices, path)
+    estimate, remark, missing = None, "", []
+    try:
+        config = _composed(choices.technique, settings)
+        checked_settings(entry.name, config)
+        if entry.name in plannable():
+            estimate = _estimate(choices, settings, config)
+            settings = _completed(entry, settings, estimate)
+            if settings.get("stop") == "decided":
+                remark = DECIDED
+            elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
+                remark = SAMPLES.format(estimate.planned)
+        else:
+            remark = f"{entry.title} has no test to plan for, so nothing can be said of its size."
+        checked_settings(entry.name, compose_config(entry.name, "local", list(typed_settings(settings))))
+    except MissingSettings as error:
+        missing = list(error.names)
+    except HumanevalError as error:
+        problems.append(str(error))
+    return Draft(
+        choices=choices,
+        estimate=estimate,
+        remark=remark,
+        problems=problems,
+        missing=missing,
+        text="".join(_lines(entry, settings, estimate, path, missing)),
+        zoo=zoo,
+    )
+
+
+def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str, list[str]]:
+    """The settings with names of the zoo in place of files and addresses; the entries of these, in YAML; problems."""
+    found = dict(choices.settings)
+    named = found.get("models")
+    zoo_files = [file for file in texts_of(found.get("zoo_files")) if file != str(zoo_path(path))]
+    if not isinstance(named, list) or not speaking(choices.technique):
+        return found, "", []
+    try:
+        known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
+    except HumanevalError as error:
+        return found, "", [str(error)]
+    found["models"] = [spec.name for spec, _ in known]
+    given = [one for _, one in known if one is not None]
+    if not given:
+        return found, "", []
+    found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
+    entries = "".join(one.entry.removeprefix("models:\n") for one in given)
+    return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
+
+
+def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:
+    """The model, and its entry where it is in no zoo file. Raises ZooError."""
+    (spec,), given = specs_of([name], load_zoo(more=zoo_files))
+    return spec, given[0] if given else None
+
+
+_served = cache(_named)  # A server is asked once what it serves, not at each change.
+
+
+def texts_of(value: object) -> list[str]:
+    """A list of a setting; none where it is something else."""
+    return list(map(str, value)) if isinstance(value, list) else []
+
+
+def zoo_path(path: Path) -> Path:
+    """Where models of one's own are written."""
+    return path.with_name(f"{path.stem}_models.yaml")
+
+
+def _composed(task: str, settings: Mapping[str, Any]) -> DictConfig:
+    """The study without the place where raters come from, which may ask for an account or an address. Raises ConfigError."""
+    known = {*map(short_name, blueprint_names(blueprint_of(task).CONFIG)), *Task.model_fields}
+    shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
+    return compose_config(task, "local", list(typed_settings(shape)))
+
+
+def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig) -> Estimate:
+    blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
+    in_a_unit = int(blueprint.get("conversations_per_unit") or blueprint.get("items_per_unit") or 1)
+    question = _question(choices, settings, config, in_a_unit).filled()
+    plan, reward = plan_study(question), round(choices.wage * (question.minutes or 0) * in_a_unit / 60, 2)
+    amount = planned = _amount(entry, question, plan)
+    chosen = settings.get(entry.amount) or (blueprint.get(entry.amount) if _samples(config) else None)
+    numbers, power = plan.model_dump(), plan.power
+    if planned and isinstance(chosen, int) and chosen not in (0, planned):
+        amount, found = chosen, layout(question)
+        of_plan = plan.n_dialogues if question.habits.held else plan.n_judgements_collected
+        numbers |= collection_of(question, round(of_plan * chosen / planned), found.sets).numbers
+        n = max(LEAST_POWER_SIZE, round(plan.n_per_sample * chosen / planned))
+        power, numbers["n_judgements"] = power_of(question, found, n), n * found.sets
+    return Estimate(
+        amount=amount,
+        planned=planned,
+        generated=-(-numbers["n_dialogues"] // plan.models) if _generates(config, entry) else None,
+        judgement=plan.judgement,
+        judgements=numbers["n_judgements"],
+        dialogues=numbers["n_dialogues"],
+        raters=numbers["n_workers"],
+        hours=numbers["hours"],
+        cost=numbers["cost"],
+        power=power,
+        gap=choices.gap,
+        reward=reward,
+    )
+
+
+def _samples(config: DictConfig) -> bool:
+    """Whether dialogues of the study are packaged ones, of which there are few."""
+    return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
+
+
+def _generates(config: DictConfig, entry: Technique) -> bool:
+    """Whether models talk to themselves before people compare what they said."""
+    return bool(config.mephisto.blueprint.get("generate")) and entry.amount == "judgements_per_group"
+
+
+def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:
+    if entry.amount.endswith("_per_group"):
+        return amount_of_group(question, plan)
+    return plan.n_dialogues // layout(question).sets if entry.amount == "num_dialogues" else None
+
+
+def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig, in_a_unit: int) -> PlanInputs:
+    """What the plan is asked. Raises PlanError."""
+    blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
+    assert entry.habits is not None
+    place = str(settings.get("place") or "local")
+    asked: dict[str, Any] = {"technique": choices.technique, "gap": choices.gap, "power": choices.power}
+    asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if _has_fee(place) else 0.0}
+    if entry.habits.held:
+        asked |= {"dialogues_per_worker": in_a_unit, "turns": int(blueprint.turns)}
+    elif not speaking(choices.technique):
+        asked["are_held"] = False
+    setting = OmegaConf.select(blueprint, "setting")
+    asked |= {"setting": setting} if setting in entry.habits.settings else {}
+    asked |= {"degraded": False} if blueprint.get("quality_control_model", "some") in ("", None) else {}
+    reward = settings.get("task_reward")
+    if isinstance(reward, (int, float)):
+        asked["pay"] = round(reward / in_a_unit, 4)
+    elif not is_paid(place):
+        asked["pay"] = 0.0
+    return ask(**asked)
+
+
+def is_paid(place: str) -> bool:
+    """Whether raters there expect a reward; a launch on this machine, or by invitation, promises none unless it is set."""
+    return place not in ("local", "link")
+
+
+def _has_fee(place: str) -> bool:
+    return any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
+
+
+def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
+    """With the amount of the plan, and a reward where raters expect one, unless they were chosen."""
+    is_open = estimate.amount is None or settings.get("stop") == "decided"
+    planned = {} if is_open else {entry.amount: estimate.amount}
+    planned |= {} if estimate.generated is None else {"num_dialogues": estimate.generated}
+    reward = {"task_reward": estimate.reward} if is_paid(str(settings.get("place") or "local")) else {}
+    given = {name: value for name, value in settings.items() if value not in (None, "")}
+    return {**planned, **reward, **given}
+
+
+def _lines(
+    entry: Technique, settings: Mapping[str, Any], estimate: Estimate | None, path: Path, missing: Sequence[str]
+) -> Iterator[str]:
+    """The file, a comment above each setting: the first sentence of its description."""
+    known = settings_of_technique(entry.name)
+    yield _comment(entry.line + ".")
+    if estimate is not None:
+        yield _comment(in_words(estimate))
+    yield f"# Launch it:      {launch_command(path, missing)}\n"
+    yield f"# All settings:   parlai-humaneval launch {entry.name} --list-settings\n"
+    yield f"\ntechnique: {entry.name}\n"
+    asked = [setting.name for setting in fields(entry.name)]
+    if settings.get("stop") == "decided":
+        asked.remove(entry.amount)
+    values = {name: settings.get(name, _default(known[name])) for name in asked} | dict(settings)
+    for name, value in values.items():
+        if value in (None, "", []):
+            continue
+        yield "\n"
+        yield _comment(known[name].in_a_sentence) if name in known else ""
+        yield f"{name}: {as_text(value)}\n"
+
+
+def _default(setting: Setting) -> Any:
+    return OmegaConf.to_container(OmegaConf.create(f"value: {setting.default}"))["value"]
+
+
+def _comment(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), WIDTH, initial_indent="# ", subsequent_indent="# ") + "\n"
+
+
+def launch_command(path: Path, missing: Sequence[str]) -> str:
+    """The launch of the study, as it can be typed; ``missing``: settings that are still to be given."""
+    return " ".join([shlex.join(["parlai-humaneval", "launch", str(path)]), *(f"{name}=…" for name in missing)])
+
+
+def in_words(estimate: Estimate) -> str:
+    """The estimate in a sentence."""
+    pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
+    return (
+        f"{estimate.judgements:,} {estimate.judgement}s ({estimate.dialogues:,} dialogues) from {estimate.raters:,} raters "
+        f"take {estimate.hours:,.1f} hours and {pay}. They find a gap of {100 * estimate.gap:.3g} points with a power of "
+        f"{percent(estimate.power)}."
+    )
+
+
+def bars(choices: Choices) -> list[Bar]:
+    """What each technique costs for the gap, the cheapest first. Raises PlanError."""
+    models = choices.settings.get("models")
+    count = len(models) if isinstance(models, list) and len(models) > 1 else 2
+    question = ask(technique="pw_turn", gap=choices.gap, power=choices.power, models=count, wage=choices.wage)
+    plans, _ = compare_techniques(question)
+    found = [
+        Bar(**plan.model_dump(include={"setting", "title", "hours", "cost"}), technique=_launched(plan))
+        for plan in plans
+    ]
+    return sorted(found, key=lambda bar: bar.cost)
+
+
+def _launched(plan: Plan) -> str:
+    """The technique that collects what was planned: that of self-chats is a way to PW-Dialog, for example."""
+    ways = (name for name, entry in techniques().items() if entry.recorded_as == plan.technique)
+    return next((name for name in ways if plan.setting in plannable()[name].settings), plan.technique)
+
+
+def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]:
+    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file is there already, and
+    not ``replace``; or nothing can be written there."""
+    files = {path: made.text, **({zoo_path(path): made.zoo} if made.zoo else {})}
+    for file in files:
+        if file.is_dir() or (file.exists() and not replace):
+            what = "a folder is there" if file.is_dir() else "a file is there already"
+            raise ConfigError(what, where=file, try_="choose another name (--out), or replace it (--force)")
+    for file, text in files.items():
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"cannot be written ({error.strerror})", where=file, try_="choose another folder"
+            ) from error
+    return list(files)
+
+
+class FirstReply(BaseModel):
+    """What a model answers to “Hi!”; ``why``: what is wrong with it, or why it was not asked."""
+
+    model: str
+    reply: str = ""
+    why: str = ""
+
+
+def first_reply(name: str, zoo_files: Sequence[str] = ()) -> FirstReply:
+    """Ask a model once; one that would have to be downloaded or trained is not asked."""
+    from parlai_humaneval.models.check import check, try_out
+    from parlai_humaneval.parlai_plugin.setup import parlai_without_torch
+
+    parlai_without_torch()
+    try:
+        spec, _ = _named(name, tuple(zoo_files))
+    except HumanevalError as error:
+        return FirstReply(model=name, why=str(error))
+    checked = check(spec)
+    if checked.downloads or not checked.ok:
+        return FirstReply(model=name, why=" ".join([*checked.missing, *checked.downloads]))
+    found = try_out(checked)
+    return FirstReply(model=name, reply=str(found.get("reply", "")), why=" ".join(found["missing"]))

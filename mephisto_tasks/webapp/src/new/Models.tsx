@@ -1,0 +1,85 @@
+import { useId, useState } from "react";
+import { Button } from "../ui/Button";
+import styles from "./NewStudy.module.css";
+import { useTyped } from "./useTyped";
+import { ask, type Choices, type Reply, told } from "./wire";
+
+interface Props {
+  choices: Choices;
+  models: readonly string[];
+  onChange: (models: readonly string[]) => void;
+}
+
+/** The models, each with its first reply once it was asked. */
+export function Models({ choices, models, onChange }: Props) {
+  const [replies, setReplies] = useState<Readonly<Record<string, Reply>>>({});
+  const [busy, setBusy] = useState(false);
+  const tryAll = async () => {
+    setBusy(true);
+    for (const model of models.filter((name) => name !== "")) {
+      const reply = await ask<Reply>("reply", { model, choices }).catch((error: unknown) => ({ model, reply: "", why: told(error) }));
+      setReplies((before) => ({ ...before, [model]: reply }));
+    }
+    setBusy(false);
+  };
+  return (
+    <fieldset className={styles.group}>
+      <legend>Models</legend>
+      <p className={styles.about}>
+        Names from <code>models list</code>, a Python file with a function, a folder of weights, or the address of a server.
+      </p>
+      {models.map((model, place) => (
+        <Model
+          key={place}
+          number={place + 1}
+          model={model}
+          reply={replies[model]}
+          onChange={(name) => onChange(models.map((other, at) => (at === place ? name : other)))}
+          onRemove={models.length > 2 ? () => onChange(models.filter((_, at) => at !== place)) : null}
+        />
+      ))}
+      <div className={styles.buttons}>
+        <Button look="quiet" onClick={() => onChange([...models, ""])}>
+          Add a model
+        </Button>
+        <Button look="quiet" disabled={busy} onClick={() => void tryAll()}>
+          {busy ? "Asking…" : "Try each model"}
+        </Button>
+      </div>
+    </fieldset>
+  );
+}
+
+interface ModelProps {
+  number: number;
+  model: string;
+  reply: Reply | undefined;
+  onChange: (name: string) => void;
+  onRemove: (() => void) | null;
+}
+
+function Model({ number, model, reply, onChange, onRemove }: ModelProps) {
+  const id = useId();
+  const typed = useTyped(model, onChange);
+  return (
+    <div className={styles.field}>
+      <label htmlFor={id}>{`Model ${number}`}</label>
+      <div className={styles.row}>
+        <input
+          {...typed}
+          id={id}
+          spellCheck={false}
+          aria-describedby={`${id}-reply`}
+        />
+        {onRemove && (
+          <button type="button" className="sign" aria-label={`Remove model ${number}`} onClick={onRemove}>
+            ×
+          </button>
+        )}
+      </div>
+      <p id={`${id}-reply`} role="status" className={reply?.why ? "wrong" : styles.reply}>
+        {reply && (reply.why || `“${reply.reply}”`)}
+      </p>
+    </div>
+  );
+}

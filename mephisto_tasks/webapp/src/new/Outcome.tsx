@@ -1,0 +1,81 @@
+import { useState } from "react";
+import { Button } from "../ui/Button";
+import styles from "./NewStudy.module.css";
+import { amount } from "./Techniques";
+import { ask, type Choices, type Draft, told } from "./wire";
+
+interface Props {
+  choices: Choices;
+  draft: Draft;
+  path: string;
+}
+
+interface Written {
+  files: readonly string[];
+  command: string;
+}
+
+/** What the study costs and finds, why it cannot be launched yet, and its file. */
+export function Outcome({ choices, draft, path }: Props) {
+  const [written, setWritten] = useState<{ of: Choices; what: Written } | null>(null);
+  const [problem, setProblem] = useState("");
+  const taken = problem.includes("is there already");
+  const write = async () => {
+    setProblem("");
+    try {
+      setWritten({ of: choices, what: await ask<Written>("write", { choices, replace: taken }) });
+    } catch (error) {
+      setProblem(told(error));
+    }
+  };
+  const { estimate, problems } = draft;
+  return (
+    <section className={styles.outcome} aria-labelledby="outcome">
+      <h2 id="outcome">Your study</h2>
+      {estimate && (
+        <dl className={styles.figures} aria-live="polite">
+          <Figure name="Cost" value={estimate.cost > 0 ? `$${amount(estimate.cost)}` : "no pay"} />
+          <Figure name="Hours" value={estimate.hours.toFixed(1)} />
+          <Figure name="Raters" value={amount(estimate.raters)} />
+          <Figure name="Power" value={`${Math.round(100 * estimate.power)} %`} />
+        </dl>
+      )}
+      {draft.remark !== "" && <p>{draft.remark}</p>}
+      {problems.map((one) => (
+        <p key={one} role="alert" className="wrong">
+          {one}
+        </p>
+      ))}
+      {draft.missing.length > 0 && <p>{`Add at the launch: ${draft.missing.join(", ")}`}</p>}
+      {problem !== "" && (
+        <p role="alert" className="wrong">
+          {problem}
+        </p>
+      )}
+      <div className={styles.buttons}>
+        <Button disabled={problems.length > 0} onClick={() => void write()}>
+          {taken ? `Replace ${path}` : `Write ${path}`}
+        </Button>
+        {written?.of === choices && (
+          <p role="status">
+            Written. Launch it: <code>{written.what.command}</code>
+          </p>
+        )}
+      </div>
+      <details>
+        <summary>The file</summary>
+        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls can be scrolled by keys */}
+        <pre tabIndex={0}>{draft.text}</pre>
+      </details>
+    </section>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,185 @@
+"""A study that is set up: a launch takes its file, its figures are the planner's, and wrong choices are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from mephisto_tasks.config.files import technique_of_file
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.launch.config import compose_config
+from mephisto_tasks.launch.new_study import Choices, bars, draft, first_reply, write_study
+from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
+from parlai_humaneval.cli import main
+from parlai_humaneval.models.zoo.entries import load_zoo
+from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.plan import plan_study
+from parlai_humaneval.techniques.registry import technique, techniques
+
+
+def new(*arguments: str, typed: str = "") -> tuple[int, str, str]:
+    """Status, standard output and standard error."""
+    done = CliRunner().invoke(main, ["new", *arguments], input=typed)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def launched(path: Path) -> dict[str, Any]:
+    """The settings with which `launch FILE` runs the study."""
+    task, chosen = technique_of_file(str(path), ())
+    config = compose_config(task, chosen[0].removeprefix("conf="))
+    settings = checked_settings(task, config)
+    check_dialogues(settings, path.parent)
+    return {**settings.model_dump(mode="json"), "task_name": str(config.mephisto.task.task_name), "task": task}
+
+
+@pytest.mark.parametrize("name", techniques())
+def test_a_launch_takes_what_is_written(name: str, tmp_path: Path) -> None:
+    """Of each technique; every setting has a comment above it."""
+    path = tmp_path / "study.yaml"
+    made = draft(Choices(technique=name, settings={"task_name": "mine", "language": "zh"}), path)
+    assert made.problems == []
+    assert write_study(made, path) == [path]
+    settings = launched(path)
+    assert (settings["task"], settings["task_name"], settings["language"]) == (name, "mine", "zh")
+    if made.estimate is not None and made.estimate.amount is not None:
+        assert settings[technique(name).amount] == made.estimate.amount
+    lines = made.text.splitlines()
+    keys = [number for number, line in enumerate(lines) if line[:1].isalpha() and not line.startswith("technique:")]
+    assert len(keys) >= 5
+    assert all(lines[number - 1].startswith("# ") for number in keys)
+
+
+def test_texts_come_through_letter_for_letter(tmp_path: Path) -> None:
+    """Whatever YAML and Hydra read into quotes, commas, braces and lines."""
+    path, question = tmp_path / "study.yaml", "Which one: 'this', \"that\" or {neither}?\n# null, $x \\ 好"
+    write_study(draft(Choices(settings={"question": question, "pay": "no"}), path), path)
+    settings = launched(path)
+    assert (settings["question"], settings["pay"]) == (question, "no")
+
+
+def test_the_figures_are_those_of_the_plan(tmp_path: Path) -> None:
+    """With the amount that the gap needs; fewer dialogues have less power and cost less."""
+    choices = Choices(gap=0.2, settings={"task_reward": 1.5, "turns": 4})
+    planned = plan_study(ask(technique="pw_turn", gap=0.2, models=2, turns=4, pay=1.5, fee=0.0))
+    found = draft(choices, tmp_path / "study.yaml").estimate
+    assert found is not None
+    assert (found.dialogues, found.hours, found.cost) == (planned.n_dialogues, planned.hours, planned.cost)
+    fewer = {**choices.settings, "dialogues_per_group": (found.amount or 0) // 2}
+    halved = draft(choices.model_copy(update={"settings": fewer}), tmp_path / "study.yaml").estimate
+    assert halved is not None
+    assert halved.power < 0.6 < found.power
+    assert halved.cost == pytest.approx(found.cost / 2, rel=0.02)
+
+
+def test_raters_of_a_crowd_get_the_wage(tmp_path: Path) -> None:
+    """The reward is written where none was chosen, and settings that only the launch can know are named."""
+    made = draft(Choices(settings={"place": "prolific"}, wage=18.0), tmp_path / "study.yaml")
+    assert made.estimate is not None
+    content = yaml.safe_load(made.text)
+    assert content["task_reward"] == made.estimate.reward == pytest.approx(18 * 89 * 6 / 3600, abs=0.01)
+    assert made.problems == []
+    assert made.missing == ["public_url"]
+    assert "launch" in made.text
+    assert "public_url=…" in made.text
+
+
+def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> None:
+    """As an entry that the launch's zoo reads, and that answers."""
+    (tmp_path / "my_bot.py").write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
+    path, bot = tmp_path / "study.yaml", str(tmp_path / "my_bot.py")
+    made = draft(Choices(settings={"models": ["eliza", bot]}), path)
+    files = write_study(made, path)
+    settings = launched(path)
+    assert settings["models"] == ["eliza", "my_bot"]
+    assert settings["zoo_files"] == [str(files[1])]
+    assert "my_bot" in load_zoo(more=settings["zoo_files"])
+    assert first_reply(bot).reply == "Why?"
+
+
+def test_samples_are_not_taken_for_a_study(tmp_path: Path) -> None:
+    """They are too few for the gap, so the amount stays one that they serve."""
+    made = draft(Choices(technique="pw_dialog"), tmp_path / "study.yaml")
+    assert made.estimate is not None
+    assert (made.estimate.amount or 0) < (made.estimate.planned or 0)
+    assert "samples" in made.remark
+
+
+def test_a_study_that_ends_when_it_is_decided_has_no_number(tmp_path: Path) -> None:
+    """Its plan is another one, which the remark says."""
+    path, settings = tmp_path / "study.yaml", {"stop": "decided", "margin": 0.1, "max_dialogues": 400}
+    made = draft(Choices(settings=settings), path)
+    write_study(made, path)
+    assert "dialogues_per_group" not in yaml.safe_load(made.text)
+    assert "decided" in made.remark
+    assert launched(path)["max_dialogues"] == 400
+
+
+def test_every_technique_that_can_be_planned_is_drawn_the_cheapest_first() -> None:
+    """Self-chats as the technique that launches them."""
+    found = bars(Choices(gap=0.1))
+    assert {bar.technique for bar in found} == set(techniques()) - {"third_party"}
+    assert [bar.cost for bar in found] == sorted(bar.cost for bar in found)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        (["models=[elizza,retrieval]"], "no model is called “elizza”. Did you mean eliza?"),
+        (["--gap", "0"], "no study can find a difference that is not there"),
+        (["language=xx"], "there is no language 'xx'"),
+        (["turn=3"], "there is no setting 'turn'"),
+        (["turns=many"], "turns: "),
+        (["turns"], "'turns' is not a setting"),
+        (["--out", "nowhere/study.yaml"], "cannot be written"),
+    ],
+)
+def test_wrong_choices_are_named_and_nothing_is_written(
+    chosen: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same checks as at the launch, before it."""
+    monkeypatch.chdir(tmp_path)
+    status, _, said = new("--yes", *chosen)
+    assert status != 0
+    assert expected in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_only_replaced_when_somebody_says_so(tmp_path: Path) -> None:
+    """Not by --yes, which agrees to the defaults."""
+    path = tmp_path / "study.yaml"
+    path.write_text("mine", encoding="utf-8")
+    status, _, said = new("--yes", "--out", str(path))
+    assert (status, path.read_text(encoding="utf-8")) == (1, "mine")
+    assert "a file is there already" in said
+    status, printed, _ = new("--yes", "--force", "--json", "--out", str(path), "turns=4")
+    assert status == 0
+    assert json.loads(printed)["files"] == [str(path)]
+    assert launched(path)["turns"] == 4
+
+
+def test_questions_in_the_terminal(tmp_path: Path) -> None:
+    """Models answer, costs are drawn, and a wrong answer is asked for again."""
+    path = tmp_path / "study.yaml"
+    answers = ["", "20", "pw_turn", "my-study", "humanness", "", "4", "", "xx", "en", "", ""]
+    status, printed, _ = new("--terminal", "--out", str(path), typed="\n".join([*answers, ""]))
+    assert status == 0, printed
+    assert "eliza: “" in printed
+    assert "█" in printed
+    assert "there is no language 'xx'" in printed
+    settings = launched(path)
+    assert (settings["task_name"], settings["metric"], settings["turns"]) == ("my-study", "humanness", 4)
+
+
+def test_a_study_of_another_technique_is_refused(tmp_path: Path) -> None:
+    """A file that names its technique is launched by its name alone, or with that technique."""
+    path = tmp_path / "study.yaml"
+    path.write_text("technique: sata\nturns: 3\n", encoding="utf-8")
+    assert technique_of_file(str(path), ("seed=1",)) == ("sata", (f"conf={path}", "seed=1"))
+    with pytest.raises(ConfigError, match="this is a study by sata, not by pw_turn"):
+        compose_config("pw_turn", str(path))

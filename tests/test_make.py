@@ -84,7 +84,8 @@ def test_the_newest_python_is_taken_though_an_older_one_comes_first_on_the_path(
 def test_what_a_process_compiled_is_kept_for_the_next() -> None:
     """Images of Python set this, and nothing installed by pip's ``--no-compile`` would ever be compiled for good."""
     command = ["make", "--eval", 'shown:\n\t@echo "[$${PYTHONDONTWRITEBYTECODE:-}]"', "shown"]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     shown = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
 

@@ -302,8 +302,8 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
 
 
 def is_paid(place: str) -> bool:
-    """Whether raters there expect a reward; a launch on this machine, or by invitation, promises none unless it is set."""
-    return place not in ("local", "link")
+    """Whether raters there expect a reward; a launch on this machine promises none unless it is set."""
+    return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
 
 
 def _has_fee(place: str) -> bool:

@@ -226,7 +226,9 @@ class Prolific:
             logger.setLevel(logging.WARNING)
 
     def __repr__(self) -> str:
-        return f"Prolific(base={self.base!r})"
+        return (
+            f"Prolific(base={getattr(self, 'base', '')!r})"  # a traceback may show a client whose address was refused
+        )
 
     def __reduce__(self) -> Any:
         raise TypeError("a token is not to be pickled")

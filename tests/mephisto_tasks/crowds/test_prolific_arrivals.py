@@ -99,10 +99,10 @@ async def test_nobody_is_let_in_blind_and_nobody_inside_is_lost(site: StandIn, d
         async with FromProlific(run, site, "ann") as ann:
             await ann.begin_work()
             address = ann.person.open()
+            bob = FromProlific(run, site, "bob")  # takes a place before the study pauses, which shows it to nobody
             site.faults.always(SUBMISSION, BAD_GATEWAY)
             async with FromProlific.by_link(run, address, "ann") as again:
                 assert again.client.refused is None
-            bob = FromProlific(run, site, "bob")
             comes = asyncio.create_task(bob.__aenter__())
             await asyncio.sleep(0.5)
             assert not comes.done()

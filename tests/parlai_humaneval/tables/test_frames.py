@@ -52,6 +52,7 @@ def test_every_declared_column_is_filled_from_records():
     turn = make_turn(1, ("eliza", "retrieval"), "eliza").model_copy(update={"written": "better"})
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text, turn.candidates[0].changes = "raw", ["markdown"]
+    turn.candidates[0].first_token_s = 0.4
     turn.candidates[0].info = ReplyInfo(
         served_model="m-1",
         prompt_tokens=7,

@@ -142,7 +142,8 @@ class Judged:
         first, second = self.pairs.first, self.pairs.second
         wide = np.abs(gap[first, second]) >= MARGIN - 1e-9
         told = better[:, first, second] | better[:, second, first] | equal
-        return Ended(begun, (better & (gap <= 1e-9)).any(axis=(1, 2)), (equal & wide).any(axis=1), told.all(axis=1))
+        ended = (better & (gap <= 1e-9)).any(axis=(1, 2)), (equal & wide).any(axis=1), told.all(axis=1)
+        return Ended(begun, *map(np.asarray, ended))
 
     def _come(self, alive: npt.NDArray[np.int64], came: int) -> Floats:
         """A rater comes to each study; returns how many judgements they are given."""
@@ -168,7 +169,7 @@ class Judged:
             due=np.full(len(alive), np.inf),
             ended=ended.astype(float),
         )
-        return given.sum(axis=1).astype(float)
+        return np.asarray(given.sum(axis=1), dtype=float)
 
     def _predicted(
         self,

@@ -259,7 +259,8 @@ def _simulated(part: tuple[Task, int]) -> Measured:
         done = simulate(task.rule, rates, task.crowd, studies=studies, seed=seed)
     pairs = pairs_of(len(rates))
     wide = np.abs(rates - rates.T)[pairs.first, pairs.second] >= MARGIN - 1e-9
-    better, equal = (done.better & (rates <= rates.T + 1e-9)).any(axis=(1, 2)), (done.equal & wide).any(axis=1)
+    better = np.asarray((done.better & (rates <= rates.T + 1e-9)).any(axis=(1, 2)))
+    equal = np.asarray((done.equal & wide).any(axis=1))
     return Measured(done.dialogues.astype(float), done.folded, better, equal, done.decided, warned)
 
 

@@ -38,7 +38,7 @@ def _rounded(weights: Floats, extra: int) -> Ints:
     shares = extra * weights / weights.sum()
     sizes = np.floor(shares + 1e-9).astype(np.int64)
     sizes[np.argsort(sizes - shares, kind="stable")[: extra - int(sizes.sum())]] += 1
-    return sizes + 1
+    return np.asarray(sizes + 1)
 
 
 def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
@@ -53,14 +53,14 @@ def shares_of_workers(means: Floats, icc: float, shape: tuple[int, ...], rng: np
         chosen = rng.choice(len(means), size=len(empty[0]), p=means)
         weights[tuple([*empty, chosen])] = 1.0  # noqa: C409 -- a star in an index is of Python 3.11
         total = weights.sum(axis=-1, keepdims=True)
-    return weights / total
+    return np.asarray(weights / total)
 
 
 def answers_of_workers(chances: Floats, sizes: Ints, icc: float, studies: int, rng: np.random.Generator) -> Ints:
     """Which answer was given: studies × judgements, of whom the first ``sizes[0]`` are the first worker's, and so on."""
     shares = shares_of_workers(chances, icc, (studies, len(sizes)), rng).cumsum(axis=-1)
     reached = np.repeat(shares, sizes, axis=1)
-    return (rng.random((*reached.shape[:2], 1)) * reached[..., -1:] >= reached[..., :-1]).sum(axis=-1)
+    return np.asarray((rng.random((*reached.shape[:2], 1)) * reached[..., -1:] >= reached[..., :-1]).sum(axis=-1))
 
 
 def leads_of_dialogues(

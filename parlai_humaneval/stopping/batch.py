@@ -196,7 +196,7 @@ def contradictions(evidence: Evidence, better: Flags, alpha: float) -> Flags:
         against = against | (evidence.indirect[:, ::-1] >= bar)
     found = (direct >= bar) & against
     if evidence.wide is not None:
-        found |= (evidence.wide >= bar) & (evidence.equal >= bar).all(axis=1)[:, None]
+        found |= (evidence.wide >= bar) & (evidence.equal >= bar).all(axis=1, keepdims=True)
     return np.asarray(found.any(axis=1))
 
 

@@ -200,7 +200,7 @@ class Scores:
     def mean_share(self, levels: Floats) -> Floats:
         """… × models × models; what the row's model wins of the column's on average, by their ``levels`` (… × models)."""
         gaps = levels[..., :, None] - levels[..., None, :]
-        return self.share(gaps[..., None] + math.sqrt(2) * self.spread * _GRID).mean(axis=-1)
+        return np.asarray(self.share(gaps[..., None] + math.sqrt(2) * self.spread * _GRID).mean(axis=-1))
 
 
 class Scored(Crowded):

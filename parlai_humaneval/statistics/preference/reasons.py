@@ -77,7 +77,8 @@ def _of_turns(tables: Tables) -> pd.DataFrame:
     nobody = ~np.isin(turns, turns[chosen])
     rows = rows.assign(comparison=shown, nobody=False)
     lost = rows[nobody].drop_duplicates(_TURN).assign(model=NONE_CHOSEN, nobody=True)
-    return pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
+    reasons: pd.DataFrame = pd.concat([rows[chosen], lost])[list(REASON_COLUMNS)]
+    return reasons
 
 
 def _of_comparisons(tables: Tables) -> pd.DataFrame:

@@ -270,7 +270,7 @@ def maximised(
         np.add.at(met, (codes, side), 1)
     information = evaluate(at)[2]
     reused = shown is not None and are_reused(shown, codes)
-    influence = np.linalg.solve(information, scores.T)
+    influence = np.asarray(np.linalg.solve(information, scores.T), dtype=float)
     judged = Judged(influence, codes, shown, (ones, twos)) if shown and reused else None
     return Fitted(at, information, sums, blocks, known, len(won), met, judged), influence
 

@@ -159,7 +159,7 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
         raise ValueError("a rating is nan or infinite: leave unanswered ones out")
     if x.size < 2 or (x == x[0]).all():
         return None
-    return (x - x.mean()) / x.std(ddof=1)
+    return np.asarray((x - x.mean()) / x.std(ddof=1))
 
 
 def _extremes(values: Floats, codes: npt.NDArray[np.int_], n_groups: int) -> tuple[Floats, Floats]:

@@ -239,14 +239,8 @@ def _from_sources() -> None:
         print(*_engine_arguments()[1:], sep="\n")
         return
     if arguments.but_local:
-        import tempfile
-
-        lines = Path(arguments.lock).read_text(encoding="utf-8").splitlines()
-        with tempfile.TemporaryDirectory() as folder:
-            others = Path(folder) / "others.txt"
-            others.write_text("\n".join(line for line in lines if line.partition("==")[0] not in LOCAL))
-            _install("--no-deps", "-r", str(others))
-        _install("--no-deps", "-e", ".")
+        pinned = re.findall(r"^([\w.-]+)(==.+)", Path(arguments.lock).read_text(encoding="utf-8"), re.MULTILINE)
+        _install("--no-deps", *(name + version for name, version in pinned if name not in LOCAL), "-e", ".")
         return
     if not arguments.all:
         _say(f"Installing {DISTRIBUTION} and some 90 packages that it needs (the first time a minute or so)")

@@ -173,6 +173,7 @@ $(OLDEST_INSTALLED): requirements/oldest.txt $(INSTALLED) | check-oldest
 	@touch $@
 
 $(NEWEST_INSTALLED): requirements/lock.txt setup.py parlai_humaneval/_util/installing.py
+	@[ -n "$(FIND_NEWEST)" ] || { echo "There is no newer Python than that of $(VENV): make test-python tests with it" >&2; exit 1; }
 	@rm -rf $(NEWEST)
 	"$(FIND_NEWEST)" -m venv $(NEWEST)
 	@$(NEWEST)/bin/python -I parlai_humaneval/_util/installing.py requirements/lock.txt --but-local

@@ -241,7 +241,7 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
         frame["value"] = [values.get(str(cell), cell) for cell in frame["value"]]
     frame = frame.apply(lambda column: column.map(plain_cell))
     frame = frame.drop(columns=[name for name in form.columns if name in frame and frame[name].isna().all()])
-    if form.table == "ratings" and form.criteria and "but" in form.criteria and "value" in frame:
+    if form.table == "ratings" and {"criterion", "value"} <= set(frame.columns):
         by_criterion = frame.groupby("criterion")["value"]
         texts = [
             str(name)

@@ -392,7 +392,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
         hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
-        row = ", ".join(f"{name} {visible(on_one_line(str(cell), 40))}" for name, cell in cells.items())
+        row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
         hints.append(f"row {places[error.rows[0]] + 1} of the file: {row}")
     return hints
 

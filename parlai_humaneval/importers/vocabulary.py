@@ -209,7 +209,8 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
         winners.append(TIE if meaning == BOTH_BAD else {"model_a": a, "model_b": b}.get(meaning, meaning) or None)
     named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
     shown = [f"{old} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named]
-    understood.values["winner"] = ", ".join(shown)
+    if shown:
+        understood.values["winner"] = ", ".join(shown)
     understood.guesses[:] = list(dict.fromkeys(understood.guesses))
     columns: dict[str, Any] = {"winner": pd.Series(winners, frame.index, dtype=object)}
     if numbers and any(word.startswith(("-", "−")) for word in numbers):
@@ -247,7 +248,7 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
         return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
     foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
-    pairs = ",".join(f"{word}=…" for word in foreign[:4])
+    pairs = ",".join(f'"{word}=…"' if "," in word else f"{word}=…" for word in foreign[:4])
     return f"say what it means, --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
 
 

@@ -336,6 +336,7 @@ class _Entries:
     def _rating(self, entry: Entry, row: Row, kind: Kind) -> None:
         low, high, value = row.get("minimum"), row.get("maximum"), float(row["value"])
         entry.note("criterion", row["criterion"])
+        entry.note("language", row.get("language"))
         entry.note("model", *row["model"].split(";"))
         scale = f" ({low:g}–{high:g})" if low is not None and high is not None else ""
         answer = self._answer(entry, row, kind)
@@ -357,6 +358,7 @@ class _Entries:
         entry = self._entry(name, row, kind)
         entry.note("model", first, second)
         entry.note("pair", pair_of(first, second))
+        entry.note("language", row.get("language"))
         tie = row.get("tied", row["winner"] == TIE) == 1
         said = answer_of(first, second, None if tie else row["winner"], both_bad=bool(row.get("both_bad")))
         entry.note("answer", said)
@@ -373,9 +375,11 @@ class _Entries:
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
         keys = []
         for talk in _talks_in(row, sides) if not entry.turns else ():
-            keys.append(talk["id"] or (talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
-            talk["id"] = talk["id"] or f"{entry.id}-{len(entry.talks) + 1}"
-            entry.talks.setdefault(keys[-1], talk)
+            keys.append((talk["id"], talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
+            if keys[-1] not in entry.talks:  # an id may be given to several texts
+                taken = {"", *(known["id"] for known in entry.talks.values())}
+                name = f"{talk['id'] or entry.id}-{len(entry.talks) + 1}"
+                entry.talks[keys[-1]] = {**talk, "id": name if talk["id"] in taken else talk["id"]}
         numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)

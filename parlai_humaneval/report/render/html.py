@@ -83,7 +83,7 @@ def _answers(row: Mapping[str, Cell], others: Iterable[str]) -> dict[str, list[t
         "ties": [answer_of(a, b, None, both_bad=bad) for a, b in met for bad in (False, True)],
         "both_bad": [answer_of(a, b, None, both_bad=True) for a, b in met],
     }
-    ways |= {"wins_a": ways["wins"], "wins_b": ways["losses"]}
+    ways |= {"wins_a": ways["wins"], "wins_b": ways["losses"], "decided": ways["wins"] + ways["losses"]}
     return {name: [("answer", each) for each in answers] for name, answers in ways.items()}
 
 

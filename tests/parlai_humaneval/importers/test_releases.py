@@ -364,6 +364,19 @@ def test_an_unknown_field_that_is_left_out_is_a_remark(command, tmp_path: Path):
     assert "are left out: a_new_field" in command(path).stdout
 
 
+def test_a_question_for_a_text_is_no_criterion(command, tmp_path: Path):
+    """Projects of Argilla and Label Studio ask for ratings and comments alike."""
+    record = json.loads((SAMPLES / "argilla_records.json").read_text())[0]
+    given = {"quality": 4, "comment": "nice answer"}
+    answers = {name: [{"value": value, "user_id": "u"}] for name, value in given.items()}
+    path = tmp_path / "records.json"
+    path.write_text(json.dumps([{**record, "responses": answers}]))
+    done = command("--from", "argilla", path)
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings[["criterion", "value"]].values.tolist() == [["quality", 4]]
+    assert "hold no ratings are left out: comment" in done.stdout
+
+
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize(
     "name",

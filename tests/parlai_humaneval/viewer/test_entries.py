@@ -200,8 +200,13 @@ def test_one_question_of_several_pairs_keeps_all_texts_and_who_was_compared() ->
         {**vote, "model_a": "z", "model_b": "x", "response_a": "of z", "response_b": "of x", "worker_id": "v"},
         {**vote, "model_a": "x", "model_b": "z", "response_a": "other of x", "response_b": "of z", "winner": "z"},
     ]
-    table = from_rows("comparisons", rows).assign(**{name: [row[name] for row in rows] for name in rows[0]})
+    texts_of = {name: [row[name] for row in rows] for name in rows[0]}
+    table = from_rows("comparisons", rows).assign(**texts_of)
     (entry,) = entries(replace(tables([]), comparisons=table))
+    (same_ids,) = entries(replace(tables([]), comparisons=table.assign(dialogue_a="q-a", dialogue_b="q-b")))
+    assert sorted(talk["lines"][0]["text"] for talk in same_ids.details()["talks"])[:2] == ["of x", "of x"]
+    assert "other of x" in str(same_ids.details()["talks"])
+    assert len({talk["id"] for talk in same_ids.details()["talks"]}) == len(same_ids.details()["talks"])
     talks = [(talk["id"], talk["title"], talk["lines"][0]["text"]) for talk in entry.details()["talks"]]
     texts = [("x", "of x"), ("y", "of y"), ("z", "of z"), ("x", "other of x")]
     assert talks == [(f"q-{place}", *text) for place, text in enumerate(texts, 1)]

@@ -86,7 +86,7 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
             yield _chat(data, _said(str(text)), where, "text", system)
         case _:
             sides = _sides(data) if isinstance(data, Mapping) else []
-            pair = _text(data, _IDS) or where if sides else ""
+            pair = _id(data) or where if sides else ""
             for side in sides:
                 one = {"id": f"{pair}-{side}", "model": data.get(f"model_{side}")}
                 chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
@@ -140,7 +140,7 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
     made = _ours(said, form)
     made["entities"] |= entities
     if isinstance(data, Mapping):
-        made["dialogue_id"] = _text(data, _IDS)
+        made["dialogue_id"] = _id(data)
         made["entities"] |= {str(who): str(name) for who, name in (data.get("entities") or {}).items()}
         made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}
     return {**made, "context": context}
@@ -192,7 +192,7 @@ def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     chat["entities"] = {
         who: HUMAN if who == "human" else str(model) for who in {who for who, _ in said} if who == "human" or model
     }
-    return {**chat, "dialogue_id": _text(data, _IDS)}
+    return {**chat, "dialogue_id": _id(data)}
 
 
 def _messages(data: Any) -> Any:
@@ -225,10 +225,9 @@ def _text(message: Mapping[str, Any]) -> str:
     return str(content or "").strip()
 
 
-def _text(data: Any, names: tuple[str, ...]) -> str:
-    """The first of these fields that is there, a number such as 0 too."""
-    found = _first(data, names)
-    return "" if found is None else str(found)
+def _id(data: Any) -> str:
+    found = _first(data, _IDS)
+    return "" if found is None else str(found)  # a number such as 0 is one
 
 
 def _first(data: Any, names: tuple[str, ...]) -> Any:

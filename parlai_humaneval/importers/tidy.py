@@ -26,9 +26,9 @@ from parlai_humaneval.importers.vocabulary import (
     blanks_removed,
     guessed_columns,
     guessed_table,
-    likeliest_table,
     mapped,
     summaries,
+    table_advice,
     winner_advice,
     winner_of_scores,
 )
@@ -97,18 +97,9 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
         elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
             found.append(Source(guess, path))
         else:
-            raise TableError("the name does not say which table it is", where=path, try_=_table_advice(path))
+            advice = table_advice(list(map(str, read_frame(path).columns)))
+            raise TableError("the name does not say which table it is", where=path, try_=advice)
     return found
-
-
-def _table_advice(path: Path) -> str:
-    """Which table a file may be, by its columns."""
-    likely = likeliest_table(list(map(str, read_frame(path).columns)))
-    if likely is None:
-        return f"say so with --table: {', '.join(get_args(TableName))}"
-    name, there, missing = likely
-    lacks = f", and lacks {', '.join(missing)}" if missing else ""
-    return f"say so with --table: it is most like {name} (it has {', '.join(there)}{lacks})"
 
 
 @dataclass

@@ -101,9 +101,8 @@ def summaries(frame: pd.DataFrame) -> list[Any]:
     return [] if {*below} & {*first[: len(first) - length]} else list(frame.index[len(first) - length :])
 
 
-def likeliest_table(names: Sequence[str]) -> tuple[TableName, list[str], list[str]] | None:
-    """The table that a file with these columns is likeliest to be, and which of its required columns it has and lacks; None
-    where it has none of any."""
+def table_advice(names: Sequence[str]) -> str:
+    """Which table a file with these columns is likeliest to be, and which of its required columns it has and lacks."""
     found = []
     for table, columns in TABLES.items():
         needed = [column.name for column in columns if column.exchange and not column.empty_ok]
@@ -112,7 +111,10 @@ def likeliest_table(names: Sequence[str]) -> tuple[TableName, list[str], list[st
         there |= set(guessed_columns([name for name in needed if name not in there], names).values())
         found.append((len(there) / len(needed), len(there), table, there, needed))
     share, _, table, there, needed = max(found, key=lambda one: one[:2])
-    return (table, sorted(there), [name for name in needed if name not in there]) if share else None
+    if not share:
+        return f"say so with --table: {', '.join(TABLES)}"
+    missing = "".join(f", {name}" for name in needed if name not in there)
+    return f"say so with --table: it is most like {table} (it has {', '.join(sorted(there))}; it lacks{missing[1:] or ' nothing'})"
 
 
 def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:

@@ -113,8 +113,8 @@ def table_advice(names: Sequence[str]) -> str:
     share, _, table, there, needed = max(found, key=lambda one: one[:2])
     if not share:
         return f"say so with --table: {', '.join(TABLES)}"
-    missing = "".join(f", {name}" for name in needed if name not in there)
-    return f"say so with --table: it is most like {table} (it has {', '.join(sorted(there))}; it lacks{missing[1:] or ' nothing'})"
+    has, lacks = (", ".join(name for name in needed if (name in there) == is_there) for is_there in (True, False))
+    return f"say so with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
 
 
 def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:

@@ -265,7 +265,7 @@ def test_columns_are_renamed_to_what_is_read(command, tmp_path: Path, arguments:
 def test_a_file_whose_name_does_not_say_its_table_is_told_the_likeliest(command, tmp_path: Path):
     (tmp_path / "export.csv").write_text("rater,system,comment\nw,m,hm\n")
     said = " ".join(command("--from", "tables", tmp_path / "export.csv").stderr.split())
-    assert "it is most like ratings (it has model, worker_id; it lacks " in said
+    assert "it is most like ratings (it has worker_id, model; it lacks " in said
 
 
 @published

@@ -226,9 +226,8 @@ class Prolific:
             logger.setLevel(logging.WARNING)
 
     def __repr__(self) -> str:
-        return (
-            f"Prolific(base={getattr(self, 'base', '')!r})"  # a traceback may show a client whose address was refused
-        )
+        # A traceback may show a client whose address was refused.
+        return f"Prolific(base={getattr(self, 'base', '')!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a token is not to be pickled")

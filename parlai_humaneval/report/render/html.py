@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -71,20 +72,19 @@ def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
     return [*values, *(("model", model) for model in models)]
 
 
-def _answers(row: Mapping[str, Cell], others: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Column of counts → the facets of the comparisons that it counts; ``others``: whom a model may have met."""
-    pair, model = (row.get("model_a"), row.get("model_b")), row.get("model")
-    met = (
-        [(str(pair[0]), str(pair[1]))] if all(pair) else [(str(model), one) for one in others if one != model and model]
-    )
-    ways = {
-        "wins": [answer_of(a, b, a) for a, b in met],
-        "losses": [answer_of(a, b, b) for a, b in met],
-        "ties": [answer_of(a, b, None, both_bad=bad) for a, b in met for bad in (False, True)],
-        "both_bad": [answer_of(a, b, None, both_bad=True) for a, b in met],
-    }
-    ways |= {"wins_a": ways["wins"], "wins_b": ways["losses"], "decided": ways["wins"] + ways["losses"]}
-    return {name: [("answer", each) for each in answers] for name, answers in ways.items()}
+def _answers(row: Mapping[str, Cell], models: Sequence[str], decided: str) -> dict[str, list[tuple[str, str]]]:
+    """Column of counts → the facets of the comparisons that it counts; ``models``: all of the study; ``decided``: the column
+    that counts those with a winner. A row is of a pair, of a model and whomever it met, or of all."""
+    first, second, model = (row.get(name) for name in ("model_a", "model_b", "model"))
+    if first and second:
+        met = [(str(first), str(second))]
+    else:
+        met = [(str(model), one) for one in models if one != model] if model else list(combinations(models, 2))
+    wins, losses = ([answer_of(*pair, pair[side]) for pair in met] for side in (0, 1))
+    both_bad = [answer_of(*pair, None, both_bad=True) for pair in met]
+    ties = [answer_of(*pair, None) for pair in met] + both_bad
+    ways = {"wins": wins, "wins_a": wins, "losses": losses, "wins_b": losses, "ties": ties, "both_bad": both_bad}
+    return {name: [("answer", each) for each in of] for name, of in {**ways, decided: wins + losses}.items()}
 
 
 def origin_of_answer(answer: Summary, models: tuple[str, ...]) -> Origin | None:
@@ -146,10 +146,10 @@ class Files:
         query = urlencode([one for one in (*origin.facets, *answers) if one in self.facets], quote_via=quote)
         return f"{self.folder}/{self.viewer}#?{query}"
 
-    def links(self, origin: Origin, row: Mapping[str, Cell]) -> dict[str, str]:
-        """Column of counts → the dialogues in which they were counted."""
-        others = sorted(value for name, value in self.facets if name == "model")
-        answers = _answers(row, others) if origin.table == "comparisons" and self.viewer else {}
+    def links(self, origin: Origin, row: Mapping[str, Cell], decided: str) -> dict[str, str]:
+        """Column of counts → the dialogues in which they were counted; ``decided``: as in :func:`_answers`."""
+        models = sorted(value for name, value in self.facets if name == "model")
+        answers = _answers(row, models, decided) if origin.table == "comparisons" and self.viewer else {}
         return {
             name: self.link(origin, each) for name, each in answers.items() if row.get(name) and self.facets & {*each}
         }
@@ -219,13 +219,14 @@ class Drawing:
     def table(self, table: DataTable, origins: Sequence[Origin | None] | None = None) -> TableView:
         """``origins``: of the rows of the table; None: they come from no other."""
         made_of = []
+        decided = next((column.key for column in table.columns if column.label == "Decided"), "")
         for row, origin in zip(table.rows, origins or [None] * len(table.rows), strict=True):
             if origin is None or origin.table not in self.files.data:
                 made_of.append(MadeOf())
                 continue
             name = f"{origin.table}.csv"
             rows = f"{name} where {origin.where}" if origin.where else name
-            file, links = f"{self.files.folder}/{name}", self.files.links(origin, row)
+            file, links = f"{self.files.folder}/{name}", self.files.links(origin, row, decided)
             made_of.append(MadeOf(self.files.link(origin), rows, file, links))
         return TableView(laid_out(table), made_of)
 

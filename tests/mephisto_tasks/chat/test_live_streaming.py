@@ -94,7 +94,7 @@ async def test_a_page_that_is_loaded_again_sees_what_has_grown(start: Launch, zo
         states = seen_states(run)
         async with Rater(run) as rater:
             state = await rater.choose()
-            await rater.send(kind="message", step_id=state.step.step_id, text="And?")  # type: ignore[union-attr]
+            await rater.send(kind="message", step_id=state.step.step_id, text="And?")  # type: ignore[union-attr]  # a step is open
             before = len(coming(states))
             await eventually(lambda: len(coming(states)) > before)
             async with Rater(run) as again:

@@ -74,7 +74,7 @@ def test_feelings_wait_for_what_may_come() -> None:
 def test_settings_that_need_whole_replies_are_refused(given_: dict[str, str]) -> None:
     """Guards raters: what judges whole replies would come too late."""
     with pytest.raises(ValueError, match="streaming"):
-        ReplySettings(streaming=True, **given_)  # type: ignore[arg-type]
+        ReplySettings(streaming=True, **given_)  # type: ignore[arg-type]  # pydantic checks them
 
 
 def test_a_presenter_that_judges_whole_replies_settles_nothing() -> None:

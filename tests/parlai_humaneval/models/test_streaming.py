@@ -98,7 +98,7 @@ def test_before_anything_is_known_of_a_servers_thoughts_its_reply_comes_whole(
     speaker = chat().speaker(["m"])
     for _ in range(2):
         frames: list[str] = []
-        (reply,) = heard_of(speaker, lambda texts, seen=frames: seen.append(texts[0]))  # type: ignore[misc]
+        (reply,) = heard_of(speaker, lambda texts, seen=frames: seen.append(texts[0]))  # type: ignore[misc]  # a default has no type here
         assert (reply.text, reply.replaced) == (WORDS, False)
         assert all(WORDS.startswith(frame) for frame in frames)
         speaker.accept(reply.candidate_id)

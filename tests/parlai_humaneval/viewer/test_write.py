@@ -109,7 +109,7 @@ def test_numbers_of_a_report_lead_to_entries(study: Tables) -> None:
     links = {link for view in views for made in view.made_of for link in (made.link, *made.links.values()) if link}
     assert links
     counts = {name for view in views for made in view.made_of for name in made.links}
-    assert "wins_a" in counts, "how often somebody won leads to where"
+    assert {"wins_a", "n"} <= counts, "how often somebody won, and how often anybody did, leads to where"
     facets = [one.facets for one in every]
     assert any("model=" in link for link in links)
     for link in links:

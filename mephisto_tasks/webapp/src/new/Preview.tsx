@@ -27,8 +27,7 @@ export function Preview({ choices }: { choices: Choices }) {
       clearTimeout(timer);
       left.abort();
     };
-    // The key has what changes the page.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the key has all of the choices that change the page
   }, [key]);
   const { url, problem } = found.key === key ? found : { url: "", problem: "" };
   return (

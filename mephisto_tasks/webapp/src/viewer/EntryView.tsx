@@ -4,7 +4,7 @@ import type { Check, Details, Index, Talk } from "./entry";
 import styles from "./EntryView.module.css";
 import { valuesOf } from "./filter";
 import { highlight } from "./highlight";
-import { Answers, TurnView } from "./TurnView";
+import { Answers, duration, TurnView } from "./TurnView";
 
 interface Props {
   index: Index;
@@ -241,9 +241,4 @@ export function CopyLink({ address, name, short = false }: { address: string; na
       {copied ? "Copied" : short ? "#" : name}
     </a>
   );
-}
-
-export function duration(seconds: number): string {
-  const whole = Math.round(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

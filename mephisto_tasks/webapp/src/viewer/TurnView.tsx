@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { Reply as Words } from "../task/Reply";
 import type { Answer, Reply, Turn } from "./entry";
-import { duration } from "./EntryView";
 import styles from "./TurnView.module.css";
 
 interface Props {
@@ -161,4 +160,9 @@ function choice(answer: Answer, alone: boolean): string {
     parts.push(`ranked ${ranks.map(([model, rank]) => `${rank}. ${model}`).join(", ")}`);
   }
   return parts.length > 0 ? ` ${parts.join("; ")}` : "";
+}
+
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.importers.units import content_id, metric_of
-from parlai_humaneval.importers.vocabulary import WORDS
+from parlai_humaneval.importers.vocabulary import WORDS, Written, side_of
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import TIE
 
@@ -24,12 +24,15 @@ _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
 _ONE = ("1", "1.0", "True", "true")
 _YES = ("true", "True", "on")
 _NO = ("false", "False", "0", "")
+_TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
 
 
 def placed(row: Mapping[str, Any], path: Path, number: int) -> Data:
     """A row with its place, which ``@folder``, ``@file`` and ``@row`` name."""
     name = path.name.partition(".")[0]
-    return {**row, PLACE: {"folder": path.resolve().parent.name, "file": name, "row": f"{name}-{number}"}}
+    folder = path.resolve().parent.name
+    place = {"path": str(path), "folder": folder, "file": name, "row": f"{name}-{number}", "place": number - 1}
+    return {**row, PLACE: place}
 
 
 def take(row: Data, field: Any) -> Any:
@@ -111,12 +114,13 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
 
 def _single(value: Any) -> Any:
     """The only thing in objects and lists of one."""
+    written = isinstance(value, Mapping) and "text" in value
     while isinstance(value, (Mapping, list)):
         inside = list(value.values()) if isinstance(value, Mapping) else value
         if len(inside) != 1:
             return None
         value = inside[0]
-    return value
+    return Written(value) if written and isinstance(value, str) else value
 
 
 def multiplied(row: Data, each: Sequence[str]) -> Iterator[Data]:
@@ -163,9 +167,59 @@ def folded(row: Data, mark: str) -> Data:
     return {**{name: cell for name, cell in row.items() if name not in names}, "label_annotations": found}
 
 
+def gathered(row: Data) -> Data:
+    """A record of Argilla, of whichever version and export, with ``responses``: lists of answers by question."""
+    found: dict[str, list[Any]] = {}
+    held = opened(row.get("responses"))
+    for one in held if isinstance(held, list) else ():  # a response of each user, with all their answers
+        values = one.get("values") if isinstance(one, Mapping) else None
+        for name, answer in values.items() if isinstance(values, Mapping) else ():
+            found.setdefault(name, []).append(
+                {**one, **answer} if isinstance(answer, Mapping) else {**one, "value": answer}
+            )
+    for name, cell in row.items():
+        question, inside = name.removesuffix(".responses"), opened(cell)
+        if not isinstance(inside, list) or not inside:
+            continue
+        if question != name:
+            users, states = (opened(row.get(f"{name}.{kind}")) or [None] * len(inside) for kind in ("users", "status"))
+            found[question] = [
+                {"value": one, "user_id": user, "status": status}
+                for one, user, status in zip(inside, users, states, strict=False)
+            ]
+        elif all(isinstance(one, Mapping) and {"user_id", "value"} <= one.keys() for one in inside):
+            found[name] = inside
+    if row.get("annotation") is not None and {"prediction", "annotation_agent"} <= row.keys():
+        found["annotation"] = [{"value": row["annotation"], "user_id": row["annotation_agent"]}]
+    return {**row, "responses": found} if found else row
+
+
+def ranks_in(answers: Sequence[Any]) -> list[dict[str, int]]:
+    """Option → rank, of each answer to a question; nothing where it asked for no ranking."""
+    lists = [opened(one) for one in answers]
+    if not lists or not all(isinstance(one, list) and len(one) > 1 for one in lists):
+        return []
+    if all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for inside in lists for one in inside):
+        return [{str(one["value"]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
+    named = all(isinstance(one, str) for inside in lists for one in inside)
+    if not named or len({frozenset(inside) for inside in lists}) > 1:
+        return []  # several may have been ticked
+    return [{one: rank for rank, one in enumerate(inside, start=1)} for inside in lists]
+
+
+def model_of(row: Data, option: str) -> str | None:
+    """The model that an option stands for, by a field that is named after it; None where there is none."""
+    names = [f"{option}_model", f"{option}-model", f"model_{option}", f"model-{option}"]
+    side = side_of(option)
+    names += [f"metadata.{name}" for name in (*names, option)]
+    names += [f"{path}~{side}" for path in ("metadata.", "fields.", "")] if side else []
+    found = take(row, names)
+    return None if found is None else str(found)
+
+
 def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
     """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
-    held = opened(at(row, spec["at"]))
+    held = _by_question(opened(at(row, spec["at"])))
     only = opened(at(row, spec["only"])) if "only" in spec else None
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
@@ -176,6 +230,18 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, 
                 yield from ((criterion, rater, answer) for criterion, answer in _answers(name, one))
         else:
             yield from ((criterion, 1, answer) for criterion, answer in _answers(name, value))
+
+
+def _by_question(held: Any) -> Any:
+    """Pairs of a schema with an option, and its value, as Potato 2 writes them, as an object of options by schema."""
+    if not isinstance(held, list):
+        return held
+    found: Data = {}
+    for one in held:
+        label, value = one if isinstance(one, list) and len(one) == 2 else (None, None)
+        if isinstance(label, Mapping) and "schema" in label:
+            found.setdefault(str(label["schema"]), {})[str(label.get("name"))] = value
+    return found
 
 
 def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -195,6 +261,7 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif len(given) == 1 and (one is True or one in _YES or one == option):
         yield name, option
     elif len(value) == 1:
-        yield name, next(iter(value.values()))
+        given_text = isinstance(one, str) and option in _TEXT_BOXES
+        yield name, Written(one) if given_text else next(iter(value.values()))
     else:
         yield from ((f"{name}.{option}", one) for option, one in value.items())

@@ -23,20 +23,24 @@ from parlai_humaneval.importers.fields import (
     at,
     criteria_in,
     folded,
+    gathered,
+    model_of,
     multiplied,
     nested,
     opened,
     placed,
+    ranks_in,
     take,
 )
-from parlai_humaneval.importers.vocabulary import WORDS, are_ratings, guessed_table
-from parlai_humaneval.importers.wide import ANSWERS
+from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
+from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
 from parlai_humaneval.tables.schema import TABLES, TableName
 
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
 SNIFFED = 20  # Rows by which a form is recognised
+_RANKED = object()  # In the place of a ranking that became comparisons
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,11 @@ class Form:
     passing: bool = True
     lift: str | None = None
     join: Any = None
+    inside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keep: bool = False
     fold: str | None = None
     nest: str | None = None
+    gather: bool = False
     asked: bool = False
     refuse: str | None = None
     advice: str = ""
@@ -70,6 +77,7 @@ class Form:
         """The rows of a file, multiplied, each with what is known of its item."""
         for whole in rows:
             whole = nested(whole, self.nest) if self.nest else folded(whole, self.fold) if self.fold else whole
+            whole = gathered(whole) if self.gather else whole
             for row in multiplied(whole, self.each):
                 yield {**row, "item": items.get(str(take(row, self.join)), {})} if self.join else row
 
@@ -163,21 +171,14 @@ def read_release(name: str, paths: Sequence[Path]) -> list[Source]:
             found.append((path, rows))
     if not found:
         raise TableError(f"none of the files holds answers of {name}", where=files[0][0])
-    sources: list[Source] = []
-    of_forms: dict[int, tuple[Form, list[pd.DataFrame]]] = {}
+    by_form: dict[int, tuple[Form, list[tuple[Path, list[Data]]]]] = {}
     for path, rows in found:
         form = _form(release, rows[:SNIFFED], items, asked=True)
         assert form is not None  # it fitted without the items
         if form.refuse:
             raise TableError(form.refuse, where=path, try_=form.advice)
-        reading = _read(release, form, rows, items)
-        of_forms.setdefault(id(form), (form, []))[1].append(reading.frame)
-        sources.append(Source(form.table, path, reading))
-    guesses = [guess for form, frames in of_forms.values() for guess in _with_scales(form, frames)]
-    first = sources[0]
-    assert first.reading is not None
-    sources[0] = first._replace(reading=replace(first.reading, guesses=guesses))
-    return sources
+        by_form.setdefault(id(form), (form, []))[1].append((path, rows))
+    return [source for form, of_form in by_form.values() for source in _read(release, form, of_form, items)]
 
 
 def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
@@ -212,13 +213,18 @@ def _misfit(release: Release, rows: Sequence[Data]) -> str:
     return f"it is no file of {release.name} ({release.title}). Expected are {forms}; it has {names}"
 
 
-def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str, Data]) -> Reading:
+def _read(
+    release: Release, form: Form, files: Sequence[tuple[Path, Sequence[Data]]], items: Mapping[str, Data]
+) -> list[Source]:
+    """The answers of files of one form by table: those of the form's, and others that they hold besides. What a question
+    asks for shows in all of its answers together."""
     ours = {plain_name(column.name) for column in TABLES[form.table]}
+    name, value = ANSWERS.get(form.table, ("", ""))
     left_out: Counter[str] = Counter()
     made: list[Data] = []
+    origins: list[Data] = []
     unknown: set[str] = set()
-    unrated: list[str] = []
-    for row in form.rows(rows, items):
+    for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
             continue
@@ -231,36 +237,84 @@ def _read(release: Release, form: Form, rows: Sequence[Data], items: Mapping[str
         )
         if form.passing or form.known:
             unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
+        unknown |= {f"{path}.{one}" for path, known in form.inside.items() for one in _names_at(row, path) - {*known}}
         for answer in answers:
-            cells = {name: take({**row, **answer}, spec) for name, spec in form.columns.items()}
-            named = {name: answer[name] for name in ANSWERS.get(form.table, ()) if name in answer}
-            made.append({**further, **cells, **named})
-    frame = pd.DataFrame(made, dtype=object)
-    if form.values:
+            cells = {column: take({**row, **answer}, spec) for column, spec in form.columns.items()}
+            named = {column: answer[column] for column in (name, value) if column in answer}
+            made.append({**further, **named, **cells, PLACE: row[PLACE]})
+            origins.append(row)
+    compared, guesses = _rankings(made, origins, name, value) if name else ([], [])
+    frame = _frame([row for row in made if row.get(value) is not _RANKED])
+    if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
-        frame["value"] = [values.get(str(cell), cell) for cell in frame["value"]]
-    frame = frame.apply(lambda column: column.map(plain_cell))
-    frame = frame.drop(columns=[name for name in form.columns if name in frame and frame[name].isna().all()])
-    if form.table == "ratings" and {"criterion", "value"} <= set(frame.columns):
-        by_criterion = frame.groupby("criterion")["value"]
-        texts = [
-            str(name)
-            for name, cells in by_criterion
-            if not any(are_ratings(pd.Series([one])) for one in cells.unique())
-        ]
-        if len(texts) < frame["criterion"].nunique():  # else none is a rating, and the error says what was expected
-            frame = frame[~frame["criterion"].isin(texts)].reset_index(drop=True)
-            unrated = texts
-    notes = [f"{note}." for note in (*(WORDS["unknown"][name] for name in form.unknown), *form.notes)]
+        frame[value] = [values.get(str(cell), cell) for cell in frame[value]]
+    apart = answers_apart(form.table, frame, keep=form.keep) if {name, value} <= set(frame.columns) else Apart(frame)
+    answered = apart.answers
+    if form.criteria and "alone" in form.criteria and name in answered and answered[name].nunique() == 1:
+        answered = answered.assign(**{name: form.criteria["alone"]})
+    of_columns = {column: _origin(spec) for column, spec in form.columns.items() if column in frame}
+    if form.criteria:
+        of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
+    notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in form.unknown), *form.notes)]
     if unknown:
         fate = "pass through" if form.passing else "are left out"
         notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
-    if unrated:
-        notes.append(f"Fields that hold no ratings are left out: {', '.join(unrated)}.")
-    origins = {name: _origin(spec) for name, spec in form.columns.items() if name in frame}
-    if form.criteria:
-        origins |= dict.fromkeys(ANSWERS[form.table], form.criteria["at"] or "a column each")
-    return Reading(frame, origins, notes, left_out, advice=form.advice)
+    left_out.update({ALONE: apart.lost} if apart.lost else {})
+    sources: list[Source] = []
+    parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]
+    parts += [("ratings", apart.ratings, {})] if apart.ratings is not None else []
+    parts += [("comparisons", _frame(compared), {})] if compared else []
+    for table, whole, origin in parts:
+        if table == "ratings":
+            guesses += _with_scales(form, whole)
+        for path, _ in files:
+            own = whole[whole[PLACE] == str(path)].drop(columns=PLACE) if len(whole) else whole
+            own = own.drop(columns=[column for column in form.columns if column in own and own[column].isna().all()])
+            if len(own) or (len(parts) == 1 and not sources):
+                sources.append(Source(table, path, Reading(own, origin, advice=form.advice)))
+    first = sources[0]
+    assert first.reading is not None
+    said = replace(first.reading, notes=[*notes, *apart.notes], left_out=left_out, guesses=guesses)
+    return [first._replace(reading=said), *sources[1:]]
+
+
+def _frame(rows: Sequence[Data]) -> pd.DataFrame:
+    """Rows with the place, from 0, that each has in its file, whose name stands in the column :data:`PLACE`."""
+    plain = [{**row, PLACE: row[PLACE]["path"]} for row in rows]
+    frame = pd.DataFrame(plain, [row[PLACE]["place"] for row in rows], dtype=object)
+    return frame.assign(**{name: frame[name].map(plain_cell) for name in frame.columns})
+
+
+def _rankings(made: Sequence[Data], origins: Sequence[Data], name: str, value: str) -> tuple[list[Data], list[str]]:
+    """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``."""
+    asked: dict[Any, list[int]] = {}
+    for place, row in enumerate(made):
+        asked.setdefault(row.get(name), []).append(place)
+    found: list[Data] = []
+    guesses = []
+    for criterion, places in asked.items():
+        ranks = ranks_in([made[place].get(value) for place in places])
+        themselves: set[str] = set()
+        for place, ranked in zip(places, ranks, strict=False):
+            row = made[place]
+            models = {option: model_of(origins[place], option) for option in ranked}
+            themselves |= {option for option, model in models.items() if model is None}
+            kept = {
+                "item_id" if column == "dialogue_id" else column: cell
+                for column, cell in row.items()
+                if column not in (name, value, "model")
+            }
+            for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
+                found.append({**kept, "metric": criterion, **pair})
+            row[value] = _RANKED
+        if themselves:
+            guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")
+    return found, guesses
+
+
+def _names_at(row: Data, path: str) -> set[str]:
+    inside = opened(at(row, path))
+    return set(inside) if isinstance(inside, Mapping) else set()
 
 
 def _answers(form: Form, row: Data) -> Iterator[Data]:
@@ -300,26 +354,23 @@ def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
     return {name: cell for name, cell in named if name not in form.columns}
 
 
-def _with_scales(form: Form, frames: Sequence[pd.DataFrame]) -> list[str]:
-    """Give ``frames`` of one form the ends of their scales, and say which were taken from the answers in all of them."""
-    filled = [frame for frame in frames if {"criterion", "value"} <= set(frame)]
-    if form.table != "ratings" or not filled or "minimum" in form.columns:
+def _with_scales(form: Form, frame: pd.DataFrame) -> list[str]:
+    """Give ratings the ends of their scales, and say which were taken from the answers."""
+    if not {"criterion", "value"} <= set(frame.columns) or "minimum" in form.columns:
         return []
-    whole = pd.concat(filled, ignore_index=True)
-    numbers = pd.to_numeric(whole["value"], errors="coerce")
+    numbers = pd.to_numeric(frame["value"], errors="coerce")
     ends: dict[str, tuple[float, float]] = {}
     guesses = []
-    for criterion, values in numbers.groupby(whole["criterion"]):
+    for criterion, values in numbers.groupby(frame["criterion"]):
         low, high = float(values.min()), float(values.max())
         declared = form.scales.get(str(criterion))
         if declared and declared[0] <= low and high <= declared[1]:
             ends[str(criterion)] = declared
-        elif form.observed and low < high:
+        elif (form.observed or form.table == "comparisons") and low < high:
             ends[str(criterion)] = low, high
             guesses.append(f"{criterion} goes from {low:g} to {high:g}, its lowest and highest answers")
-    for frame in filled if ends else ():
-        for place, name in enumerate(("minimum", "maximum")):
-            frame[name] = [ends[one][place] if one in ends else None for one in frame["criterion"]]
+    for place, name in enumerate(("minimum", "maximum") if ends else ()):
+        frame[name] = [ends[one][place] if one in ends else None for one in frame["criterion"]]
     return guesses
 
 

@@ -32,7 +32,7 @@ from parlai_humaneval.importers.vocabulary import (
     winner_advice,
     winner_of_scores,
 )
-from parlai_humaneval.importers.wide import long, one_header, wide_columns
+from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -227,6 +227,11 @@ def _completed(
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame, clean = with_clean_labels(table, frame)
+    if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
+        apart = answers_apart(table, frame, keep=True, only_comments=True)
+        frame = apart.answers
+        seen.notes += [f"{path}: {note}" for note in apart.notes]
+        use.left_out.update({ALONE: apart.lost} if apart.lost else {})
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
     known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
     use.names.update(known)

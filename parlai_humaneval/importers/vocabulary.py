@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
 SIDES = ("model_a", "model_b")
+MOSTLY = 0.8
+"""Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 _DECIMAL_COMMA = re.compile(r"(-?\d{1,3}),(\d{1,2})")
@@ -39,13 +41,17 @@ def _word(cell: Any) -> str:
     return whole[1] if whole else word
 
 
-_BLANK = frozenset(WORDS["blank"])
+_BLANK, _COMMENTS = frozenset(WORDS["blank"]), frozenset(WORDS["comments"])
 _FLAGS = {word: number for number, words in WORDS["flags"].items() for word in words}
 _WINNERS = {_plain(word): meaning for meaning, words in WORDS["winner"].items() for word in words}
 _SCALES = [
     {_plain(word): place for place, step in enumerate(scale, start=1) for word in step.split("|")}
     for scale in WORDS["scales"]
 ]
+
+
+class Written(str):
+    """What somebody wrote where a text was asked for."""
 
 
 @dataclass
@@ -256,32 +262,52 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
     """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and how many points a scale of words
-    has, else 0; nothing where they are numbers already, or some are not understood."""
-    every = {clean_label(value) for value in values if isinstance(value, str)} - {""}
+    has, else 0; nothing where they are numbers already, or too few of them are understood."""
+    every = Counter(clean_label(value) for value in values if isinstance(value, str))
+    del every[""]
     words = {word for word in every if not (word.isascii() and _is_number(word))}
     numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
     numbered |= {word: f"{match[1]}.{match[2]}" for word in words if (match := _DECIMAL_COMMA.fullmatch(word))}
     numbered |= {word: f"{float(word):g}" for word in words if _is_number(word)}  # in digits of other scripts
     if len(numbered) == len(words):
         return numbered, 0
-    scale = next((one for one in _SCALES if all(_plain(word) in one for word in words)), None)
-    if scale is None or len(words) < len(every):
+    scale = max(_SCALES, key=lambda one: sum(count for word, count in every.items() if _plain(word) in one))
+    known = {word: scale[_plain(word)] for word in words if _plain(word) in scale}
+    if len(words) < len(every) or sum(every[word] for word in known) < MOSTLY * every.total():
         return {}, 0
-    return {word: scale[_plain(word)] for word in words}, max(scale.values())
-
-
-MOSTLY = 0.8
-"""Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
+    return known, max(scale.values())
 
 
 def are_ratings(column: pd.Series[Any], least: float = 1.0) -> bool:
-    """Whether a column holds numbers, or words of a scale: at ``least`` this share of its answers."""
-    cells = [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column]
-    words, _ = in_numbers(cells)
+    """Whether a column holds numbers, or words of a scale: at ``least`` this share of its answers. Where it is one of
+    comments by its name, or half of it is empty, words are no scale: somebody may have written no more than “good”."""
+    cells = pd.Series(
+        [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column], dtype=object
+    ).dropna()
+    words, points = in_numbers(cells)
+    written = is_comment(str(column.name)) or any(isinstance(cell, Written) for cell in cells)
+    if points and (written or 2 * len(cells) <= len(column)):
+        return False
     known = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in cells]
-    numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce")
-    answers = pd.Series(known, dtype=object).notna()
-    return bool(numbers.notna().any() and numbers.notna().sum() >= least * answers.sum())
+    numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce").notna().sum()
+    return bool(numbers and numbers >= least * len(cells))
+
+
+def side_of(word: str) -> str | None:
+    """``model_a`` or ``model_b`` of a word such as “left” for one of two."""
+    meaning = _WINNERS.get(_plain(word))
+    return meaning if meaning in SIDES else None
+
+
+def are_winners(column: pd.Series[Any], models: Set[str]) -> bool:
+    """Whether nearly all answers are words for a winner, or models."""
+    words = [_word(cell) for cell in column.dropna()]
+    return sum(_plain(word) in _WINNERS or word in models for word in words) >= max(MOSTLY * len(words), 1)
+
+
+def is_comment(name: str) -> bool:
+    """Whether a question of this name asks for a text."""
+    return not _COMMENTS.isdisjoint(re.split(r"[\W_]+", name.lower()))
 
 
 def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
@@ -293,7 +319,7 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     for criterion in criteria.dropna().unique():
         rows = criteria == criterion
         words, points = in_numbers(value[rows])
-        if not words:
+        if not words or (points and is_comment(str(criterion))):
             continue
         shown |= words
         if comma := next(filter(_DECIMAL_COMMA.fullmatch, words), None):

@@ -15,7 +15,16 @@ from typing import Any, Literal
 import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.importers.vocabulary import MOSTLY, SIDES, Understood, are_ratings, guessed_columns
+from parlai_humaneval.importers.vocabulary import (
+    MOSTLY,
+    SIDES,
+    Understood,
+    are_ratings,
+    are_winners,
+    guessed_columns,
+    is_comment,
+    side_of,
+)
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -23,6 +32,7 @@ from parlai_humaneval.techniques.questions import CRITERIA
 AUTO = "auto"
 ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
 """Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
+ALONE = "answers next to which there is none that the table holds"
 BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
 _FIELDS = re.compile(r"\{(model|criterion)\}")
@@ -42,6 +52,8 @@ _KNOWN = {plain_name(name) for scale in CRITERIA.values() for name in scale} | {
     "overall",
     "relevance",
 }
+
+_KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
 
 _MAKES = {
     "criteria": ("criterion", "value", "metric", "winner"),
@@ -236,13 +248,14 @@ def _compared(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     rows: list[Mapping[str, Any]] = []
     places: list[Any] = []
     for (index, row), given in zip(ranks.iterrows(), kept.to_dict("records"), strict=True):
-        for cells in _pairs(row.dropna()):
+        for cells in ranked_pairs(row.dropna().to_dict()):
             rows.append({**{str(name): cell for name, cell in given.items()}, **cells})
             places.append(index)
     return pd.DataFrame(rows, index=pd.Index(places), dtype=object)
 
 
-def _pairs(ranks: pd.Series[Any]) -> Iterator[dict[str, Any]]:
+def ranked_pairs(ranks: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
+    """A comparison of every two models by the ranks that they have, 1 the best."""
     for (a, rank_a), (b, rank_b) in combinations(ranks.items(), 2):
         winner = TIE if rank_a == rank_b else a if rank_a < rank_b else b
         yield {
@@ -253,3 +266,78 @@ def _pairs(ranks: pd.Series[Any]) -> Iterator[dict[str, Any]]:
             "rank_b": rank_b,
             "n_models": len(ranks),
         }
+
+
+@dataclass(frozen=True)
+class Apart:
+    """``answers``: those that a table holds, with others of the same rater in columns next to them.
+    ``ratings``: of one of both models. ``lost``: how many others have no answer to stand next to. ``notes``: what became of
+    them, in words."""
+
+    answers: pd.DataFrame
+    ratings: pd.DataFrame | None = None
+    lost: int = 0
+    notes: Sequence[str] = ()
+
+
+def answers_apart(table: TableName, frame: pd.DataFrame, *, keep: bool, only_comments: bool = False) -> Apart:
+    """Answers to several questions, a row each, by what they are. ``keep``: others than those of ``table`` become
+    columns; ``only_comments``: none but comments are others. Where none is one of ``table``, all stay, so that the error
+    can say what was expected."""
+    name, value = ANSWERS[table]
+    keys = [key for key in _KEYS if key in frame.columns]
+    groups = {str(one): group for one, group in frame.groupby(name, sort=False)}
+    asked = len(frame[keys].astype(str).drop_duplicates())
+    cells = {
+        one: pd.Series([*group[value], *[None] * (asked - len(group))], dtype=object, name=one)
+        for one, group in groups.items()
+    }
+    rated = [one for one, column in cells.items() if are_ratings(column, 0.5)]
+    chosen = [one for one in groups if one in rated or (only_comments and not is_comment(one))]
+    sides: dict[str, tuple[str, str]] = {}
+    if table == "comparisons":
+        models = {*frame["model_a"], *frame["model_b"]} if {*SIDES} <= set(frame.columns) else set()
+        chosen = [one for one, column in cells.items() if are_winners(column, models)]
+        chosen = chosen or [one for one in groups if one not in rated and not is_comment(one)]
+        sides = _by_side([one for one in rated if one not in chosen]) if models else {}
+    if not chosen and not sides:
+        return Apart(frame)
+    answers = frame[frame[name].isin(chosen)]
+    ratings = [_of_side(groups[one], *sides[one]) for one in sides]
+    held, lost, beside = set(_ids(answers, keys)), 0, []
+    taken = {*frame.columns, *(column.name for column in TABLES[table])} - {"reason"}
+    for one in (one for one in groups if one not in (*chosen, *sides)):
+        beside.append(f"answer_{one}" if one in taken else one)
+        given = dict(zip(_ids(groups[one], keys), groups[one][value], strict=True))
+        lost += len(given.keys() - held)
+        if keep:
+            answers = answers.copy()
+            answers[beside[-1]] = [given.get(key) for key in _ids(answers, keys)]
+    what, fate = "ratings" if table == "ratings" else "choice", "become columns" if keep else "are left out"
+    notes = [f"Fields that hold no {what} {fate}: {', '.join(beside)}."] if beside else []
+    return Apart(answers, pd.concat(ratings) if ratings else None, lost if keep else 0, notes)
+
+
+def _ids(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, ...]]:
+    return list(zip(*(frame[key].astype(str) for key in keys), strict=True))
+
+
+def _by_side(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Name → criterion and side, of names such as ``fluency_a`` and ``B: fluency`` that there are for both sides."""
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        parts = re.split(r"[\W_]+", name.strip("()[] "))
+        for place in range(1, len(parts)):
+            for side, criterion in ((parts[place:], parts[:place]), (parts[:place], parts[place:])):
+                if (meaning := side_of("".join(side))) is not None:
+                    found.setdefault(name, ("_".join(criterion), meaning))
+    both = {criterion for criterion, side in found.values() if (criterion, SIDES[side == SIDES[0]]) in found.values()}
+    return {name: (criterion, side) for name, (criterion, side) in found.items() if criterion in both}
+
+
+def _of_side(group: pd.DataFrame, criterion: str, side: str) -> pd.DataFrame:
+    """The ratings of the model on one side."""
+    ours = {column.name for column in TABLES["comparisons"]} - {"worker_id", "seconds"}
+    kept = group.drop(columns=[name for name in group.columns if name in ours])
+    dialogue = group["item_id"].astype(str) + ":" + group[side].astype(str)
+    return kept.assign(dialogue_id=dialogue, model=group[side], criterion=criterion, value=group["winner"])

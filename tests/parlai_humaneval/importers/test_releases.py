@@ -374,7 +374,7 @@ def test_a_question_for_a_text_is_no_criterion(command, tmp_path: Path):
     done = command("--from", "argilla", path)
     assert done.exit_code == 0, done.stderr
     assert read_tables(command.out).ratings[["criterion", "value"]].values.tolist() == [["quality", 4]]
-    assert "hold no ratings are left out: comment" in done.stdout
+    assert "hold no ratings become columns: comment" in done.stdout
 
 
 @pytest.mark.parametrize("added", [False, True])

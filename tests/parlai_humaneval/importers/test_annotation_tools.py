@@ -1,0 +1,186 @@
+"""Exports of annotation tools, which ask several kinds of questions at once: each answer becomes what it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parlai_humaneval.tables.files import read_tables
+
+PAIR = {"model_a": "otter", "model_b": "heron"}
+
+
+def lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def potato(folder: Path, answers: dict[str, dict[str, list[Any]]], items: Sequence[dict[str, Any]]) -> list[Path]:
+    """A project of Potato 2: user → item → pairs of a label and its value."""
+    for user, given in answers.items():
+        (folder / "out" / user).mkdir(parents=True)
+        state = {"user_id": user, "instance_id_to_label_to_value": given, "instance_id_to_span_to_value": {}}
+        (folder / "out" / user / "user_state.json").write_text(json.dumps(state))
+    return [folder / "out", lines(folder / "items.jsonl", items)]
+
+
+def label(schema: str, name: str, value: Any) -> list[Any]:
+    return [{"schema": schema, "name": name}, value]
+
+
+def votes_of(command: Any) -> list[list[Any]]:
+    return read_tables(command.out).comparisons[["model_a", "model_b", "metric", "winner"]].values.tolist()
+
+
+def ratings_of(command: Any) -> list[list[Any]]:
+    return read_tables(command.out).ratings[["model", "criterion", "value"]].values.tolist()
+
+
+def test_potato_writes_labels_as_pairs(command, tmp_path: Path):
+    """Likert scales, sliders and radio buttons, whichever way Potato 2 writes their values."""
+    answers = {
+        "ann": {"i1": [label("fluent", "scale_3", "3"), label("warm", "slider", "2"), label("useful", "agree", True)]},
+        "ben": {
+            "i1": [label("fluent", "5", "5"), label("warm", "slider", "0"), label("useful", "disagree", "disagree")]
+        },
+    }
+    done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
+    assert done.exit_code == 0, done.stderr
+    assert "Read as --from potato" in done.stderr
+    values = {"fluent": (3, 5), "warm": (2, 0), "useful": (4, 2)}
+    assert sorted(ratings_of(command)) == sorted(
+        ["heron", criterion, value] for criterion, pair in values.items() for value in pair
+    )
+
+
+def test_a_choice_and_ratings_become_what_they_are(command, tmp_path: Path):
+    """Of a pair: the choice is a comparison, ratings of one side are that model's, and what concerns both stands next to
+    the choice."""
+    given = [
+        label("better", "A", "A"),
+        label("fluency_a", "scale_4", "4"),
+        label("fluency_b", "scale_2", "2"),
+        label("confidence", "scale_5", "5"),
+        label("comments", "text_box", "good"),
+    ]
+    paths = potato(tmp_path, {"ann": {"i1": given}}, [{"id": "i1", "text": "t", **PAIR}])
+    done = command(*paths)
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "better", "otter"]]
+    assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["otter", "fluency", 4]]
+    beside = read_tables(command.out).comparisons[["confidence", "comments"]].values.tolist()
+    assert beside == [["5", "good"]]
+    assert "hold no choice become columns: confidence, comments" in done.stdout
+    assert [table for table in ("comparisons", "ratings") if f"→ {table}" in done.stderr] == ["comparisons", "ratings"]
+
+
+def test_ratings_of_both_sides_without_a_choice(command, tmp_path: Path):
+    given = [label("A: fluency", "scale_4", "4"), label("B: fluency", "scale_2", "2")]
+    done = command(*potato(tmp_path, {"ann": {"i1": given}}, [{"id": "i1", "text": "t", **PAIR}]))
+    assert done.exit_code == 0, done.stderr
+    assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["otter", "fluency", 4]]
+    assert votes_of(command) == []
+
+
+def test_a_choice_next_to_ratings_of_one_model(command, tmp_path: Path):
+    answers = {
+        user: {"i1": [label("fluent", f"scale_{value}", str(value)), label("kind", kind, True)]}
+        for user, value, kind in (("ann", 3, "chat"), ("ben", 4, "task"))
+    }
+    done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluent", 3], ["heron", "fluent", 4]]
+    assert read_tables(command.out).ratings["kind"].tolist() == ["chat", "task"]
+
+
+def test_an_answer_with_nothing_to_stand_next_to_is_counted(command, tmp_path: Path):
+    answers = {"ann": {"i1": [label("fluent", "scale_3", "3")]}, "ben": {"i1": [label("thoughts", "text_box", "meh")]}}
+    done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
+    assert done.exit_code == 0, done.stderr
+    assert "Left out: 1 × answers next to which there is none" in done.stdout
+
+
+def result(kind: str, name: str, value: Any) -> dict[str, Any]:
+    return {"id": "r", "type": kind, "from_name": name, "to_name": "chat", "value": value}
+
+
+def label_studio(path: Path, data: dict[str, Any], results: Sequence[dict[str, Any]], **more: Any) -> Path:
+    annotation = {"id": 1, "completed_by": 7, "was_cancelled": False, "result": results, **more}
+    path.write_text(json.dumps([{"id": 1, "data": data, "annotations": [annotation]}]))
+    return path
+
+
+def test_label_studio_asks_for_a_choice_and_ratings_at_once(command, tmp_path: Path):
+    results = [
+        result("pairwise", "better", {"selected": "left"}),
+        result("rating", "fluency_a", {"rating": 4}),
+        result("rating", "fluency_b", {"rating": 2}),
+        result("textarea", "why", {"text": ["warmer"]}),
+    ]
+    done = command(label_studio(tmp_path / "project.json", PAIR, results))
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "better", "otter"]]
+    assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["otter", "fluency", 4]]
+    assert read_tables(command.out).comparisons["why"].tolist() == ["warmer"]
+
+
+def test_a_batch_of_mechanical_turk_with_a_choice_and_more(command, tmp_path: Path):
+    """The one choice keeps the name that it had: preference."""
+    (tmp_path / "batch.csv").write_text(
+        "HITId,WorkerId,AssignmentStatus,Input.model_a,Input.model_b,Answer.choice,Answer.sure,Answer.comment\n"
+        "h1,w1,Approved,otter,heron,left,4,good\nh2,w1,Approved,otter,heron,right,2,\n"
+    )
+    done = command(tmp_path / "batch.csv")
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "preference", "otter"], ["heron", "otter", "preference", "heron"]]
+    assert read_tables(command.out).comparisons["sure"].tolist() == ["4", "2"]
+
+
+@pytest.mark.parametrize("question", ["comment", "thoughts"])
+def test_a_comment_that_is_a_word_of_a_scale_is_no_rating(command, tmp_path: Path, question: str):
+    """By what the tool says of the question, whatever its name is."""
+    results = [result("rating", "fluency", {"rating": 4}), result("textarea", question, {"text": ["good"]})]
+    done = command(label_studio(tmp_path / "project.json", {"model": "heron"}, results))
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluency", 4]]
+    assert read_tables(command.out).ratings[question].tolist() == ["good"]
+
+
+COMMENTS = ["", "good", ""], ["good", "I liked that it asked me back", "poor at times"]
+
+
+@pytest.mark.parametrize("comments", COMMENTS)
+@pytest.mark.parametrize("name", ["comment", "impression"])
+def test_a_column_of_comments_is_no_criterion(command, tmp_path: Path, name: str, comments: list[str]):
+    rows = [f"d{n},w{n},heron,{3 + n},{comment}" for n, comment in enumerate(comments)]
+    (tmp_path / "form.csv").write_text("\n".join([f"dialogue_id,rater,model,fluency,{name}", *rows]))
+    done = command(tmp_path / "form.csv", "--table", "ratings")
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluency", value] for value in (3, 4, 5)]
+    assert read_tables(command.out).ratings[name].fillna("").tolist() == comments
+
+
+def test_a_scale_in_words_with_a_slip_stays_one(command, tmp_path: Path):
+    """The slip is refused, and not the words that are right."""
+    words = ["agree", "disagree", "strongly agree", "agree", "neutral", "agree", "as above"]
+    rows = [f"d{n},w{n},heron,useful,{word}" for n, word in enumerate(words)]
+    (tmp_path / "ratings.csv").write_text("\n".join(["dialogue_id,worker_id,model,criterion,value", *rows]))
+    done = command(tmp_path / "ratings.csv")
+    assert (done.exit_code, "'as above'" in done.stderr) == (1, True)
+    assert command(tmp_path / "ratings.csv", "--skip-bad").exit_code == 0
+    assert [value for *_, value in ratings_of(command)] == [4, 2, 5, 4, 3, 4]
+
+
+def test_a_comment_in_a_table_of_one_answer_a_row(command, tmp_path: Path):
+    (tmp_path / "ratings.csv").write_text(
+        "dialogue_id,worker_id,model,criterion,value\nd1,w1,heron,fluent,4\nd1,w1,heron,comment,good\nd2,w1,heron,fluent,5\n"
+    )
+    done = command(tmp_path / "ratings.csv")
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluent", 4], ["heron", "fluent", 5]]
+    assert read_tables(command.out).ratings["comment"].fillna("").tolist() == ["good", ""]
+    assert "become columns: comment" in done.stdout

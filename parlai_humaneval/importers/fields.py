@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,12 @@ def at(data: Any, path: str) -> Any:
 
 
 def opened(data: Any) -> Any:
-    """What a text of JSON holds; anything else as it is."""
-    if isinstance(data, str) and data[:1] in ("{", "["):
+    """What a text of JSON, or of Python's own words for lists and objects, holds; anything else as it is."""
+    for read in (json.loads, literal_eval) if isinstance(data, str) and data[:1] in ("{", "[") else ():
         try:
-            return json.loads(data)
-        except ValueError:
-            return data
+            return read(data)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
     return data
 
 
@@ -167,8 +168,9 @@ def folded(row: Data, mark: str) -> Data:
     return {**{name: cell for name, cell in row.items() if name not in names}, "label_annotations": found}
 
 
-def gathered(row: Data) -> Data:
-    """A record of Argilla, of whichever version and export, with ``responses``: lists of answers by question."""
+def gathered(row: Data, known: Sequence[str]) -> Data:
+    """A record of Argilla, of whichever version and export, with ``responses``, lists of answers by question, and
+    ``fields``, which are all that are not ``known`` where a record is a flat row."""
     found: dict[str, list[Any]] = {}
     held = opened(row.get("responses"))
     for one in held if isinstance(held, list) else ():  # a response of each user, with all their answers
@@ -191,7 +193,13 @@ def gathered(row: Data) -> Data:
             found[name] = inside
     if row.get("annotation") is not None and {"prediction", "annotation_agent"} <= row.keys():
         found["annotation"] = [{"value": row["annotation"], "user_id": row["annotation_agent"]}]
-    return {**row, "responses": found} if found else row
+    if not found:
+        return row
+    if not {"fields", "inputs"} & row.keys():
+        of_questions = tuple(f"{name}{mark}" for name in found for mark in (".responses", ".suggestion", "-suggestion"))
+        rest = [one for one in row if one not in (PLACE, *known, *found) and not one.startswith(of_questions)]
+        row = {**{one: row[one] for one in row if one in (PLACE, *known)}, "fields": {one: row[one] for one in rest}}
+    return {**row, "responses": found}
 
 
 def ranks_in(answers: Sequence[Any]) -> list[dict[str, int]]:
@@ -211,7 +219,7 @@ def model_of(row: Data, option: str) -> str | None:
     """The model that an option stands for, by a field that is named after it; None where there is none."""
     names = [f"{option}_model", f"{option}-model", f"model_{option}", f"model-{option}"]
     side = side_of(option)
-    names += [f"metadata.{name}" for name in (*names, option)]
+    names = [f"{path}{name}" for path in ("metadata.", "fields.", "") for name in names] + [f"metadata.{option}"]
     names += [f"{path}~{side}" for path in ("metadata.", "fields.", "")] if side else []
     found = take(row, names)
     return None if found is None else str(found)

@@ -65,6 +65,7 @@ class Form:
     lift: str | None = None
     join: Any = None
     inside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unread: Sequence[str] = ()
     keep: bool = False
     fold: str | None = None
     nest: str | None = None
@@ -77,7 +78,7 @@ class Form:
         """The rows of a file, multiplied, each with what is known of its item."""
         for whole in rows:
             whole = nested(whole, self.nest) if self.nest else folded(whole, self.fold) if self.fold else whole
-            whole = gathered(whole) if self.gather else whole
+            whole = gathered(whole, self.known) if self.gather else whole
             for row in multiplied(whole, self.each):
                 yield {**row, "item": items.get(str(take(row, self.join)), {})} if self.join else row
 
@@ -223,7 +224,7 @@ def _read(
     left_out: Counter[str] = Counter()
     made: list[Data] = []
     origins: list[Data] = []
-    unknown: set[str] = set()
+    unknown, unread = set[str](), set[str]()
     for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
@@ -238,6 +239,7 @@ def _read(
         if form.passing or form.known:
             unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
         unknown |= {f"{path}.{one}" for path, known in form.inside.items() for one in _names_at(row, path) - {*known}}
+        unread |= {path for path in form.unread if _filled(at(row, path))}
         for answer in answers:
             cells = {column: take({**row, **answer}, spec) for column, spec in form.columns.items()}
             named = {column: answer[column] for column in (name, value) if column in answer}
@@ -259,6 +261,7 @@ def _read(
     if unknown:
         fate = "pass through" if form.passing else "are left out"
         notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
+    notes += [f"Fields that no table holds are left out: {', '.join(sorted(unread))}."] if unread else []
     left_out.update({ALONE: apart.lost} if apart.lost else {})
     sources: list[Source] = []
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]
@@ -310,6 +313,13 @@ def _rankings(made: Sequence[Data], origins: Sequence[Data], name: str, value: s
         if themselves:
             guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")
     return found, guesses
+
+
+def _filled(inside: Any) -> bool:
+    """Whether objects and lists hold anything."""
+    if isinstance(inside, (Mapping, list)):
+        return any(map(_filled, inside.values() if isinstance(inside, Mapping) else inside))
+    return inside not in (None, "")
 
 
 def _names_at(row: Data, path: str) -> set[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from parlai_humaneval.tables.files import read_tables
 
+SAMPLES = Path(__file__).parent / "samples" / "releases"
 PAIR = {"model_a": "otter", "model_b": "heron"}
 
 
@@ -184,3 +185,171 @@ def test_a_comment_in_a_table_of_one_answer_a_row(command, tmp_path: Path):
     assert ratings_of(command) == [["heron", "fluent", 4], ["heron", "fluent", 5]]
     assert read_tables(command.out).ratings["comment"].fillna("").tolist() == ["good", ""]
     assert "become columns: comment" in done.stdout
+
+
+def test_what_no_table_holds_is_named(command, tmp_path: Path):
+    """Marks in a text, and what Potato asked before and after its items."""
+    given = {"ann": {"i1": [label("fluent", "scale_3", "3")]}}
+    paths = potato(tmp_path, given, [{"id": "i1", "text": "t", "model": "heron"}])
+    path = tmp_path / "out" / "ann" / "user_state.json"
+    mark = [{"schema": "errors", "name": "odd", "start": 0, "end": 4}, "true"]
+    state = {**json.loads(path.read_text()), "instance_id_to_span_to_value": {"i1": [mark]}, "shoe_size": 43}
+    path.write_text(json.dumps({**state, "phase_to_page_to_label_to_value": {"poststudy": {}}}))
+    done = command(*paths)
+    assert done.exit_code == 0, done.stderr
+    assert "no table holds are left out: instance_id_to_span_to_value." in done.stdout
+    assert "not known to have are left out: shoe_size." in done.stdout
+
+
+def argilla(path: Path, records: Sequence[dict[str, Any]]) -> Path:
+    path.write_text(json.dumps(list(records)))
+    return path
+
+
+RANKED = [{"rank": 1, "value": "reply-2"}, {"rank": 2, "value": "reply-1"}, {"rank": 2, "value": "reply-3"}]
+MODELS = {"reply-1": "otter", "reply-2": "heron", "reply-3": "crane"}
+BY_RANK = [["crane", "heron", "best", "heron"], ["crane", "otter", "best", "tie"], ["heron", "otter", "best", "heron"]]
+
+
+def given(value: Any, status: str = "submitted") -> dict[str, Any]:
+    return {"user_id": "u1", "value": value, "status": status}
+
+
+FORMS = {
+    "hub, version 1": {
+        "prompt": "p",
+        "reply-1": "r",
+        "fluency": [given(4)],
+        "best": [given(RANKED)],
+        "fluency-suggestion": 2,
+        "fluency-suggestion-metadata": {"score": None},
+        "external_id": "x",
+        "metadata": json.dumps({**MODELS, "model": "heron"}),
+    },
+    "records, version 1": {
+        "fields": {"prompt": "p"},
+        "metadata": {**MODELS, "model": "heron"},
+        "responses": [
+            {"user_id": "u1", "status": "submitted", "values": {"fluency": {"value": 4}, "best": {"value": RANKED}}}
+        ],
+    },
+    "hub, version 2": {
+        "id": "x",
+        "status": "completed",
+        "_server_id": "s",
+        "prompt": "p",
+        "fluency.responses": [4],
+        "fluency.responses.users": ["u1"],
+        "fluency.responses.status": ["submitted"],
+        "best.responses": [RANKED],
+        "best.responses.users": ["u1"],
+        "best.responses.status": ["submitted"],
+        "fluency.suggestion": 2,
+        "model": "heron",
+        **{f"model_{option}": model for option, model in MODELS.items()},
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_argilla(command, tmp_path: Path, form: str):
+    """Ratings are ratings, and a ranking a comparison of every two of its models."""
+    done = command(argilla(tmp_path / "records.json", [FORMS[form]]))
+    assert done.exit_code == 0, done.stderr
+    assert "Read as --from argilla" in done.stderr
+    assert ratings_of(command) == [["heron", "fluency", 4]]
+    assert sorted(votes_of(command)) == BY_RANK
+    assert "not known to have" not in done.stdout
+    ranks = read_tables(command.out).comparisons
+    assert set(zip(ranks["model_a"], ranks["rank_a"], strict=True)) == {("crane", 2), ("heron", 1)}
+    assert ranks["worker_id"].nunique() == 1
+
+
+def test_rankings_by_order_and_without_models(command, tmp_path: Path):
+    """Version 2 gives a list in order; options of which no field says the model are models, which is a guess."""
+    record = {"id": "x", "status": "completed", "_server_id": "s", "model": "heron", "prompt": "p"}
+    ranked = {"best.responses": [["heron", "otter"], ["otter", "heron"]], "best.responses.users": ["u1", "u2"]}
+    done = command(argilla(tmp_path / "records.json", [{**record, **ranked}]))
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "best", "heron"], ["heron", "otter", "best", "otter"]]
+    assert "best ranks the models heron, otter" in done.stderr
+
+
+def test_discarded_answers_of_argilla_are_none(command, tmp_path: Path):
+    answers = [given(4), {**given(1, "discarded"), "user_id": "u2"}, {**given(2, "draft"), "user_id": "u3"}]
+    record = {"prompt": "p", "fluency": answers, "metadata": {"model": "heron"}}
+    done = command(argilla(tmp_path / "records.json", [record, record]))
+    assert done.exit_code == 0, done.stderr
+    assert [value for *_, value in ratings_of(command)] == [4, 4]
+    assert "4 × rows that hold no answer of argilla" in done.stdout
+
+
+@pytest.mark.parametrize(("annotation", "metadata"), [("B", PAIR), ("heron", PAIR), ("2", {"model": "heron"})])
+def test_annotated_records_of_argilla(command, tmp_path: Path, annotation: str, metadata: dict[str, str]):
+    """Of datasets for text classification: a choice where two models are known, else a rating."""
+    record = {
+        "text": None,
+        "inputs": {"prompt": "p", "reply": "r"},
+        "prediction": [["A", 0.7], ["B", 0.3]],
+        "prediction_agent": "a judge",
+        "annotation": annotation,
+        "annotation_agent": "ann",
+        "multi_label": False,
+        "id": "x",
+        "metadata": metadata,
+        "status": "Validated",
+        "event_timestamp": None,
+        "metrics": {},
+    }
+    done = command(argilla(tmp_path / "records.json", [record, {**record, "id": "y", "annotation": None}]))
+    assert done.exit_code == 0, done.stderr
+    assert "Read as --from argilla" in done.stderr
+    if "model" in metadata:
+        assert ratings_of(command) == [["heron", "annotation", 2]]
+    else:
+        assert votes_of(command) == [["heron", "otter", "annotation", "heron"]]
+
+
+def test_a_choice_of_argilla_between_two_models(command, tmp_path: Path):
+    record = {
+        "fields": {"prompt": "p"},
+        "metadata": PAIR,
+        "responses": {"better": [given("A")], "why": [given("warm")]},
+    }
+    done = command(argilla(tmp_path / "records.json", [{**record, "id": "x"}]))
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "better", "otter"]]
+    assert read_tables(command.out).comparisons["why"].tolist() == ["warm"]
+
+
+@pytest.mark.parametrize("new", ["in the annotation", "in the result", "nowhere"])
+def test_unknown_fields_inside_annotations_of_label_studio(command, tmp_path: Path, new: str):
+    rating = {**result("rating", "fluency", {"rating": 4}), **({"mood": 1} if new == "in the result" else {})}
+    more: dict[str, Any] = {"weather": "wet"} if new == "in the annotation" else {}
+    done = command(label_studio(tmp_path / "project.json", {"model": "heron"}, [rating], lead_time=3, **more))
+    assert done.exit_code == 0, done.stderr
+    assert ("annotations.weather" in done.stdout) == (new == "in the annotation")
+    assert ("annotations.result.mood" in done.stdout) == (new == "in the result")
+    assert ("not known to have" in done.stdout) == (new != "nowhere")
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_unknown_fields_inside_samples_of_inspect(command, tmp_path: Path, added: bool):
+    log = json.loads((SAMPLES / "inspect_log.json").read_text())
+    log["samples"][0] |= {"model_usage": {}, "working_time": 1, "uuid": "u", **({"moon": "full"} if added else {})}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    done = command(tmp_path / "log.json")
+    assert done.exit_code == 0, done.stderr
+    assert ("are left out: samples.moon." in done.stdout) == added
+    assert ("not known to have" in done.stdout) == added
+
+
+def test_records_that_pandas_wrote_as_csv(command, tmp_path: Path):
+    """Lists are in Python's own words there."""
+    import pandas as pd
+
+    pd.DataFrame([FORMS["hub, version 1"]]).to_csv(tmp_path / "records.csv", index=False)
+    done = command(tmp_path / "records.csv")
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "fluency", 4]]
+    assert sorted(votes_of(command)) == BY_RANK

@@ -28,12 +28,12 @@ _NO = ("false", "False", "0", "")
 _TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
 
 
-def placed(row: Mapping[str, Any], path: Path, number: int) -> Data:
+def placed(row: Mapping[str, Any], path: Path, place: int) -> Data:
     """A row with its place, which ``@folder``, ``@file`` and ``@row`` name."""
     name = path.name.partition(".")[0]
     folder = path.resolve().parent.name
-    place = {"path": str(path), "folder": folder, "file": name, "row": f"{name}-{number}", "place": number - 1}
-    return {**row, PLACE: place}
+    stands = {"path": str(path), "folder": folder, "file": name, "row": f"{name}-{place + 1}", "place": place}
+    return {**row, PLACE: stands}
 
 
 def take(row: Data, field: Any) -> Any:

@@ -195,7 +195,7 @@ def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
 def _placed(path: Path) -> list[Data]:
     if not path.is_file():
         raise TableError("there is no such file or folder", where=path)
-    return [placed(row, path, number) for number, row in enumerate(read_rows(path), start=1)]
+    return [placed(row, path, place) for place, row in read_rows(path).items()]
 
 
 def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:

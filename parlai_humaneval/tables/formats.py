@@ -1,5 +1,8 @@
 """Rows of a file as they are there, in whichever form: CSV, TSV, JSON, JSON lines, Excel or Parquet, and gzip of each.
 
+A row has the number that people see: that of a spreadsheet, where the header is row 1 and blank rows count; the line of JSON
+lines; the entry of a list. Its place is this number less one.
+
 Excel and Parquet need ``openpyxl`` and ``pyarrow``, which the extra ``formats`` installs.
 """
 
@@ -56,27 +59,28 @@ def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """The rows of a file as they are there, unchecked; empty cells are None, and nested ones are JSON texts. Blank rows are
-    left out, and counted in the index. The ending says which form it is; JSON is also recognised by its first character.
-    Raises TableError."""
+    """The rows of a file as they are there, unchecked, with their places as index; empty cells are None, and nested ones
+    are JSON texts. Blank rows are left out. The ending says which form it is; JSON is also recognised by its first
+    character. Raises TableError."""
     found = _read(path)
-    return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame(found, dtype=object))
+    return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame([*found.values()], [*found], dtype=object))
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """As :func:`read_frame`, row by row, with what JSON nests as it is. Raises TableError."""
+def read_rows(path: Path) -> dict[int, dict[str, Any]]:
+    """As :func:`read_frame`, place → row, with what JSON nests as it is. Raises TableError."""
     found = _read(path)
-    if isinstance(found, list):
+    if isinstance(found, dict):
         return found
     cells = found.astype(object).where(found.notna(), None)
-    return [dict(zip(map(str, cells.columns), row, strict=True)) for row in cells.itertuples(index=False, name=None)]
+    names = [*map(str, cells.columns)]
+    return {place: dict(zip(names, row, strict=True)) for place, *row in cells.itertuples(name=None)}
 
 
-def _read(path: Path) -> pd.DataFrame | list[dict[str, Any]]:
+def _read(path: Path) -> pd.DataFrame | dict[int, dict[str, Any]]:
     try:
         with _opened(path) as file:
             if (kind := ending(path)) == INSPECT:
-                return [_inspect_log(file)]
+                return {0: _inspect_log(file)}
             if kind in _PACKAGES:
                 return _of_package(kind, file)
             start = file.read(4096)
@@ -118,6 +122,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     try:
         if kind == ".xlsx":
             frame = pd.read_excel(content, dtype=object, engine="openpyxl")
+            frame.index += 1  # below the header
         else:
             frame = pd.read_parquet(content, dtype_backend="numpy_nullable")
     except ImportError as error:
@@ -154,7 +159,7 @@ def plain_cell(cell: Any) -> Any:
     return cell
 
 
-def _json_rows(file: TextIO) -> list[dict[str, Any]]:
+def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
     first = next((line for line in file if line.strip()), "")
     file.seek(0)
     try:
@@ -162,21 +167,24 @@ def _json_rows(file: TextIO) -> list[dict[str, Any]]:
     except ValueError:
         a_line = False
     if a_line:
-        rows = [json_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
-        return _rows_within(rows[0]) if len(rows) == 1 else rows
+        rows = {place: json_object(line, place + 1) for place, line in enumerate(file) if line.strip()}
+        (only,) = rows.values() if len(rows) == 1 else ({},)
+        within = _rows_within(only)
+        return rows if within == [only] or not only else dict(enumerate(within))
     text = file.read()
     try:
         whole = json.loads(text)
     except ValueError as error:
         if text.lstrip().startswith("["):
             raise ValueError(f"it is no JSON ({error})") from error
-        return [json_object(line, number) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        lines = text.splitlines()
+        return {place: json_object(line, place + 1) for place, line in enumerate(lines) if line.strip()}
     if isinstance(whole, dict):
-        return _rows_within(whole)
+        return dict(enumerate(_rows_within(whole)))
     wrong = next((n for n, row in enumerate(whole, start=1) if not isinstance(row, dict)), None)
     if wrong is not None:
         raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is no JSON object")
-    return list(whole)
+    return dict(enumerate(whole))
 
 
 def _rows_within(whole: dict[str, Any]) -> list[dict[str, Any]]:
@@ -221,7 +229,10 @@ def _csv(file: TextIO) -> pd.DataFrame:
         separator = max(_SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
         file.seek(0)
     rows = csv.reader(file, delimiter=separator)
-    header = list(map(clean_label, next(filter(None, rows), [])))
+    blank = 0
+    while (names := next(rows, None)) == []:
+        blank += 1
+    header = list(map(clean_label, names or []))
     if not any(header):
         raise ValueError("it is empty; the first line of a CSV file names the columns")
     named = len(header)
@@ -238,7 +249,7 @@ def _csv(file: TextIO) -> pd.DataFrame:
     meaning, places = _Cells().__getitem__, list[int]()
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(
-        map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places))), dtype=object
+        map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places, blank + 1))), dtype=object
     )
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":
@@ -256,12 +267,12 @@ def _decimal_points(column: Any) -> None:
 
 
 def _checked(
-    file: TextIO, rows: Any, line: int, start: list[list[str]], length: int, places: list[int]
+    file: TextIO, rows: Any, line: int, start: list[list[str]], length: int, places: list[int], above: int
 ) -> Iterator[list[str]]:
     """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``start``: rows that
-    were read before, after ``line``. To ``places`` is added which rows they are, from 0."""
+    were read before, after ``line``, with ``above`` rows above them. To ``places`` is added where they stand, from 0."""
     end = line
-    for number, row in enumerate(chain(start, rows), start=1):
+    for number, row in enumerate(chain(start, rows), start=above + 1):
         line, end = end + 1, rows.line_num
         if not any(row):
             continue

@@ -142,10 +142,10 @@ def test_a_page_needs_answers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"selected": "2"}, "turns.selected: '2' in row 1, expected 0 or 1"),
-        ({"turn": "first"}, "turns.turn: 'first' in row 1"),
-        ({"model": ""}, "turns.model: empty in row 1"),
-        ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "rows 1 and 5 contradict"),
+        ({"selected": "2"}, "turns.selected: '2' in row 2, expected 0 or 1"),
+        ({"turn": "first"}, "turns.turn: 'first' in row 2"),
+        ({"model": ""}, "turns.model: empty in row 2"),
+        ({"dialogue_id": "d1", "worker_id": "w1", "turn": "1"}, "rows 2 and 6 contradict"),
     ],
 )
 def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: str) -> None:
@@ -170,7 +170,7 @@ def test_folders_that_hold_nothing_are_named(tmp_path: Path) -> None:
 def test_an_unknown_label_is_named(tmp_path: Path) -> None:
     header = "dialogue_id,worker_id,k,entity,model,opponent,label,fluent,sensible,specific,seconds"
     (tmp_path / "segments.csv").write_text(f"{header}\nd,w,2,0,a,b,robot,0,0,0,9\n", encoding="utf-8")
-    assert "'robot' in row 1, expected human, unsure or bot" in refused("--tables", tmp_path)
+    assert "'robot' in row 2, expected human, unsure or bot" in refused("--tables", tmp_path)
 
 
 def test_the_tables_are_not_written_over(tables: Path) -> None:

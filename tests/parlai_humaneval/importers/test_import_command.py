@@ -96,7 +96,7 @@ def test_dialogues_without_ids(command, tmp_path: Path):
     assert (section.pairs[0].kind, section.pairs[0].n, section.pairs[0].n_dialogues) == ("dialogue", 3, 4)
     turned = write(tmp_path, ["i1,V1,zoe,adam,zoe,1"], "item,rater,a,b,choice,turn")
     refused = command("--from", "tables", turned, "--table", "comparisons", *RENAMES, *empty, "--force")
-    assert "dialogue_a: None in row 1, expected the dialogue of the turn" in refused.stderr
+    assert "dialogue_a: None in row 2, expected the dialogue of the turn" in refused.stderr
 
 
 def test_the_columns_are_told():
@@ -145,16 +145,16 @@ def test_an_import_can_be_imported(command, votes: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (["i1,V1,zoe,adam,d1,d2,nobody,3"], r"comparisons.winner: 'nobody' in row 1, expected 'adam'"),
+        (["i1,V1,zoe,adam,d1,d2,nobody,3"], r"comparisons.winner: 'nobody' in row 2, expected 'adam'"),
         (["i1,V1,zoe,zoe,d1,d2,zoe,3"], "expected another model than model_a"),
-        (["i1,V1,zoe,adam,d1,d2,zoe,-3"], "comparisons.seconds: -3.0 in row 1"),
-        (["i1,,zoe,adam,d1,d2,zoe,3"], "comparisons.worker_id: empty in row 1"),
-        (["i1,V1,zoe,adam,d1,d2,zoe,3"] * 2, "rows 1 and 2 are the same answer"),
+        (["i1,V1,zoe,adam,d1,d2,zoe,-3"], "comparisons.seconds: -3.0 in row 2"),
+        (["i1,,zoe,adam,d1,d2,zoe,3"], "comparisons.worker_id: empty in row 2"),
+        (["i1,V1,zoe,adam,d1,d2,zoe,3"] * 2, "rows 2 and 3 are the same answer"),
         (
             ["i1,V1,zoe,adam,d1,d2,zoe,3", "i1,V1,zoe,adam,d1,d2,adam,3"],
-            "rows 1 and 2 contradict .*winner 'zoe' and 'adam'",
+            "rows 2 and 3 contradict .*winner 'zoe' and 'adam'",
         ),
-        (["i1,V1,zoe"], "row 1 has 3 cells, the header 8"),
+        (["i1,V1,zoe"], "row 2 has 3 cells, the header 8"),
     ],
 )
 def test_bad_rows_are_named_and_nothing_is_written(command, tmp_path: Path, rows: list[str], words: str):
@@ -169,7 +169,7 @@ def test_bad_rows_are_named_and_nothing_is_written(command, tmp_path: Path, rows
 
 
 def test_bad_rows_are_skipped_when_asked_and_listed_by_their_own_numbers(command, tmp_path: Path):
-    """Rows 2, 3 and 5 of the file are bad for three reasons; the numbers are those of the file."""
+    """Rows 3, 4 and 6 of the file are bad for three reasons; the numbers are those of the file."""
     bad = ["i4,V1,zoe,adam,d1,d2,nobody,3", "i5,V1,zoe,adam,d1,d2,zoe,soon"]
     path = write(tmp_path, [VOTES[0], *bad, VOTES[1], VOTES[0]])
     done = command("--from", "tables", path, "--table", "comparisons", *RENAMES, "--skip-bad", "--json")
@@ -178,9 +178,9 @@ def test_bad_rows_are_skipped_when_asked_and_listed_by_their_own_numbers(command
     assert found["rows"] == {"comparisons": 2}
     assert len(found["skipped"]) == 3
     text = "\n".join(found["skipped"])
-    assert re.search(r"votes.csv, row 3: comparisons.seconds: 'soon', expected a number", text)
-    assert re.search(r"votes.csv, row 5: .*are the same answer", text)
-    assert re.search(r"votes.csv, row 2: comparisons.winner: 'nobody', expected", text)
+    assert re.search(r"votes.csv, row 4: comparisons.seconds: 'soon', expected a number", text)
+    assert re.search(r"votes.csv, row 6: .*are the same answer", text)
+    assert re.search(r"votes.csv, row 3: comparisons.winner: 'nobody', expected", text)
     shown = command("--from", "tables", path, "--table", "comparisons", *RENAMES, "--skip-bad", "--force")
     assert "Skipped because of errors: 3" in shown.stdout
 

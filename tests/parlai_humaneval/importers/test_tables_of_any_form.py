@@ -203,15 +203,49 @@ def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_p
     text = "\n".join([rows[0], "", rows[1], ",,,,,", *rows[2:]]).removesuffix("x") + "nobody"
     (tmp_path / "v.csv").write_text(text, encoding="utf-8")
     done = command("--from", "tables", tmp_path / "v.csv")
-    assert "'nobody' in row 6, expected" in done.stderr
-    assert "row 6 of the file: item_id i3" in done.stderr
+    assert "'nobody' in row 7, expected" in done.stderr
+    assert "row 7 of the file: item_id i3" in done.stderr
     long = [
         {**vote, "response_a": f"{vote['winner']} {'long ' * 200}"} for vote in [*VOTES, {**VOTES[0], "winner": "y"}]
     ]
     (tmp_path / "v.csv").write_text("\n" + csv_of(long).replace("\ni1", "\n\ni1"), encoding="utf-8")
     done = command("--from", "tables", tmp_path / "v.csv")
-    assert "rows 1 and 6 contradict each other" in done.stderr
+    assert "rows 3 and 8 contradict each other" in done.stderr
     assert len(done.stderr) < 1500, "the cells are cut"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("v.csv", 5), ("v.tsv", 5), ("v.xlsx", 5), ("v.jsonl", 4), ("v.json", 3), ("v.parquet", 3)]
+)
+@pytest.mark.parametrize("release", [False, True])
+def test_a_row_has_the_number_that_a_spreadsheet_or_an_editor_shows(
+    command, tmp_path: Path, name: str, row: int, release: bool
+):
+    """The header of a table is row 1, and blank rows and lines count; here the second row is blank."""
+    import pandas as pd
+
+    rows = [{**vote, "winner": winner} for vote, winner in zip(VOTES, ("x", "y", "nobody"), strict=False)]
+    if release:  # as a reader of a known form sees them
+        rows = [
+            {**{{"worker_id": "judge_hash"}.get(one, one): cell for one, cell in vote.items()}, "tstamp": 1}
+            for vote in rows
+        ]
+    path, blank = tmp_path / name, pd.DataFrame([rows[0], dict.fromkeys(rows[0]), *rows[1:]])
+    if name in ("v.csv", "v.tsv"):
+        blank.to_csv(path, index=False, sep="\t" if name == "v.tsv" else ",")
+    elif name == "v.xlsx":
+        pytest.importorskip("openpyxl")
+        blank.to_excel(path, index=False)
+    elif name == "v.parquet":
+        pytest.importorskip("pyarrow")
+        pd.DataFrame(rows).to_parquet(path)
+    else:
+        lines = list(map(json.dumps, rows))
+        path.write_text("\n\n".join([lines[0], "\n".join(lines[1:])]) if name == "v.jsonl" else f"[{','.join(lines)}]")
+    done = command(path)
+    assert ("Read as --from arena" in done.stderr) == release
+    assert f"'nobody' in row {row}, expected" in done.stderr
+    assert f"row {row} of the file: " in done.stderr
 
 
 @pytest.mark.parametrize("value", ["4,5", "\uff14.5", "4.5"])

@@ -126,7 +126,7 @@ def test_numbers_flags_headers_and_lists_are_read_with_blanks_too(tmp_path):
 
 def test_a_cell_of_blanks_is_an_empty_one(tmp_path):
     """It is refused where a cell may not be empty."""
-    with pytest.raises(TableError, match="worker_id: empty in row 3"):
+    with pytest.raises(TableError, match="worker_id: empty in row 4"):
         read_tables(saved(tmp_path, ratings=ratings(worker=lambda _: "\u00a0 ")))
 
 

@@ -173,7 +173,7 @@ def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):
     ("name", "content", "message"),
     [
         ("turns.jsonl", "{broken", "cannot be read"),
-        ("turns.csv", "a,b\n1\n", "row 1 has 1 cells, the header 2"),
+        ("turns.csv", "a,b\n1\n", "row 2 has 1 cells, the header 2"),
         ("turns.csv", "a,b\n1,2\n", "missing column dialogue_id"),
     ],
 )
@@ -193,7 +193,7 @@ def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
     twice = pd.concat([frame, frame.iloc[:1]], ignore_index=True)
     write_tables(replace(whole, **{name: twice}), tmp_path)
     with pytest.raises(
-        TableError, match=rf"{name}: rows 1 and {len(twice)} are the same answer \(.*_id '.*keep one of them"
+        TableError, match=rf"{name}: rows 2 and {len(twice) + 1} are the same answer \(.*_id '.*keep one of them"
     ):
         read_tables(tmp_path)
 

@@ -249,13 +249,13 @@ def test_a_near_name_of_a_column_is_pointed_out():
         (
             "ratings.csv",
             "dialogue_id,worker_id,model,criterion,value,degraded\nd,w,a,fun,x,0\n",
-            "ratings.value: 'x' in row 1",
+            "ratings.value: 'x' in row 2",
         ),
         ("ratings.csv", 'dialogue_id,model\nd,"a\ne,b\n', "a quotation mark in line 2 is not closed"),
         (
             "ratings.csv",
             'dialogue_id,model\n"d,a\ne,b\n',
-            "row 1 has 1 cells, the header 2: is a quotation mark in line 2",
+            "row 2 has 1 cells, the header 2: is a quotation mark in line 2",
         ),
         ("ratings.csv", "", "it is empty; the first line of a CSV file names the columns"),
         ("ratings.csv", "\n\n", "it is empty"),

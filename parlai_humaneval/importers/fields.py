@@ -101,6 +101,12 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if "agree" in field:
         given = [take(row, one) for one in field["agree"]]
         return None if any(one in field["but"] for one in given) else given[0] if len(set(given)) == 1 else TIE
+    if "number" in field:
+        number = take(row, field["number"])
+        return take(row, field["of"][number - 1]) if number in range(1, len(field["of"]) + 1) else None
+    if "class" in field:
+        held = (at(row, path) for path in field["among"])
+        return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
     if "single" in field:
         return _single(opened(take(row, field["single"])))
     value = take(row, field["of"])
@@ -231,6 +237,8 @@ def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, 
     only = opened(at(row, spec["only"])) if "only" in spec else None
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
+            continue
+        if "like" in spec and not re.fullmatch(spec["like"], name):
             continue
         value = opened(value)
         if isinstance(value, list):

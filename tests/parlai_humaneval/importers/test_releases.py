@@ -121,6 +121,21 @@ def acute_lines(name: str) -> Iterator[Vote]:
             yield vote(*row["speakers_to_eval"], row["speakers_to_eval"].index(row["speakerChoice"]))
 
 
+def arena_hard(name: str) -> Iterator[Vote]:
+    """By Arena-Hard's own table of scores: in the first game the baseline is A, in the second the model."""
+    worth = {"A>B": 0, "A>>B": 0, "A=B": None, "B>A": 1, "B>>A": 1}
+    for row in rows_of(name):
+        for game, shown in zip(row["games"], (("baseline", row["model"]), (row["model"], "baseline")), strict=True):
+            if game["score"] is not None:
+                yield vote(*shown, worth[game["score"]])
+
+
+def pandalm(name: str) -> Iterator[Vote]:
+    for row in rows_of(name):
+        first, second = row["cmp_key"].split("_")
+        yield from (vote(first, second, (None, 0, 1)[row[f"annotator{number}"]]) for number in (1, 2, 3))
+
+
 VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "arena_conversations.jsonl": ("arena", arena, 5),
     "arena_votes.jsonl": ("arena", arena, 4),
@@ -137,6 +152,8 @@ VOTES: dict[str, tuple[str, Callable[[str], Iterable[Vote]], int]] = {
     "mturk_batch.csv": ("mturk", mturk, 3),
     "prodigy_choices.jsonl": ("prodigy", prodigy, 2),
     "mt_bench_judge_pairs.jsonl": ("arena", judge_pairs, 1),
+    "arena_hard.jsonl": ("arena", arena_hard, 1),
+    "pandalm_testset.json": ("pandalm", pandalm, 3),
 }
 """File → release, its votes by plain counting, and how many raters it has."""
 ITEMS = {"potato": "potato_items.jsonl", "potato_pairs": "potato_pair_items.jsonl"}
@@ -267,6 +284,25 @@ def argilla(name: str) -> Iterator[Rating]:
         yield from ((row["metadata"]["model"], "quality", one["value"]) for one in row["responses"]["quality"])
 
 
+def convai2(name: str) -> Iterator[Rating]:
+    """Of the last two dialogues, as the first was not scored; in the third the bot is the first participant."""
+    for row in rows_of(name)[1:]:
+        (bot,) = (one["user_id"] for key, one in row.items() if key.endswith("_id") and one["class"] == "Bot")
+        yield from ((bot, criterion, row[criterion]) for criterion in ("eval_score", "profile_match"))
+
+
+def see2019(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        yield from ((row["model_name"], criterion, value) for criterion, value in row["evaluation_results"].items())
+
+
+def see2019_dialogue(name: str) -> Iterator[Rating]:
+    row: Any = rows_of(name)
+    asked = ["engagingness", "interestingness", "listening", "consistency", "inquisitiveness", "repetitiveness"]
+    for criterion in (*asked, "humanness", "fluency", "persona"):
+        yield row["model_config"], criterion, float(row[criterion][0])
+
+
 RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
     "usr_sheet.json": ("usr", sheets, 27),
     "fed_sheet.json": ("fed", fed, 30),
@@ -281,6 +317,9 @@ RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
     "summeval.jsonl": ("summeval", summeval, 3),
     "ultrafeedback.jsonl": ("ultrafeedback", ultrafeedback, 1),
     "argilla_records.json": ("argilla", argilla, 2),
+    "convai2_volunteers.json": ("convai2", convai2, 2),
+    "see2019_logs.jsonl": ("controllable_dialogue", see2019, 1),
+    "see2019_dialogue.json": ("controllable_dialogue", see2019_dialogue, 1),
 }
 
 
@@ -377,12 +416,28 @@ def test_a_question_for_a_text_is_no_criterion(command, tmp_path: Path):
     assert "hold no ratings become columns: comment" in done.stdout
 
 
+def test_dialogues_of_convai2_that_name_no_bot(command, tmp_path: Path):
+    """As on the Hugging Face Hub, where -1 is no answer; the error says what to do."""
+    rows = [{"dialog_id": f"d{n}", "dialog": [], "bot_profile": [["a"]], "user_profile": [["b"]]} for n in range(2)]
+    scored = [{**row, "eval_score": score, "profile_match": 1} for row, score in zip(rows, (4, -1), strict=True)]
+    (tmp_path / "hub.json").write_text(json.dumps(scored))
+    assert "--set model=NAME takes all of them for one" in command(tmp_path / "hub.json").stderr
+    assert command(tmp_path / "hub.json", "--set", "model=bots").exit_code == 0
+    got = read_tables(command.out).ratings
+    assert got[["criterion", "value"]].values.tolist() == [
+        ["eval_score", 4],
+        ["profile_match", 1],
+        ["profile_match", 1],
+    ]
+
+
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize(
     "name",
     [
         *("mturk_batch.csv", "prodigy_choices.jsonl", "argilla_records.json", "heron/samples_chat_2025-01-01.jsonl"),
-        *("mt_bench_judge_pairs.jsonl", "mt_bench_judge_scores.jsonl"),
+        *("mt_bench_judge_pairs.jsonl", "mt_bench_judge_scores.jsonl", "arena_hard.jsonl", "pandalm_testset.json"),
+        *("convai2_volunteers.json", "see2019_logs.jsonl"),
     ],
 )
 def test_only_unknown_fields_are_a_remark(command, tmp_path: Path, name: str, added: bool):

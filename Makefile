@@ -57,8 +57,7 @@ help:
 demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 	$(BIN)/parlai-humaneval demo $(ARGS)
 
-# Three parts at a time, those that wait most first: the browser and the launches. The longest of the others comes last, on
-# two cores. A few tests that fail run once more.
+# Of the parts that wait and of those that compute, the longest first. A few tests that fail run once more.
 test: install check-chromium
 	@oldest="$(FIND_OLDEST)"; newest="$(FIND_NEWEST)"; \
 	$(BIN)/python tests/every_part.py $(filter-out $(DONE),test-tasks test-browser test-models \

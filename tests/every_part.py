@@ -1,6 +1,8 @@
 """Run the parts of ``make test`` beside each other, all of them whatever fails, and end with one summary.
 
-``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile. Three run at a time, in the order given.
+``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile, begun in the order given. Parts that
+wait for browsers and launches run three at a time. Parts that only compute run two at a time beside them, at a lower priority:
+they take what the others leave of the processor, and delay no test that goes by the clock.
 
 Hundreds of tests go by the clock of real launches, and a busy machine can stop any of them for seconds. Where a few tests
 of a part failed, just those run once more when all else is over, one at a time; a storm runs again as a whole. What fails
@@ -18,7 +20,10 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-AT_A_TIME = 3
+COMPUTING = frozenset({"test-python", "test-oldest", "test-newest", "test-web", "lint", "docs"})
+"""Parts that seldom wait."""
+WAITING_AT_A_TIME, COMPUTING_AT_A_TIME = 3, 2
+AFTER_OTHERS = ("nice", "-n", "5")
 MOST_AGAIN = 5
 """Of so many tests of a part at most it is believed that the machine was too busy for them."""
 AGAIN = "--last-failed --last-failed-no-failures none -n 0"
@@ -75,8 +80,14 @@ def run_parts(
     ``again``: for parts that have one, the command that runs only those of their tests that failed last. ``whole_again``:
     parts of which all runs once more.
     """
-    with ThreadPoolExecutor(AT_A_TIME) as lanes:
-        ended = list(lanes.map(run_part, commands, commands.values()))
+    with ThreadPoolExecutor(WAITING_AT_A_TIME) as waiting, ThreadPoolExecutor(COMPUTING_AT_A_TIME) as computing:
+        running = [
+            computing.submit(run_part, name, [*AFTER_OTHERS, *command])
+            if name in COMPUTING
+            else waiting.submit(run_part, name, command)
+            for name, command in commands.items()
+        ]
+        ended = [part.result() for part in running]
     failed = [part for part in ended if part.status != 0]
     few = [part.name for part in failed if 0 < len(part.failures) <= MOST_AGAIN]
     again = {name: command for name, command in (again or {}).items() if name in few}

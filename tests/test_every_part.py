@@ -94,3 +94,11 @@ def test_a_storm_runs_once_more_alone(
     assert [row.split()[:2] for row in rows if row] == [["storm", verdict], ["storm", "again"], ["lint", "passed"]]
     said = {"flaky": [f"line {number}" for number in range(1, LAST_LINES + 1)], "FAILED": ["calm"]}[verdict]
     assert end.splitlines()[: len(said)] == said
+
+
+def test_parts_that_compute_delay_none_that_waits(tmp_path: Path) -> None:
+    """Guards tests that go by the clock: what computes runs meanwhile, and gives way."""
+    write = 'import os, pathlib; pathlib.Path({!r}).write_text(str(os.nice(0)))'
+    commands = {name: [sys.executable, "-c", write.format(str(tmp_path / name))] for name in ("lint", "test-tasks")}
+    assert run_parts(commands) == 0
+    assert int((tmp_path / "lint").read_text()) > int((tmp_path / "test-tasks").read_text())

@@ -223,7 +223,6 @@ def _read(
     name, value = ANSWERS.get(form.table, ("", ""))
     left_out: Counter[str] = Counter()
     made: list[Data] = []
-    origins: list[Data] = []
     unknown, unread = set[str](), set[str]()
     for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
@@ -238,14 +237,17 @@ def _read(
         )
         if form.passing or form.known:
             unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
-        unknown |= {f"{path}.{one}" for path, known in form.inside.items() for one in _names_at(row, path) - {*known}}
+        for inner, known in form.inside.items():
+            inside = opened(at(row, inner))
+            unknown |= (
+                {f"{inner}.{one}" for one in inside if one not in known} if isinstance(inside, Mapping) else set()
+            )
         unread |= {path for path in form.unread if _filled(at(row, path))}
         for answer in answers:
             cells = {column: take({**row, **answer}, spec) for column, spec in form.columns.items()}
             named = {column: answer[column] for column in (name, value) if column in answer}
-            made.append({**further, **named, **cells, PLACE: row[PLACE]})
-            origins.append(row)
-    compared, guesses = _rankings(made, origins, name, value) if name else ([], [])
+            made.append({**further, **named, **cells, PLACE: row})
+    compared, guesses = _rankings(made, name, value) if name else ([], [])
     frame = _frame([row for row in made if row.get(value) is not _RANKED])
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
@@ -283,30 +285,25 @@ def _read(
 
 def _frame(rows: Sequence[Data]) -> pd.DataFrame:
     """Rows with the place, from 0, that each has in its file, whose name stands in the column :data:`PLACE`."""
-    plain = [{**row, PLACE: row[PLACE]["path"]} for row in rows]
-    frame = pd.DataFrame(plain, [row[PLACE]["place"] for row in rows], dtype=object)
+    plain = [{**row, PLACE: row[PLACE][PLACE]["path"]} for row in rows]
+    frame = pd.DataFrame(plain, [row[PLACE][PLACE]["place"] for row in rows], dtype=object)
     return frame.assign(**{name: frame[name].map(plain_cell) for name in frame.columns})
 
 
-def _rankings(made: Sequence[Data], origins: Sequence[Data], name: str, value: str) -> tuple[list[Data], list[str]]:
+def _rankings(made: Sequence[Data], name: str, value: str) -> tuple[list[Data], list[str]]:
     """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``."""
-    asked: dict[Any, list[int]] = {}
-    for place, row in enumerate(made):
-        asked.setdefault(row.get(name), []).append(place)
+    asked: dict[Any, list[Data]] = {}
+    for row in made:
+        asked.setdefault(row.get(name), []).append(row)
     found: list[Data] = []
     guesses = []
-    for criterion, places in asked.items():
-        ranks = ranks_in([made[place].get(value) for place in places])
+    for criterion, rows in asked.items():
         themselves: set[str] = set()
-        for place, ranked in zip(places, ranks, strict=False):
-            row = made[place]
-            models = {option: model_of(origins[place], option) for option in ranked}
+        for row, ranked in zip(rows, ranks_in([row.get(value) for row in rows]), strict=False):
+            models = {option: model_of(row[PLACE], option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
-            kept = {
-                "item_id" if column == "dialogue_id" else column: cell
-                for column, cell in row.items()
-                if column not in (name, value, "model")
-            }
+            kept = {column: cell for column, cell in row.items() if column not in (name, value, "model", "dialogue_id")}
+            kept = {"item_id": row.get("dialogue_id"), **kept}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
                 found.append({**kept, "metric": criterion, **pair})
             row[value] = _RANKED
@@ -317,14 +314,8 @@ def _rankings(made: Sequence[Data], origins: Sequence[Data], name: str, value: s
 
 def _filled(inside: Any) -> bool:
     """Whether objects and lists hold anything."""
-    if isinstance(inside, (Mapping, list)):
-        return any(map(_filled, inside.values() if isinstance(inside, Mapping) else inside))
-    return inside not in (None, "")
-
-
-def _names_at(row: Data, path: str) -> set[str]:
-    inside = opened(at(row, path))
-    return set(inside) if isinstance(inside, Mapping) else set()
+    held = inside.values() if isinstance(inside, Mapping) else inside
+    return any(map(_filled, held)) if isinstance(inside, (Mapping, list)) else inside not in (None, "")
 
 
 def _answers(form: Form, row: Data) -> Iterator[Data]:

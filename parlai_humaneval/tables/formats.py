@@ -249,7 +249,8 @@ def _csv(file: TextIO) -> pd.DataFrame:
     meaning, places = _Cells().__getitem__, list[int]()
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(
-        map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places, blank + 1))), dtype=object
+        map(meaning, chain.from_iterable(_checked(file, rows, line, start, len(header), places, blank + 1))),
+        dtype=object,
     )
     by_column = np.ascontiguousarray(cells.reshape(-1, len(header)).T)
     if separator != ",":

@@ -1,8 +1,8 @@
 """Run the parts of ``make test`` beside each other, all of them whatever fails, and end with one summary.
 
 ``python tests/every_part.py TARGET [TARGET …]``: each is a target of the Makefile, begun in the order given. Parts that
-wait for browsers and launches run three at a time. Parts that only compute run two at a time beside them, at a lower priority:
-they take what the others leave of the processor, and delay no test that goes by the clock.
+wait for browsers and launches run three at a time. Parts that only compute run two at a time beside them, at a lower
+priority: they take what the others leave of the processor, and delay no test that goes by the clock.
 
 Hundreds of tests go by the clock of real launches, and a busy machine can stop any of them for seconds. Where a few tests
 of a part failed, just those run once more when all else is over, one at a time; a storm runs again as a whole. What fails

@@ -98,7 +98,7 @@ def test_a_storm_runs_once_more_alone(
 
 def test_parts_that_compute_delay_none_that_waits(tmp_path: Path) -> None:
     """Guards tests that go by the clock: what computes runs meanwhile, and gives way."""
-    write = 'import os, pathlib; pathlib.Path({!r}).write_text(str(os.nice(0)))'
+    write = "import os, pathlib; pathlib.Path({!r}).write_text(str(os.nice(0)))"
     commands = {name: [sys.executable, "-c", write.format(str(tmp_path / name))] for name in ("lint", "test-tasks")}
     assert run_parts(commands) == 0
     assert int((tmp_path / "lint").read_text()) > int((tmp_path / "test-tasks").read_text())

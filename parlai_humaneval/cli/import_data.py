@@ -35,19 +35,9 @@ SAVED = ("model_chat", "pairwise_per_turn_eval", "acute_eval")
 """What ParlAI's tasks saved as JSON; of the tables that its analyses write there are releases of these names."""
 ALIASES = {"acute": "acute_eval", "per_turn": "pairwise_per_turn_eval", "dstc": "fed"}
 RELEASES = (
-    *("arena", "alpaca_eval", "pandalm", "convai2", "controllable_dialogue", "hh_rlhf", "acute_pairs", "usr", "fed"),
-    *(
-        "summeval",
-        "ultrafeedback",
-        "prism",
-        "mturk",
-        "argilla",
-        "prodigy",
-        "label_studio",
-        "potato",
-        "inspect",
-        "lm_eval",
-    ),
+    *("arena", "alpaca_eval", "pandalm", "convai2", "controllable_dialogue", "hh_rlhf", "acute_pairs"),
+    *("usr", "fed", "summeval", "ultrafeedback", "prism"),
+    *("mturk", "argilla", "prodigy", "label_studio", "potato", "inspect", "lm_eval"),
 )
 FORMATS = ("tables", *SAVED, "mephisto", *RELEASES, *ALIASES)
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")

@@ -18,7 +18,8 @@ from parlai_humaneval.tables.schema import TIE
 
 Data = dict[str, Any]
 PLACE = "@"
-"""Where a row keeps its file's ``folder``, ``file``, its number, ``row``, and that of the ``element`` it holds."""
+"""Where a row keeps the ``path``, ``folder`` and ``file`` that it stands in, its ``place`` there from 0, its name ``row``,
+and the number of the ``element`` that it holds."""
 _BRACES = re.compile(r"\{([^{}]+)\}")
 _PAIR = re.compile(r"(?<=.)~(?=.)")
 _SCALE = re.compile(r"scale_(\d+)")  # How Potato names the points of a scale
@@ -29,11 +30,11 @@ _TEXT_BOXES = ("text_box", "free_response")  # What Potato calls them
 
 
 def placed(row: Mapping[str, Any], path: Path, place: int) -> Data:
-    """A row with its place, which ``@folder``, ``@file`` and ``@row`` name."""
-    name = path.name.partition(".")[0]
+    """A row that says where it stands; ``@folder``, ``@file`` and ``@row`` read that."""
+    file = path.name.partition(".")[0]
     folder = path.resolve().parent.name
-    stands = {"path": str(path), "folder": folder, "file": name, "row": f"{name}-{place + 1}", "place": place}
-    return {**row, PLACE: stands}
+    source = {"path": str(path), "folder": folder, "file": file, "row": f"{file}-{place + 1}", "place": place}
+    return {**row, PLACE: source}
 
 
 def take(row: Data, field: Any) -> Any:

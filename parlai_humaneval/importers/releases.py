@@ -41,6 +41,7 @@ from parlai_humaneval.tables.schema import TABLES, TableName
 _ANY_WORD, _NAME = re.compile(r"~(\w+)"), re.compile(r"[\w-]+")
 SNIFFED = 20  # Rows by which a form is recognised
 _RANKED = object()  # In the place of a ranking that became comparisons
+_Made = tuple[Data, Data]  # An answer with our columns, and the row of the file that it was read from
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ def _read(
     ours = {plain_name(column.name) for column in TABLES[form.table]}
     name, value = ANSWERS.get(form.table, ("", ""))
     left_out: Counter[str] = Counter()
-    made: list[Data] = []
+    made: list[_Made] = []
     unknown, unread = set[str](), set[str]()
     for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
@@ -239,16 +240,15 @@ def _read(
             unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
         for inner, known in form.inside.items():
             inside = opened(at(row, inner))
-            unknown |= (
-                {f"{inner}.{one}" for one in inside if one not in known} if isinstance(inside, Mapping) else set()
-            )
+            if isinstance(inside, Mapping):
+                unknown |= {f"{inner}.{one}" for one in inside if one not in known}
         unread |= {path for path in form.unread if _filled(at(row, path))}
         for answer in answers:
             cells = {column: take({**row, **answer}, spec) for column, spec in form.columns.items()}
             named = {column: answer[column] for column in (name, value) if column in answer}
-            made.append({**further, **named, **cells, PLACE: row})
+            made.append(({**further, **named, **cells}, row))
     compared, guesses = _rankings(made, name, value) if name else ([], [])
-    frame = _frame([row for row in made if row.get(value) is not _RANKED])
+    frame = _frame([(answer, row) for answer, row in made if answer.get(value) is not _RANKED])
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
         frame[value] = [values.get(str(cell), cell) for cell in frame[value]]
@@ -283,30 +283,32 @@ def _read(
     return [first._replace(reading=said), *sources[1:]]
 
 
-def _frame(rows: Sequence[Data]) -> pd.DataFrame:
-    """Rows with the place, from 0, that each has in its file, whose name stands in the column :data:`PLACE`."""
-    plain = [{**row, PLACE: row[PLACE][PLACE]["path"]} for row in rows]
-    frame = pd.DataFrame(plain, [row[PLACE][PLACE]["place"] for row in rows], dtype=object)
+def _frame(made: Sequence[_Made]) -> pd.DataFrame:
+    """Answers, each at the number, from 0, of its row in the file that the column :data:`PLACE` names."""
+    cells = [{**answer, PLACE: row[PLACE]["path"]} for answer, row in made]
+    frame = pd.DataFrame(cells, [row[PLACE]["place"] for _, row in made], dtype=object)
     return frame.assign(**{name: frame[name].map(plain_cell) for name in frame.columns})
 
 
-def _rankings(made: Sequence[Data], name: str, value: str) -> tuple[list[Data], list[str]]:
+def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
     """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``."""
-    asked: dict[Any, list[Data]] = {}
-    for row in made:
-        asked.setdefault(row.get(name), []).append(row)
-    found: list[Data] = []
+    asked: dict[Any, list[_Made]] = {}
+    for answer, row in made:
+        asked.setdefault(answer.get(name), []).append((answer, row))
+    found: list[_Made] = []
     guesses = []
-    for criterion, rows in asked.items():
+    for criterion, answers in asked.items():
         themselves: set[str] = set()
-        for row, ranked in zip(rows, ranks_in([row.get(value) for row in rows]), strict=False):
-            models = {option: model_of(row[PLACE], option) for option in ranked}
+        ranks = ranks_in([answer.get(value) for answer, _ in answers])
+        for (answer, row), ranked in zip(answers, ranks, strict=False):
+            models = {option: model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
-            kept = {column: cell for column, cell in row.items() if column not in (name, value, "model", "dialogue_id")}
-            kept = {"item_id": row.get("dialogue_id"), **kept}
+            dropped = (name, value, "model", "dialogue_id")
+            kept = {column: cell for column, cell in answer.items() if column not in dropped}
+            kept = {"item_id": answer.get("dialogue_id"), **kept}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
-                found.append({**kept, "metric": criterion, **pair})
-            row[value] = _RANKED
+                found.append(({**kept, "metric": criterion, **pair}, row))
+            answer[value] = _RANKED
         if themselves:
             guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")
     return found, guesses

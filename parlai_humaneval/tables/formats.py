@@ -168,9 +168,11 @@ def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
         a_line = False
     if a_line:
         rows = {place: json_object(line, place + 1) for place, line in enumerate(file) if line.strip()}
-        (only,) = rows.values() if len(rows) == 1 else ({},)
+        if len(rows) != 1:
+            return rows
+        (only,) = rows.values()
         within = _rows_within(only)
-        return rows if within == [only] or not only else dict(enumerate(within))
+        return rows if within == [only] else dict(enumerate(within))
     text = file.read()
     try:
         whole = json.loads(text)

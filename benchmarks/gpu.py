@@ -19,7 +19,7 @@ ROUNDS = 2
 SHAPES: dict[str, Callable[[str, bool], ModelSpec]] = {
     "BlenderBot 90M": lambda device, half: generator(MODELS, "blenderbot_90M", device, half=half),
     "BlenderBot 400M": lambda device, half: generator(MODELS, "blenderbot_400M", device, half=half),
-    "GPT-2": lambda device, half: causal_lm(MODELS, device, large=True, half=half),
+    "GPT-2": lambda device, half: causal_lm(MODELS, "gpt2", device, half=half),
 }
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.conversations import LINES, OurConversation, ParlaiConversation, talk_for
 from benchmarks.figures import Figure
-from benchmarks.serving_models import MODEL, MODELS, TOKENS, causal_lm, generator
+from benchmarks.serving_models import MODEL, MODELS, TOKENS, causal_lm, generator, in_words
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec
@@ -22,20 +23,19 @@ from parlai_humaneval.models.zoo.entries import ModelSpec
 CONVERSATIONS = (8, 32)
 SECONDS = 2.5
 ROUNDS = 3
-KINDS: dict[str, tuple[Callable[[], ModelSpec], str]] = {
-    "generator": (lambda: generator(MODELS), "a ParlAI generator of 4 + 4 layers and width 256"),
-    "causal_lm": (lambda: causal_lm(MODELS), "a GPT-2 of 4 layers and width 256 (transformers)"),
-}
+KINDS: dict[str, Callable[[Path, str], ModelSpec]] = {"generator": generator, "causal_lm": causal_lm}
 LIMIT = "the bare call for the same dialogues in batches of as many, with nothing before, between or after"
 ALONE = "ParlAI's TurkLikeAgent, as its crowd tasks hold one conversation"
 
 
 def run(quick: bool) -> list[Figure]:
-    """Both kinds of models against their limits, and one conversation beside ParlAI's way."""
+    """Both kinds of models against their limits, and one conversation beside ParlAI's way; with ``quick`` of one layer."""
     numbers, seconds, rounds = ((2,), 0.1, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
     figures = []
-    for kind, (make, words) in KINDS.items():
-        with quiet_parlai(), ModelPool([make()], retries=0) as pool:
+    shape = "quick" if quick else "tiny"
+    for kind, make in KINDS.items():
+        words = in_words(make, shape)
+        with quiet_parlai(), ModelPool([make(MODELS, shape)], retries=0) as pool:
             talk_for([OurConversation(pool, 0)], seconds / 3)  # warm up
             figures += [beside_limit(pool, kind, words, number, seconds, rounds) for number in numbers]
             figures.append(alone(pool, kind, words, seconds, rounds))

@@ -57,7 +57,8 @@ SERVER_NOTE = (
 def run(quick: bool) -> list[Figure]:
     """Each batch size for two full batches; with ``quick`` one small batch of two, of one generator."""
     if quick:
-        return [*compare("2+2 layers", tiny(), (2,), rounds=1, peer_dialogues=1), *servers((2,), QUICK_S)]
+        small = compare("1+1 layers", generator(MODELS, "quick"), (2,), rounds=1, peer_dialogues=1)
+        return [*small, *servers((2,), QUICK_S)]
     return [
         *servers(SERVER_THREADS, SERVER_S),
         *compare("2+2 layers", tiny(), BATCHES, ROUNDS, PEER_DIALOGUES),

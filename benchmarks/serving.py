@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.conversations import Conversation, OurConversation, ParlaiConversation, talk_for
 from benchmarks.figures import Figure
-from benchmarks.serving_models import LATENCY_S, MODELS, causal_lm, endpoint, generator
+from benchmarks.serving_models import LATENCY_S, MODELS, TOKENS, causal_lm, endpoint, generator, in_words
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running
@@ -26,9 +27,8 @@ PEERS = {
     "parlai": "ParlAI's TurkLikeAgent, a clone for each conversation, all under one semaphore, batch size 1",
     "alone": "our pool held to one request at a time",
 }
-MODELS_IN_WORDS = {
-    "generator": "a ParlAI transformer/generator of 4 + 4 layers and width 256, 24 tokens a reply",
-    "causal_lm": "a GPT-2 of 4 layers and width 256 (transformers), 24 tokens a reply",
+LOCAL: dict[str, Callable[[Path, str], ModelSpec]] = {"generator": generator, "causal_lm": causal_lm}
+SERVERS = {
     "endpoint": f"an OpenAI-compatible server that takes {LATENCY_S:g} s for each reply, 32 requests at once",
 }
 
@@ -43,23 +43,16 @@ class Row:
 
 
 def run(quick: bool) -> list[Figure]:
-    """Every kind; with ``quick`` two conversations for a moment."""
+    """Every kind; with ``quick`` two conversations for a moment, with models of one layer."""
     numbers, seconds, rounds = ((2,), 0.3, 1) if quick else (CONVERSATIONS, SECONDS, ROUNDS)
     figures: list[Figure] = []
-    for kind in MODELS_IN_WORDS:
-        with _spec(kind) as spec:
+    shape = "quick" if quick else "tiny"
+    words = {kind: f"{in_words(make, shape)}, {TOKENS} tokens a reply" for kind, make in LOCAL.items()} | SERVERS
+    for kind in words:
+        with nullcontext(LOCAL[kind](MODELS, shape)) if kind in LOCAL else endpoint(MODELS) as spec:
             for row in compare(spec, numbers, seconds, rounds):
-                figures += _figures(kind, row, rounds)
+                figures += _figures(kind, words[kind], row, rounds)
     return figures
-
-
-@contextmanager
-def _spec(kind: str) -> Iterator[ModelSpec]:
-    if kind == "endpoint":
-        with endpoint(MODELS) as spec:
-            yield spec
-    else:
-        yield causal_lm(MODELS) if kind == "causal_lm" else generator(MODELS)
 
 
 def compare(spec: ModelSpec, numbers: Sequence[int], seconds: float, rounds: int) -> list[Row]:
@@ -88,10 +81,10 @@ def _conversations(way: str, pool: ModelPool, number: int) -> list[Conversation]
     return [OurConversation(pool, seed) for seed in range(number)]
 
 
-def _figures(kind: str, row: Row, rounds: int) -> Iterator[Figure]:
+def _figures(kind: str, kind_in_words: str, row: Row, rounds: int) -> Iterator[Figure]:
     at = f"{kind}, {row.conversations} conversations"
     for peer, words in (("parlai", ""), ("alone", ", beside one request at a time")):
-        note = f"{MODELS_IN_WORDS[kind]}. Peer: {PEERS[peer]}; the ways take turns, the better round of each counts"
+        note = f"{kind_in_words}. Peer: {PEERS[peer]}; the ways take turns, the better round of each counts"
         yield Figure(
             name=f"replies a second, {at}{words}",
             unit="1/s",

@@ -7,7 +7,7 @@ reply, or is no word, can be the likeliest one.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,7 @@ class Shape:
 
 
 SHAPES = {
+    "quick": Shape(1, 1, 32, 64, 2, 400, 256, "xlm"),
     "small": Shape(2, 2, 128, 512, 4, 4_000, 256, "xlm"),
     "tiny": Shape(4, 4, 256, 1024, 4, 8_000, 256, "xlm"),
     # Roller et al. 2021, Table 2, and the settings saved with ParlAI's models; they speak with ten beams.
@@ -112,28 +113,35 @@ def _make_generator(file: Path, shape: Shape, seed: int) -> None:
 CAUSAL_AGENTS = "benchmarks.causal_agents"
 
 
-def causal_lm(folder: Path, device: str | None = None, *, large: bool = False, half: bool = False) -> ModelSpec:
-    """A GPT-2 of 4 layers and width 256 that speaks greedily; ``large``: of GPT-2's own size (124 million weights)."""
-    options = {"model": f"{CAUSAL_AGENTS}:FixedLengthAgent", "hf_model": str(_causal_home(folder, large))}
+CAUSAL_SHAPES: dict[str, dict[str, Any]] = {
+    "quick": {"layers": 1, "width": 32, "heads": 2, "words": 400},
+    "tiny": {"layers": 4, "width": 256, "heads": 4, "words": 8_002},
+    "gpt2": {"layers": 12, "width": 768, "heads": 12, "words": 50_257},
+}
+"""Sizes of a GPT-2; the last is its own, of 124 million weights."""
+
+
+def causal_lm(folder: Path, shape: str = "tiny", device: str | None = None, *, half: bool = False) -> ModelSpec:
+    """A GPT-2 of this shape that speaks greedily; ``half``: in float16."""
+    options = {"model": f"{CAUSAL_AGENTS}:FixedLengthAgent", "hf_model": str(_causal_home(folder, shape))}
     options |= {"dtype": "float16"} if half else {}
     lengths = {"min_new_tokens": TOKENS, "max_new_tokens": TOKENS}
     return ModelSpec(name=MODEL, options={**options, **lengths}, device=device)
 
 
-def mixed_lengths(folder: Path, *, joining: bool) -> ModelSpec:
+def mixed_lengths(folder: Path, shape: str = "tiny", *, joining: bool) -> ModelSpec:
     """The same model, drawing its words: most replies are short, some are long. ``joining``: whether replies join others."""
     agent = "MixedLengthsAgent" if joining else "WholeBatchesAgent"
-    options = {"model": f"{CAUSAL_AGENTS}:{agent}", "hf_model": str(_causal_home(folder, large=False))}
+    options = {"model": f"{CAUSAL_AGENTS}:{agent}", "hf_model": str(_causal_home(folder, shape))}
     search = {"do_sample": True, "min_new_tokens": LONGEST, "max_new_tokens": LONGEST}
     return ModelSpec(name=MODEL, options={**options, **search})
 
 
-def _causal_home(folder: Path, large: bool) -> Path:
+def _causal_home(folder: Path, shape: str) -> Path:
     """Where the model is, made once."""
-    home = folder / ("gpt2_shape" if large else "causal_lm_4_256")
+    home = folder / f"causal_lm_{shape}"
     if not (home / "config.json").exists():
-        layers, width, heads, words = (12, 768, 12, 50_257) if large else (4, 256, 4, 8_002)
-        make_causal_lm(home, layers=layers, width=width, heads=heads, words=words)
+        make_causal_lm(home, **CAUSAL_SHAPES[shape])
     return home
 
 
@@ -160,6 +168,14 @@ def make_causal_lm(home: Path, *, layers: int, width: int, heads: int, words: in
         torch.save(model.state_dict(), home / "pytorch_model.bin")
     else:
         model.save_pretrained(home, max_shard_size=most)
+
+
+def in_words(make: Callable[..., ModelSpec], shape: str) -> str:
+    """What :func:`generator`, or else a GPT-2, is at this shape."""
+    if make is generator:
+        size = SHAPES[shape]
+        return f"a ParlAI generator of {size.encoder_layers} + {size.decoder_layers} layers and width {size.width}"
+    return "a GPT-2 of {layers} layers and width {width} (transformers)".format(**CAUSAL_SHAPES[shape])
 
 
 @contextmanager

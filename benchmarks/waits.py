@@ -11,7 +11,7 @@ import time
 
 from benchmarks.conversations import LINES, OurConversation, at_once, talk_for
 from benchmarks.figures import Figure, percentile
-from benchmarks.serving_models import LONGEST, MODELS, mixed_lengths
+from benchmarks.serving_models import LONGEST, MODELS, in_words, mixed_lengths
 from parlai_humaneval.models.agent.isolation import quiet_parlai
 from parlai_humaneval.models.model_pool import ModelPool
 
@@ -21,7 +21,7 @@ TIMEOUT_S = 600.0
 THINK_S = 2.0
 """Mean pause before each message."""
 NOTE = (
-    f"a GPT-2 of 4 layers and width 256, four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
+    f"four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
     "in the mean before each message. Peer: whole batches, each over with its longest reply; one after the other"
 )
 
@@ -29,9 +29,10 @@ NOTE = (
 def run(quick: bool) -> list[Figure]:
     """Seconds from a message to its reply, of all messages."""
     number, turns, think_s = (3, 2, 0.05) if quick else (CONVERSATIONS, TURNS, THINK_S)
+    shape = "quick" if quick else "tiny"
     waits: dict[bool, list[float]] = {}
     for joining in (True, False):
-        spec = mixed_lengths(MODELS, joining=joining)
+        spec = mixed_lengths(MODELS, shape, joining=joining)
         with quiet_parlai(), ModelPool([spec], retries=0, timeout_s=TIMEOUT_S) as pool:
             talk_for([OurConversation(pool, 0)], 0.5)  # warm up
             waits[joining] = waits_of(pool, number, turns, think_s)
@@ -42,7 +43,7 @@ def run(quick: bool) -> list[Figure]:
             ours=1000 * percentile(waits[True], share),
             peer=1000 * percentile(waits[False], share),
             peer_source="same run",
-            note=NOTE,
+            note=f"{in_words(mixed_lengths, shape)}, {NOTE}",
             repeats=len(waits[True]),
         )
         for name, share in (("p50", 0.5), ("p99", 0.99))

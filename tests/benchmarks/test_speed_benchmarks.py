@@ -55,13 +55,13 @@ def test_every_reply_of_a_generator_has_the_same_length(folder: Path, seed: int)
 
 def test_every_reply_of_a_causal_model_has_the_same_length(folder: Path) -> None:
     """Guards the same of GPT-2's shape, whose ending token is a word like others."""
-    agent = load_agent(causal_lm(folder))
+    agent = load_agent(causal_lm(folder, "quick"))
     assert {len(agent._tokens(*zip(agent._prompt_key(one)))[0]) for one in _heard(agent)} == {TOKENS}
 
 
 def test_mixed_lengths_are_the_same_replies_either_way(folder: Path) -> None:
     """Guards the comparison of waits: both sides say the same, some of it short and some long."""
-    joining, whole = (load_agent(mixed_lengths(folder, joining=way)) for way in (True, False))
+    joining, whole = (load_agent(mixed_lengths(folder, "quick", joining=way)) for way in (True, False))
     assert joining.continuous() is not None
     assert whole.continuous() is None
     replies = [[message["text"] for message in agent.batch_act(_heard(agent))] for agent in (joining, whole)]
@@ -150,7 +150,7 @@ def test_a_machine_without_a_gpu_is_told_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_limit_reads_the_same_dialogues(folder: Path) -> None:
     """Guards the comparison: the bare calls are those of a conversation's turns, and as many at once."""
-    with quiet_parlai(), ModelPool([causal_lm(folder)], retries=0) as pool:
+    with quiet_parlai(), ModelPool([causal_lm(folder, "quick")], retries=0) as pool:
         calls = bare_calls(pool, 2)
         assert len(calls) == len(LINES)
         new = [reply[-TOKENS:].tolist() for reply in calls[0]()]  # type: ignore[attr-defined]  # a tensor

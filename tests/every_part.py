@@ -12,6 +12,7 @@ though not of this change. The last lines of whatever failed are printed again a
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -37,11 +38,12 @@ LAST_LINES = 60
 
 @dataclass(frozen=True)
 class Ended:
-    """A part that ran: its exit status, its time, the tests that failed, and the end of its output."""
+    """A part that ran: its exit status, its time and the processor's, the tests that failed, and the end of its output."""
 
     name: str
     status: int
     seconds: float
+    processor_s: float
     failures: tuple[str, ...]
     last_lines: tuple[str, ...]
 
@@ -50,7 +52,7 @@ class Ended:
         minutes, seconds = divmod(round(self.seconds), 60)
         last = next((line.strip(" =") for line in reversed(self.last_lines) if line.strip()), "")
         return [
-            f"{self.name:14}{verdict:8}{minutes:3} min {seconds:2} s  {last}",
+            f"{self.name:14}{verdict:8}{minutes:3} min {seconds:2} s {self.processor_s:5.0f} CPU s  {last}",
             *(f"{'':14}{line}" for line in self.failures),
         ]
 
@@ -67,7 +69,10 @@ def run_part(name: str, command: Sequence[str]) -> Ended:
         last_lines.append(line.rstrip())
         if line.startswith(FAILURES):
             failures.append(line.rstrip())
-    return Ended(name, process.wait(), time.monotonic() - began, tuple(failures), tuple(last_lines))
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # so that nobody waits for it again
+    processor_s = used.ru_utime + used.ru_stime
+    return Ended(name, process.returncode, time.monotonic() - began, processor_s, tuple(failures), tuple(last_lines))
 
 
 def run_parts(

@@ -33,7 +33,9 @@ def test_a_part_that_fails_hides_no_other(capsys: pytest.CaptureFixture[str]) ->
 
 def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_parts({"lint": GOOD, "web": GOOD}) == 0
-    assert capsys.readouterr().out.endswith("3 passed in 1.0s\n\nAll parts passed.\n")
+    said = capsys.readouterr().out
+    assert said.endswith("3 passed in 1.0s\n\nAll parts passed.\n")
+    assert said.count(" CPU s ") == 2
 
 
 TESTS = """

@@ -229,7 +229,7 @@ class Crowd:
     page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
     market: Market = Market()
     takes_invitations: bool = False  # raters may come with invitations
-    is_practice: bool = False  # raters only try the study out: nobody is told to pay them
+    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
     is_trial: bool = False  # its site pays no real money
     costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
     checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own

@@ -14,12 +14,26 @@ from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.registry import register_crowd
 from parlai_humaneval.schema.steps import Redirect
 
+EXPECTED = "name a file with a line NAME:PASSWORD for each person"
+
 
 class PasswordSettings(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     password_file: str = ""
     """A line NAME:PASSWORD for each person who may take part (place=password). It is read again at each visit."""
+
+
+def passwords_in(file: Path) -> dict[str, str]:
+    """Name → password. Raises ConfigError, which names the line that is neither empty nor NAME:PASSWORD."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}", where="password_file", try_=EXPECTED) from error
+    wrong = next((number for number, line in enumerate(lines, start=1) if line.strip() and ":" not in line), None)
+    if wrong is not None:
+        raise ConfigError(f"line {wrong} of {file} has no colon", where="password_file", try_=EXPECTED)
+    return dict(line.split(":", 1) for line in lines if line.strip())
 
 
 class PasswordDoor:
@@ -33,10 +47,11 @@ class PasswordDoor:
         """Who comes by an address such as https://study.example.org/?name=ann&password=…"""
         if "password" not in parameters:
             return None
-        lines = self.file.read_text(encoding="utf-8").splitlines()
-        passwords = dict(line.split(":", 1) for line in lines if ":" in line)
         name = parameters.get("name", "")
-        right = passwords.get(name, "")
+        try:
+            right = passwords_in(self.file).get(name, "")
+        except ConfigError as error:  # somebody is editing the file
+            raise TurnedAway("Nobody can sign in right now. Please try again in a few minutes.") from error
         if not right or not hmac.compare_digest(right.encode(), parameters["password"].encode()):
             raise TurnedAway(
                 "This name and this password do not belong together. Please open the link that we sent you."
@@ -61,12 +76,9 @@ class PasswordCrowd(LinkCrowd):
         return [PasswordDoor(Path(settings["password_file"]).expanduser())]
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        file = Path(str(settings["password_file"])).expanduser()
-        if not file.is_file():
-            given = settings["password_file"] or "nothing"
-            raise ConfigError(
-                f"{given} is no file", where="password_file", try_="give one with a line NAME:PASSWORD for each person"
-            )
+        if not settings["password_file"]:
+            raise ConfigError("the file of passwords is missing", where="password_file", try_=EXPECTED)
+        passwords_in(Path(str(settings["password_file"])).expanduser())
 
     def is_near(self, settings: Mapping[str, Any]) -> bool:
         return True  # in the same room no https address is needed

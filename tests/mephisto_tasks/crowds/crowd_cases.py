@@ -173,7 +173,7 @@ CASES = [
     Case(
         "password",
         ["place=password", "mephisto.provider.password_file=FOLDER/people.txt"],
-        [("mephisto.provider.password_file=/no/such/file", "is no file")],
+        [("mephisto.provider.password_file=/no/such/file", "cannot be read")],
         _with_password,
         parameters={"name": "ann", "password": "opensesame"},
         arrival=Arrival(worker_name="password:ann", door="password"),

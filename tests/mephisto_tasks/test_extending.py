@@ -55,12 +55,16 @@ def installed(folder: Path) -> Path:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package, installed for as long as a test lasts; afterwards everything is as it was."""
     monkeypatch.syspath_prepend(installed(tmp_path / "site"))
-    for module, name in ((techniques, "_KNOWN"), (catalogue, "_ADDED"), (analysis, "_MODULES")):
+    for module, name in ((techniques, "_KNOWN"), (analysis, "_MODULES")):
         monkeypatch.setattr(module, name, dict(getattr(module, name)))
+    known = set(catalogue._ADDED)
     monkeypatch.setattr(plugins, "_begun", set(plugins._begun))
     plugins._installed.cache_clear()
     yield
     plugins._installed.cache_clear()
+    for key in catalogue._ADDED.keys() - known:
+        if catalogue._ADDED[key].module.partition(".")[0] == PACKAGE:
+            del catalogue._ADDED[key]
     for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
 

@@ -114,7 +114,7 @@ def test_from_nothing_to_a_study_by_keyboard(setup: Setup, opened: Page) -> None
     expect(opened.get_by_role("button", name="Write study.yaml")).to_be_disabled()
     _typed(opened, "Language", "en")
     frame = opened.frame_locator("iframe")
-    frame.get_by_role("button", name="Start").click()
+    frame.get_by_role("button", name="Start").click(timeout=120_000)  # a launch of its own starts behind it
     expect(frame.get_by_text(QUESTION).first).to_be_visible()
     looks.look(opened, "new")
     opened.get_by_role("button", name="Write study.yaml").press("Enter")

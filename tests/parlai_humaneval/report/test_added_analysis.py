@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -63,9 +63,8 @@ def build(tables, options):
 
 
 @pytest.fixture
-def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package of two modules, named as a plug-in names them; afterwards everything is as it was."""
-    monkeypatch.setattr(registry, "_ADDED", dict(registry._ADDED))
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package of two modules, named as a plug-in names them; afterwards they are not there."""
     (tmp_path / "pace_of_mine.py").write_text(MODULE)
     (tmp_path / "old_of_mine.py").write_text(OLD)
     monkeypatch.syspath_prepend(tmp_path)
@@ -73,6 +72,9 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, name, raising=False)
     registry.register_section("pace", "pace_of_mine")
     registry.register_section("old_one", "old_of_mine")
+    yield
+    for key in ("pace", "old_one"):
+        registry._ADDED.pop(key, None)
 
 
 def study(second: str = "retrieval", *, with_texts: bool = True) -> Tables:

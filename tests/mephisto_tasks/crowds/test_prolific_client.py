@@ -31,7 +31,7 @@ from servers.prolific import (
     Fault,
     StandIn,
 )
-from servers.prolific.test_prolific_stand_in import OURS, REVIEW
+from servers.prolific.hands import OURS, REVIEW
 
 from mephisto_tasks.crowds.prolific import client as client_module
 from mephisto_tasks.crowds.prolific.client import (

@@ -346,6 +346,7 @@ def test_by_hand() -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # in the background it is ignored
     )
     assert process.stdout is not None
     try:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import aiohttp
-import pytest
 import pytest_asyncio
 
 from servers.prolific import StandIn
 
-from .test_prolific_stand_in import REVIEW, Api
+from .hands import REVIEW, Api
 
 SOMEBODY = "5f2d7a1c9e8b4a6d3c0f1e2b"
-
-
-@pytest.fixture
-def prolific() -> Iterator[StandIn]:
-    with StandIn() as server:
-        yield server
 
 
 @pytest_asyncio.fixture

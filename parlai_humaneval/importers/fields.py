@@ -57,7 +57,7 @@ def _in_text(row: Data, field: str) -> str:
     if second:
         return " | ".join(sorted(str(take(row, one) or "") for one in (first, *second)))
     found = take(row, field)
-    return "" if found is None else str(found)
+    return "" if found is None or found != found else str(found)
 
 
 def at(data: Any, path: str) -> Any:
@@ -109,6 +109,10 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
     if "single" in field:
         return _single(opened(take(row, field["single"])))
+    if "turns" in field:
+        lines = str(take(row, field["turns"]) or "").split("\n")
+        said = enumerate(line for line in lines if line.strip())
+        return [{"role": f"speaker_{place % 2 + 1}", "content": line} for place, line in said] or None
     value = take(row, field["of"])
     try:
         number = float(value)

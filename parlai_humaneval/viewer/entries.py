@@ -10,16 +10,14 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
-from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.dialogues.chats import chats_of, form_of
+from parlai_humaneval.dialogues.chats import chats_of, told_in
 from parlai_humaneval.display.markdown import markup_of
-from parlai_humaneval.tables.schema import COLUMNS_FILE, FEATURES, HUMAN, TIE
+from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
 
 if TYPE_CHECKING:
@@ -345,6 +343,9 @@ class _Entries:
             answer,
             reason=next((str(cell) for name, cell in row.items() if REMARKS.fullmatch(name)), answer.get("reason")),
         )
+        stem = next((one for one in COLUMNS_FILE["reply_columns"] if one in row and one not in COLUMNS["ratings"]), "")
+        if (stem or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
+            _take_talk(entry, row, stem, row["model"], entry.id)
         span = high - low if low is not None and high is not None and high > low else None
         entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)
         if row.get("statement"):
@@ -373,13 +374,9 @@ class _Entries:
         entry.values[row.get("metric"), pair_of(first, second)].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
-        keys = []
-        for talk in _talks_in(row, sides) if not entry.turns else ():
-            keys.append((talk["id"], talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
-            if keys[-1] not in entry.talks:  # an id may be given to several texts
-                taken = {"", *(known["id"] for known in entry.talks.values())}
-                name = f"{talk['id'] or entry.id}-{len(entry.talks) + 1}"
-                entry.talks[keys[-1]] = {**talk, "id": name if talk["id"] in taken else talk["id"]}
+        stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), "")
+        of_sides = zip("ab", sides if stem and not entry.turns else (), strict=False)
+        keys = [_take_talk(entry, row, f"{stem}_{side}", *one) for side, one in of_sides]
         numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
@@ -431,24 +428,22 @@ def _talk(dialogue: Row, settings: str) -> Talk:
     return {"id": str(dialogue.get("dialogue_id", "")), "title": title, "lines": lines}
 
 
-def _talks_in(row: Row, sides: Iterable[tuple[str, str | None]]) -> Iterator[Talk]:
-    """What both sides of a comparison said, where its table has it: messages in JSON, or a reply to a prompt.
-
-    A dialogue whose ``dialogue_a`` is empty has no id.
-    """
-    stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), None)
+def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | None) -> Hashable:
+    """What a model said, by the ``column`` of a table that holds it, and to what; the key of it in the entry."""
     prompt = next((str(row[name]) for name in COLUMNS_FILE["prompt_columns"] if row.get(name)), "")
-    for side, (model, dialogue) in zip("ab", sides if stem else (), strict=False):
-        text = str(row[f"{stem}_{side}"])
-        lines: list[Line] = [{"text": prompt, "who": HUMAN, "person": True}] if prompt else []
-        if form_of(messages := _json(text)) == "messages":
-            with suppress(DataError):  # of messages and something else: it is shown as it is there
-                (chat,) = chats_of({"messages": messages, "model": model}, "messages", row["item_id"])
-                names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
-                said = zip(names, chat["turns"], strict=True)
-                lines, text = [{"text": turn, "who": who, "person": who == HUMAN} for who, turn in said], ""
-        lines += [{"text": text, "who": model, "person": False}] if text else []
-        yield {"id": dialogue or "", "title": model, "lines": lines}
+    key = (dialogue, model, prompt, str(row.get(column, "")))
+    if key not in entry.talks:
+        lines: list[Line] = []
+        if messages := told_in(*key[2:]):
+            (chat,) = chats_of({"messages": messages, "model": model}, "messages", entry.id)
+            names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
+            said = zip(names, chat["turns"], strict=True)
+            lines = [{"text": text, "who": who, "person": who == HUMAN} for who, text in said]
+        taken = {"", *(talk["id"] for talk in entry.talks.values())}  # an id may be given to several texts
+        name = dialogue or ""
+        name = f"{name or entry.id}-{len(entry.talks) + 1}" if name in taken else name
+        entry.talks[key] = {"id": name, "title": model, "lines": lines}
+    return key
 
 
 def _said(text: str, settings: str) -> Said:

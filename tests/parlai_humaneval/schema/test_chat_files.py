@@ -184,6 +184,20 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
     assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
 
 
+def test_files_with_the_same_ids_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    """Two models' answers numbered alike: the first file keeps its ids, each question still meets itself, and it is said."""
+    given = [tmp_path / "alpha.jsonl", tmp_path / "beta.jsonl"]
+    for path in given:
+        rows = [{**row, "id": n} for n, row in enumerate(answers(path.stem, ["Rain?", "Rome?"]))]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    dialogues = load_sources(given, lambda task: [], list)
+    assert [one.dialogue_id for one in dialogues] == ["0", "1", "beta-0", "beta-1"]
+    assert items(dialogues, "same_start") == items(dialogues) == [("0", "beta-0"), ("1", "beta-1")]
+    assert taken_as(dialogues)[-1].endswith("another file has the same ids, so “beta-” is put before each (beta-1)")
+    with pytest.raises(DataError, match="two dialogues have the id 0"):
+        load_sources([*given, given[0]], lambda task: [], list)
+
+
 @published
 def test_published_chats() -> None:
     pairs = load_sources([str(CASES / "B1_acute_pairs" / "pairs.jsonl")], lambda task: [], list)

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from parlai_humaneval.tables.columns import Tables
 
 _FACETS = "technique setting metric model pair outcome answer rater judge check status language kind k criterion mark"
-FACETS: tuple[str, ...] = tuple(_FACETS.split())
+FACETS: tuple[str, ...] = tuple(dict.fromkeys([*_FACETS.split(), *COLUMNS_FILE["groupings"]]))
 """What entries can be filtered by; an entry may have several values of each."""
+_OF_ROWS = {"technique", "setting", "metric", *COLUMNS_FILE["groupings"]}
 Row = Mapping[str, Any]
 REMARKS = re.compile("(reason|comment|note|remark|explanation|rationale|justification)s?", re.IGNORECASE)
 """Columns of ratings from elsewhere with what a rater wrote besides."""
+GROUPS = 50  # Values of a grouping, the most frequent ones
 PREVIEW = 110  # Characters of an entry's first words in the list
 
 
@@ -118,14 +120,26 @@ def entries(tables: Tables) -> list[Entry]:
     for answer, given in made.unread:
         if "says" not in answer:
             answer["says"] = list(_as_given(given))
-    for entry in made.all.values():
+    every = list(made.all.values())
+    for entry in every:
         _settle(entry)
-    return list(made.all.values())
+    for name in COLUMNS_FILE["groupings"]:
+        common = dict(Counter(value for entry in every for value in entry.facets[name]).most_common(GROUPS))
+        for entry in every:
+            entry.facets[name] = {value: None for value in entry.facets[name] if value in common}
+    return every
 
 
 def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
-    """All that entries can be filtered by: facet and value."""
-    return frozenset((name, value) for entry in every for name, values in entry.facets.items() for value in values)
+    """All that entries can be filtered by: facet and value; and which pairs a technique has, as “pair of …”."""
+    found = {(name, value) for entry in every for name, values in entry.facets.items() for value in values}
+    pairs = (
+        (f"pair of {technique}", pair)
+        for entry in every
+        for technique in entry.facets["technique"]
+        for pair in entry.facets["pair"]
+    )
+    return frozenset(found.union(pairs))
 
 
 def _settle(entry: Entry) -> None:
@@ -134,7 +148,14 @@ def _settle(entry: Entry) -> None:
     if most:
         is_tie = best == TIE or (bool(others) and others[0][1] == most)
         entry.note("outcome", "tie" if is_tie else f"{best} preferred")
+    if not entry.facets["opener"]:
+        entry.note(
+            "opener", *(turn["human"]["text"] for turn in entry.turns.values() if "human" in turn and turn["turn"] == 1)
+        )
     for number, turn in entry.turns.items():
+        entry.note(
+            "pair", *(pair_of(*two) for two in combinations(sorted({reply["model"] for reply in turn["replies"]}), 2))
+        )
         for answer in turn["answers"]:
             chosen, ticks = sorted(answer.get("chosen", [])), sorted(answer.get("ticks", {}).items())
             if "chosen" in answer or "ticks" in answer or answer.get("none"):
@@ -194,8 +215,8 @@ class _Entries:
         entry = self.all.get(name)
         if entry is None:
             entry = self.all[name] = Entry(name)
-        for facet in ("technique", "setting", "metric"):
-            entry.note(facet, row.get(facet))
+        for facet in _OF_ROWS & row.keys():
+            entry.note(facet, row[facet])
         entry.note("rater" if kind == "rater" else "judge", row.get("worker_id"))
         if row.get("simulated") and kind == "rater":
             entry.note("mark", "simulated rater")

@@ -109,6 +109,11 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
     if "single" in field:
         return _single(opened(take(row, field["single"])))
+    if "several" in field:
+        held = opened(take(row, field["several"]))
+        only = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
+        is_text = isinstance(held, Mapping) and "text" in held
+        return only if isinstance(only, list) and len(only) > 1 and not is_text else _single(held)
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())
@@ -280,6 +285,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, match[1]
     elif len(given) == 1 and (one is True or one in _YES or one == option):
         yield name, option
+    elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
+        yield name, [*given]
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
         yield name, Written(one) if given_text else next(iter(value.values()))

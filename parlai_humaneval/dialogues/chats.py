@@ -275,7 +275,7 @@ def _is_message(message: Any) -> bool:
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    return str(_first(message, ("role", "from", "speaker", "author", "id")) or "").strip()
+    return str(_first(message, ("role", "from", "sender_class", "speaker", "author", "id")) or "").strip()
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -61,7 +61,12 @@ def _in_text(row: Data, field: str) -> str:
 
 
 def at(data: Any, path: str) -> Any:
-    """What stands at a path such as ``summaries.0.policy``; texts that hold JSON are opened on the way."""
+    """What stands at a path such as ``summaries.0.policy``, or as a list at ``dialog.*.score``; texts that hold JSON are
+    opened on the way."""
+    first, of_each, inner = path.partition(".*.")
+    if of_each:
+        held = opened(at(data, first))
+        return [at(one, inner) for one in held] if isinstance(held, list) else None
     for step in path.split(".") if path else ():
         data = opened(data)
         if isinstance(data, list):

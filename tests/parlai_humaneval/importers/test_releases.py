@@ -199,6 +199,7 @@ def test_texts_of_pairs_are_kept(command):
         "summeval.jsonl": [("heron", "s")],
         "ultrafeedback.jsonl": [("human", "i0"), ("heron", "r")],
         "prism_utterances.jsonl": [("human", "Hi"), ("heron", "Yes.")],
+        "see2019_logs.jsonl": [("greedy", "hi")],
     }.items(),
 )
 def test_texts_of_releases_are_in_the_viewer(command, name: str, said: list[tuple[str, str]]):
@@ -445,10 +446,15 @@ def test_dialogues_of_convai2_that_name_no_bot(command, tmp_path: Path):
     """As on the Hugging Face Hub, where -1 is no answer; the error says what to do."""
     rows = [{"dialog_id": f"d{n}", "dialog": [], "bot_profile": [["a"]], "user_profile": [["b"]]} for n in range(2)]
     scored = [{**row, "eval_score": score, "profile_match": 1} for row, score in zip(rows, (4, -1), strict=True)]
+    said = [{"id": 0, "sender_class": "Human", "text": "Hi"}, {"id": 1, "sender_class": "Bot", "text": "Yes."}]
+    scored[0]["dialog"] = [said[0], {**said[1], "evaluation_score": 2}]
     (tmp_path / "hub.json").write_text(json.dumps(scored))
     assert "--set model=NAME takes all of them for one" in command(tmp_path / "hub.json").stderr
-    assert command(tmp_path / "hub.json", "--set", "model=bots").exit_code == 0
+    done = command(tmp_path / "hub.json", "--set", "model=bots")
+    assert (done.exit_code, "are left out: dialog.*.evaluation_score." in done.stdout) == (0, True)
     got = read_tables(command.out).ratings
+    (talk,) = entries(read_tables(command.out))[0].talks.values()
+    assert [(line["who"], line["text"]) for line in talk["lines"]] == [("human", "Hi"), ("bots", "Yes.")]
     assert got[["criterion", "value"]].values.tolist() == [
         ["eval_score", 4],
         ["profile_match", 1],

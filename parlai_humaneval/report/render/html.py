@@ -50,30 +50,33 @@ LONG_ENOUGH = "turns"
 
 
 class Origin(NamedTuple):
-    """The tidy table that a number is made of, its filter in words, and the same filter as facets of the viewer."""
+    """The tidy table that a number is made of (None: several), its filter in words, and as facets of the viewer."""
 
-    table: TableName
+    table: TableName | None
     where: str
     facets: list[tuple[str, str]]
 
 
 def origin_of(section: str, row: Mapping[str, Cell], held: Collection[str] = ()) -> Origin | None:
     """Where the numbers of a row come from: the table is what its ``source`` names or what its section needs first of those
-    that are ``held``, its filter such as “model = alpha and metric = preference”; None where there is no such table."""
+    that are ``held``, its filter such as “model = alpha and metric = preference”; None where neither is known."""
     named = row.get("source") or first_table(section, held)
     table = next((name for name in TABLE_NAMES if name == named), None)
-    return None if table is None else Origin(table, _filter(table, row), _facets(table, row))
+    if table is None and not row.get("technique"):
+        return None
+    return Origin(table, "" if table is None else _filter(table, row), _facets(table, row))
 
 
-def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
-    names = [name for name in _FILTERS if name in FACETS and name in COLUMNS[table] and row.get(name) not in (None, "")]
+def _facets(table: TableName | None, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
+    columns = FACETS if table is None else COLUMNS[table]
+    names = [name for name in _FILTERS if name in FACETS and name in columns and row.get(name) not in (None, "")]
     values = [(name, str(row[name])) for name in names if name != "model"]
     values += [(str(row["by"]), str(row["value"]))] if row.get("by") and row.get("value") else []
     values += [(LONG_ENOUGH, f"{row[name]}-") for name in ("turn", "first_turn") if row.get(name)][:1]
     models = [str(row[name]) for name in ("model_a", "model_b", "model") if row.get(name)]
-    if len(models) == 2 and "model_a" in COLUMNS[table]:
+    if len(models) == 2 and "model_a" in columns:
         return [*values, ("pair", pair_of(*models))]
-    if len(models) == 2 and table == "turns":
+    if len(models) == 2 and table in ("turns", None):
         values.append((f"pair of {row.get('technique')}", pair_of(*models)))
     return [*values, *(("model", model) for model in models)]
 
@@ -233,7 +236,8 @@ class Drawing:
         decided = next((column.key for column in table.columns if column.label == "Decided"), "")
         for row, origin in zip(table.rows, origins or [None] * len(table.rows), strict=True):
             if origin is None or origin.table not in self.files.data:
-                made_of.append(MadeOf())
+                leads = origin if origin and origin.table is None and self.files.viewer else None
+                made_of.append(MadeOf(self.files.link(leads) if leads else ""))
                 continue
             name = f"{origin.table}.csv"
             rows = f"{name} where {origin.where}" if origin.where else name

@@ -36,7 +36,7 @@ _TOOLS = ("tool", "function", "observation", "function_call")
 _KINDS = {**dict.fromkeys(_PEOPLE, "person"), **dict.fromkeys(_BOTS, "bot"), **dict.fromkeys(_SYSTEM, "system")}
 _LABEL = re.compile(rf"^[ \t]*({'|'.join(_KINDS)})[ \t]*[:：]\s*", re.IGNORECASE | re.MULTILINE)
 _RULES = re.compile(rf"(?:^[ \t]*[-=*]{{3,}}\s*$)+(?=\s*(?:{_LABEL.pattern}|\Z))", re.IGNORECASE | re.MULTILINE)
-_CODE = re.compile(r"(?:^|(?<=[:：]))[ \t]*(`{3,}|~{3,})[^`\n]*\n(?:.*\n)*?[ \t]*\1[`~]*[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^(.*[:：])?[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)  # Also right behind a label
 EMPTY = "…"  # Stands for a message without text between two others
 
 
@@ -99,18 +99,18 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
                 yield _chat(data, data if isinstance(data, list) else _messages(data), where, "messages", system)
 
 
-def told_in(prompt: str, reply: str) -> list[Any]:
+def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
     """The messages in two cells of a table, each of which may hold what one said, or a conversation: JSON, or a text with
     labels. A prompt that the reply begins with is there once."""
     lists = [_json(cell) for cell in (prompt, reply)]
     if all(isinstance(one, list) and one and all(isinstance(text, str) for text in one) for one in lists):
         turns = zip(*lists, strict=False)  # of the arena: all that was asked, and all replies
-        return [
+        return [], [
             {"role": role, "content": text} for turn in turns for role, text in zip(("user", "bot"), turn, strict=True)
         ]
     asked, said = _told(prompt, "user", "person"), _told(reply, "bot", "bot", "system")
     is_repeated = bool(asked) and _text(asked[0]) in map(_text, said)
-    return [message for message in asked if _text(message) and not is_repeated] + said
+    return ([] if is_repeated else asked), said
 
 
 def texts_of(text: str) -> list[str]:
@@ -150,7 +150,17 @@ def _labels(text: str) -> list[tuple[re.Match[str], str]]:
 
 def _without_code(text: str) -> str:
     """As long as it was, with nothing to read in blocks of code that end."""
-    return _CODE.sub(lambda match: "x" * len(match[0]), text)
+    fences = list(_FENCE.finditer(text))
+    ends = [fence for fence in fences if not fence[1] and not fence[3].strip()]
+    last = {fence[2]: fence.end() for fence in ends}
+    parts, begins, opened = [], 0, None
+    for fence in fences:
+        if opened is None:
+            opened = fence if last.get(fence[2], 0) > fence.end() else None
+        elif fence[2] == opened[2] and not fence[1] and not fence[3].strip():
+            parts += [text[begins : opened.start(2)], "x" * (fence.end() - opened.start(2))]
+            begins, opened = fence.end(), None
+    return "".join([*parts, text[begins:]])
 
 
 def _said(text: str) -> list[dict[str, str]]:

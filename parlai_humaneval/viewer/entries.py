@@ -455,11 +455,12 @@ def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | 
     key = (dialogue, model, prompt, str(row.get(column, "")))
     if key not in entry.talks:
         lines: list[Line] = []
-        if messages := told_in(*key[2:]):
-            (chat,) = chats_of({"messages": messages, "model": model}, "messages", entry.id)
-            names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
-            said = zip(names, chat["turns"], strict=True)
-            lines = [{"text": text, "who": who, "person": who == HUMAN} for who, text in said]
+        # Who gave the replies in a prompt is not known.
+        for messages, who in zip(told_in(*key[2:]), ("", model), strict=True):
+            for chat in chats_of({"messages": messages, "model": who}, "messages", entry.id) if messages else ():
+                names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
+                said = zip(names, chat["turns"], strict=True)
+                lines += [{"text": text, "who": name, "person": name == HUMAN} for name, text in said]
         taken = {"", *(talk["id"] for talk in entry.talks.values())}  # an id may be given to several texts
         name = dialogue or ""
         name = f"{name or entry.id}-{len(entry.talks) + 1}" if name in taken else name

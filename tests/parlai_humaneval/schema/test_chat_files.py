@@ -120,7 +120,7 @@ def test_quoted_labels_cut_no_message(said: list[tuple[str, str]], gap: str) -> 
     lines = [(role, text) for turn in said for role, text in zip(("User", "Assistant"), turn, strict=True)]
     text = gap.join(f"{role}: {words}" for role, words in lines)
     assert texts_of(text) == [text]
-    assert [(one["role"], one["content"]) for one in told_in("", text)] == [
+    assert [(one["role"], one["content"]) for one in told_in("", text)[1]] == [
         (who.lower(), words) for who, words in lines
     ]
 

@@ -210,7 +210,7 @@ MORE = [*TURNS, ("human", "Well?"), ("x", "Yes.")]
         (json.dumps(TALK[:1]), json.dumps(TALK[1:]), TURNS),
         ("Human: Hi!\n\nAssistant:", " Hello.", TURNS),
         ("User: Hi!", "System: Hello.", TURNS),
-        ("User: Hi!\nSystem: Hello.\nUser: Well?", "System: Yes.", MORE),
+        ("User: Hi!\nSystem: Hello.\nUser: Well?", "System: Yes.", [MORE[0], ("bot", "Hello."), *MORE[2:]]),
         ('["Hi!", "Well?"]', '["Hello.", "Yes."]', MORE),
         ("Hi!", "Quoted:\nUser: a\nBot: b", [TURNS[0], ("x", "Quoted:\nUser: a\nBot: b")]),
     ],

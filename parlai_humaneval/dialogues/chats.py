@@ -7,9 +7,11 @@ of the dialogue; they are context where that is asked for.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import DataError
@@ -31,8 +33,10 @@ _PEOPLE = ("user", "human", "prompter", "person", "customer", "human_evaluator")
 _BOTS = ("assistant", "gpt", "bot", "model", "chatbot", "ai", "chatgpt", "bing", "bard", "agent")
 _SYSTEM = ("system", "developer")
 _TOOLS = ("tool", "function", "observation", "function_call")
-_ROLE = re.compile(rf"^\s*({'|'.join((*_PEOPLE, *_BOTS, *_SYSTEM))})\s*[:：]\s*", re.IGNORECASE | re.MULTILINE)
-_RULE = re.compile(r"^\s*[-=*]{3,}\s*$", re.MULTILINE)
+_KINDS = {**dict.fromkeys(_PEOPLE, "person"), **dict.fromkeys(_BOTS, "bot"), **dict.fromkeys(_SYSTEM, "system")}
+_LABEL = re.compile(rf"^[ \t]*({'|'.join(_KINDS)})[ \t]*[:：]\s*", re.IGNORECASE | re.MULTILINE)
+_RULES = re.compile(rf"(?:^[ \t]*[-=*]{{3,}}\s*$)+(?=\s*(?:{_LABEL.pattern}|\Z))", re.IGNORECASE | re.MULTILINE)
+_FENCE = re.compile(r"^(.*[:：])?[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)  # Also right behind a label
 EMPTY = "…"  # Stands for a message without text between two others
 
 
@@ -70,7 +74,7 @@ def form_of(data: Any) -> Form | None:
     if (isinstance(found, list) and found and _is_message(found[0])) or _sides(data):
         return "messages"
     text = found if isinstance(found, str) else data.get("text")
-    return "text" if isinstance(text, str) and len(_ROLE.findall(text)) > 1 and "turns" not in data else None
+    return "text" if isinstance(text, str) and len(_labels(text)) > 1 and "turns" not in data else None
 
 
 def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
@@ -95,28 +99,97 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
                 yield _chat(data, data if isinstance(data, list) else _messages(data), where, "messages", system)
 
 
+def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
+    """The messages in two cells of a table, each of which may hold what one said, or a conversation: JSON, or a text with
+    labels. A prompt that the reply begins with is there once."""
+    lists = [_json(cell) for cell in (prompt, reply)]
+    if all(isinstance(one, list) and one and all(isinstance(text, str) for text in one) for one in lists):
+        turns = zip(*lists, strict=False)  # of the arena: all that was asked, and all replies
+        return [], [
+            {"role": role, "content": text} for turn in turns for role, text in zip(("user", "bot"), turn, strict=True)
+        ]
+    asked, said = _told(prompt, "user", "person"), _told(reply, "bot", "bot", "system")
+    is_repeated = bool(asked) and _text(asked[0]) in map(_text, said)
+    return ([] if is_repeated else asked), said
+
+
 def texts_of(text: str) -> list[str]:
     """The dialogues of a text file: between lines of dashes, else between blank lines, unless these separate all turns."""
-    parts = [part for part in _RULE.split(text) if part.strip()]
+    rules = [match.span() for match in _RULES.finditer(_without_code(text))]
+    parts = [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *rules, (len(text), 0)])]
+    parts = [part.strip() for part in parts if part.strip()]
     if len(parts) > 1:
         return parts
-    blocks = [block for block in re.split(r"\n\s*\n", text) if block.strip()]
-    several = [block for block in blocks if len(_ROLE.findall(block)) > 1]
-    return blocks if len(several) == len(blocks) else [text]
+    blanks = [match.end() for match in re.finditer(r"\n\s*\n", _without_code(parts[0]))]
+    blocks = [parts[0][start:end] for start, end in pairwise([0, *blanks, len(parts[0])])]
+    return blocks if all(len(_labels(block)) > 1 for block in blocks) else parts
 
 
 def is_text(line: str) -> bool:
     """Whether a line begins with who speaks."""
-    return _ROLE.match(line) is not None
+    return _LABEL.match(line) is not None
+
+
+def _labels(text: str) -> list[tuple[re.Match[str], str]]:
+    """Labels of a text that begins with one, and their roles. What is in code or not spelled as the first of its kind is
+    quoted. “System” is the bot where no other speaks, unless it only begins the text."""
+    found = list(_LABEL.finditer(_without_code(text)))
+    if not found or text[: found[0].start()].strip():
+        return []
+    kinds = [_KINDS[match[1].lower()] for match in found]
+    spelled = {kind: match[1] for kind, match in zip(reversed(kinds), reversed(found), strict=True)}
+    if kinds[0] != "system" and "bot" in kinds:
+        spelled.pop("system", None)
+    is_bot = "bot" not in kinds and "system" in kinds[1:]
+    return [
+        (match, "bot" if is_bot and kind == "system" else match[1].lower())
+        for match, kind in zip(found, kinds, strict=True)
+        if spelled.get(kind) == match[1]
+    ]
+
+
+def _without_code(text: str) -> str:
+    """As long as it was, with nothing to read in blocks of code that end."""
+    fences = list(_FENCE.finditer(text))
+    ends = [fence for fence in fences if not fence[1] and not fence[3].strip()]
+    last = {fence[2]: fence.end() for fence in ends}
+    parts, begins, opened = [], 0, None
+    for fence in fences:
+        if opened is None:
+            opened = fence if last.get(fence[2], 0) > fence.end() else None
+        elif fence[2] == opened[2] and not fence[1] and not fence[3].strip():
+            parts += [text[begins : opened.start(2)], "x" * (fence.end() - opened.start(2))]
+            begins, opened = fence.end(), None
+    return "".join([*parts, text[begins:]])
 
 
 def _said(text: str) -> list[dict[str, str]]:
-    places = list(_ROLE.finditer(text))
-    ends = [match.start() for match in places[1:]] + [len(text)]
+    places = _labels(text)
+    ends = [match.start() for match, _ in places[1:]] + [len(text)]
     return [
-        {"role": match[1].lower(), "content": text[match.end() : end].strip()}
-        for match, end in zip(places, ends, strict=True)
+        {"role": role, "content": text[match.end() : end].strip()}
+        for (match, role), end in zip(places, ends, strict=False)
     ]
+
+
+def _told(cell: str, role: str, *kinds: str) -> list[Any]:
+    """``role``: of whoever said a text with no label, or with one of these ``kinds`` alone."""
+    data = _json(cell)
+    found = data if isinstance(data, list) else _messages(data)
+    if isinstance(found, list) and found and all(map(_is_message, found)):
+        return found
+    said = _said(cell)
+    if len(said) > 1:
+        return said
+    is_labelled = bool(said) and _KINDS[said[0]["role"]] in kinds
+    return [{"role": role, "content": said[0]["content"] if is_labelled else cell}] if cell else []
+
+
+def _json(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return None
 
 
 def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dict[str, Any]:
@@ -212,7 +285,7 @@ def _is_message(message: Any) -> bool:
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    return str(_first(message, ("role", "from", "speaker", "author", "id")) or "").strip()
+    return str(_first(message, ("role", "from", "sender_class", "speaker", "author", "id")) or "").strip()
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
 TOGETHER = "+"  # Joins the names of models that speak as one, with a shared history
+ID_IN_FILE = "id_in_file"  # Setting of a dialogue whose id begins with the name of its file
 PACKAGED = "packaged"  # An entry that stands for the samples of this project
 FORM = (
     "expected a file, a folder, {file: …, entities: {speaker: model, …}, form: auto}, {task: NAME}, {task: NAME, "
@@ -37,20 +39,38 @@ def load_sources(
     ``{task: NAME}`` of a live task, with ``setting`` of those settings of its technique alone; or :data:`PACKAGED`.
     ``read_task``: its records, by the task's name. ``samples``: what :data:`PACKAGED` stands for. Raises DataError: an
     entry that is none of these, a file that cannot be used, nothing at all, or an id that two of them have."""
-    dialogues: list[Dialogue] = []
-    places: dict[str, str] = {}
+    known: dict[str, Dialogue] = {}
     names: dict[str, Path] = {}
     for entry in entries:
-        for dialogue in samples() if entry == PACKAGED else _of_entry(entry, read_task, names):
-            if dialogue.dialogue_id in places:
-                raise DataError(
-                    f"two dialogues have the id {dialogue.dialogue_id}: in {places[dialogue.dialogue_id]}, and in "
-                    f"{dialogue.place}",
-                    try_="name each file once, and give every dialogue its own dialogue_id",
-                )
-            places[dialogue.dialogue_id] = dialogue.place
-            dialogues.append(dialogue)
-    return dialogues
+        found = samples() if entry == PACKAGED else _of_entry(entry, read_task, names)
+        for _, group in groupby(found, key=lambda dialogue: dialogue.source):
+            for dialogue in _distinct(list(group), known, names):
+                if dialogue.dialogue_id in known:
+                    raise DataError(
+                        f"two dialogues have the id {dialogue.dialogue_id}: in {known[dialogue.dialogue_id].place}, and in "
+                        f"{dialogue.place}",
+                        try_="name each file once, and give every dialogue its own dialogue_id",
+                    )
+                known[dialogue.dialogue_id] = dialogue
+    return list(known.values())
+
+
+def _distinct(found: list[Dialogue], known: Mapping[str, Dialogue], names: dict[str, Path]) -> list[Dialogue]:
+    """The dialogues of a file; with its name before each id where others of another file have the same ids."""
+    both = [(one, known[one.dialogue_id]) for one in found if one.line_number and one.dialogue_id in known]
+    if not both or any(a.source == b.source or (a.lines, a.models) == (b.lines, b.models) for a, b in both):
+        return found
+    name = _called(Path(found[0].source), names)
+    return [
+        replace(one, dialogue_id=f"{name}-{one.dialogue_id}", settings={**one.settings, ID_IN_FILE: one.dialogue_id})
+        for one in found
+    ]
+
+
+def _called(file: Path, names: dict[str, Path]) -> str:
+    """What dialogues of a file are called by; a second file of a name in ``names`` has its folder's name too."""
+    first = names.setdefault(file.stem, file)
+    return file.stem if first == file else f"{file.absolute().parent.name}-{file.stem}"
 
 
 def _of_entry(
@@ -89,19 +109,17 @@ def _of_entry(
 
 
 def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[Dialogue]:
-    """``names``: of files that were read, by which their dialogues are called; a second file has its folder's name too."""
     path = Path(name).expanduser()
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
         raise DataError("there is no *.jsonl file in this folder", where=path, try_="name the files themselves")
     for file in files:
-        first = names.setdefault(file.stem, file)
-        called = file.stem if first == file else f"{file.absolute().parent.name}-{file.stem}"
-        yield from load_dialogues(file, name=called, **how)
+        yield from load_dialogues(file, name=_called(file, names), **how)
 
 
 def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
-    """A remark on each file of chats: which form it was taken to be in, who speaks, and how many turns were empty."""
+    """A remark on each file of chats: which form it was taken to be in, who speaks, how many turns were empty; and on each
+    file whose ids got its name."""
     files: dict[tuple[str, str], list[Dialogue]] = {}
     for dialogue in dialogues:
         if "form" in dialogue.settings:
@@ -115,6 +133,10 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
             f"{source}: {len(found):,} dialogues, form={form} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
         )
+    prefixed = {one.source: one for one in dialogues if ID_IN_FILE in one.settings}
+    for source, one in prefixed.items():
+        prefix = one.dialogue_id.removesuffix(one.settings[ID_IN_FILE])
+        told.append(f"{source}: another file has the same ids, so “{prefix}” is put before each ({one.dialogue_id})")
     return told
 
 

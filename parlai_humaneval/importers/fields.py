@@ -58,11 +58,16 @@ def _in_text(row: Data, field: str) -> str:
     if second:
         return " | ".join(sorted(str(take(row, one) or "") for one in (first, *second)))
     found = take(row, field)
-    return "" if found is None else str(found)
+    return "" if found is None or found != found else str(found)
 
 
 def at(data: Any, path: str) -> Any:
-    """What stands at a path such as ``summaries.0.policy``; texts that hold JSON are opened on the way."""
+    """What stands at a path such as ``summaries.0.policy``, or as a list at ``dialog.*.score``; texts that hold JSON are
+    opened on the way."""
+    first, of_each, inner = path.partition(".*.")
+    if of_each:
+        held = opened(at(data, first))
+        return [at(one, inner) for one in held] if isinstance(held, list) else None
     for step in path.split(".") if path else ():
         data = opened(data)
         if isinstance(data, list):
@@ -110,6 +115,15 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
     if "single" in field:
         return _single(opened(take(row, field["single"])))
+    if "several" in field:
+        held = opened(take(row, field["several"]))
+        only = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
+        is_text = isinstance(held, Mapping) and "text" in held
+        return only if isinstance(only, list) and len(only) > 1 and not is_text else _single(held)
+    if "turns" in field:
+        lines = str(take(row, field["turns"]) or "").split("\n")
+        said = enumerate(line for line in lines if line.strip())
+        return [{"role": f"speaker_{place % 2 + 1}", "content": line} for place, line in said] or None
     value = take(row, field["of"])
     try:
         number = float(value)
@@ -277,6 +291,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, match[1]
     elif len(given) == 1 and (one is True or one in _YES or one == option):
         yield name, option
+    elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
+        yield name, [*given]
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
         yield name, Written(one) if given_text else next(iter(value.values()))

@@ -248,7 +248,9 @@ def _read(
             named = {column: answer[column] for column in (name, value) if column in answer}
             made.append(({**further, **named, **cells}, row))
     compared, guesses = _rankings(made, name, value) if name else ([], [])
-    frame = _frame([(answer, row) for answer, row in made if answer.get(value) is not _RANKED])
+    made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
+    made, ticked = _ticks(made, name, value) if form.table == "ratings" and name else (made, [])
+    frame = _frame(made)
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
         frame[value] = [values.get(str(cell), cell) for cell in frame[value]]
@@ -260,6 +262,7 @@ def _read(
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in form.unknown), *form.notes)]
+    notes += [f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}."] if ticked else []
     if unknown:
         fate = "pass through" if form.passing else "are left out"
         notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
@@ -271,7 +274,7 @@ def _read(
     parts += [("comparisons", _frame(compared), {})] if compared else []
     for table, whole, origin in parts:
         if table == "ratings":
-            guesses += _with_scales(form, whole)
+            guesses += _with_scales({**form.scales, **dict.fromkeys(ticked, (0, 1))}, form, whole)
         for path, _ in files:
             own = whole[whole[PLACE] == str(path)].drop(columns=PLACE) if len(whole) else whole
             own = own.drop(columns=[column for column in form.columns if column in own and own[column].isna().all()])
@@ -312,6 +315,25 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
         if themselves:
             guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")
     return found, guesses
+
+
+def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
+    """Answers with several ticks as one for each option that anybody ticked, 1 or 0; and the criteria that these are."""
+    given = [opened(answer.get(value)) for answer, _ in made]
+    lists = [one if isinstance(one, list) else [] if one is None else [one] for one in given]
+    options: dict[Any, dict[str, None]] = {
+        answer.get(name): {}
+        for (answer, _), one in zip(made, lists, strict=True)
+        if len(one) > 1 and all(isinstance(x, str) for x in one)
+    }
+    for (answer, _), one in zip(made, lists, strict=True):
+        options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
+    found: list[_Made] = []
+    for (answer, row), whole, one in zip(made, given, lists, strict=True):
+        asked = options.get(answer.get(name), {}) if whole is not None else {}
+        ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked]
+        found += [({**answer, **tick}, row) for tick in ticks or [{}]]
+    return found, [f"{question}.{option}" for question, asked in options.items() for option in asked]
 
 
 def _filled(inside: Any) -> bool:
@@ -357,7 +379,7 @@ def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:
     return {name: cell for name, cell in named if name not in form.columns}
 
 
-def _with_scales(form: Form, frame: pd.DataFrame) -> list[str]:
+def _with_scales(scales: Mapping[str, tuple[float, float]], form: Form, frame: pd.DataFrame) -> list[str]:
     """Give ratings the ends of their scales, and say which were taken from the answers."""
     if not {"criterion", "value"} <= set(frame.columns) or "minimum" in form.columns:
         return []
@@ -366,7 +388,7 @@ def _with_scales(form: Form, frame: pd.DataFrame) -> list[str]:
     guesses = []
     for criterion, values in numbers.groupby(frame["criterion"]):
         low, high = float(values.min()), float(values.max())
-        declared = form.scales.get(str(criterion))
+        declared = scales.get(str(criterion))
         if declared and declared[0] <= low and high <= declared[1]:
             ends[str(criterion)] = declared
         elif (form.observed or form.table == "comparisons") and low < high:

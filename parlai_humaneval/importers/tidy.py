@@ -148,10 +148,10 @@ def read_tidy(
     for column, error in use.contradicted.items():
         if column not in use.names:
             raise error
-    parts: dict[TableName, list[pd.DataFrame]] = {}
+    parts: dict[TableName, list[tuple[Path, pd.DataFrame]]] = {}
     for source, frame, seen in zip(sources, frames, understood, strict=True):
         good = _checked(source, frame, plan.repeats, skipped if skip_bad else None)
-        parts.setdefault(source.table, []).append(good)
+        parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
@@ -332,7 +332,8 @@ def _near_models(tables: Tables) -> list[str]:
 
 
 def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipped: list[str] | None) -> pd.DataFrame:
-    """The typed table; rows that do not pass are listed in ``skipped``, where that is asked for."""
+    """The typed table, with the places of its rows in the file as index; rows that do not pass are listed in ``skipped``,
+    where that is asked for."""
     table, path, reading = source
     places: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64)
     frame = frame.reset_index(drop=True)
@@ -342,7 +343,7 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
             if table == "comparisons":
                 whole = in_order(whole)
             # Which of them count is said once, of all files together.
-            return checked(table, whole, None if repeats is None else "keep").frame
+            return checked(table, whole, None if repeats is None else "keep").frame.set_axis(places)
         except TableError as wrong:
             error = wrong.of_file(places)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
@@ -393,13 +394,17 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     return hints
 
 
-def _together(table: TableName, frames: Sequence[pd.DataFrame], repeats: Repeats | None) -> Checked:
-    filled = [frame for frame in frames if len(frame)]
+def _together(table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None) -> Checked:
+    filled = [(path, frame) for path, frame in files if len(frame)]
     if not filled:
         return Checked(from_rows(table, []))
     if len(filled) > 1:
-        return checked(table, pd.concat(filled, ignore_index=True), repeats)
-    whole, told = settled(table, filled[0], repeats)
+        try:
+            return checked(table, pd.concat([frame for _, frame in filled], ignore_index=True), repeats)
+        except TableError as wrong:
+            places = [f"{place + 1} of {path}" for path, frame in filled for place in frame.index]
+            raise wrong.of_file(np.array(places, dtype=object)) from wrong
+    whole, told = settled(table, filled[0][1].reset_index(drop=True), repeats)
     return Checked(whole.reset_index(drop=True), told)
 
 

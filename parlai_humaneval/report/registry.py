@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from traceback import extract_tb
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -30,7 +30,7 @@ SECTIONS = {
     "design": (),
     "crowd_time": (),
     "style_control": ("turns.text", "judgements.shown", "comparisons"),
-    "by_group": ("dialogues", "comparisons", "turns"),
+    "by_group": ("comparisons", "turns", "dialogues"),
     "justifications": ("judgements.reason", "turns.reason", "comparisons.reason"),
     "replies": ("turns.text",),
     "judges": ("judges",),
@@ -107,10 +107,11 @@ def _builtin(key: str) -> Analysis:
     return Analysis(f"{__package__}.sections.{_HOMES.get(key, key)}")
 
 
-def first_table(key: str) -> str:
-    """The table that a section needs first, of which its rows are made; "" where it needs none."""
+def first_table(key: str, held: Collection[str] = ()) -> str:
+    """The table that a section needs first of those ``held``, of which its rows are made; "" where it needs none."""
     needs = SECTIONS.get(key) or (_ADDED[key].needs if key in _ADDED else ())
-    return next(iter(needs), "").partition(".")[0]
+    tables = [need.partition(".")[0] for need in needs]
+    return next((table for table in tables if table in held), next(iter(tables), ""))
 
 
 def _held(tables: Tables, need: str) -> bool:

@@ -126,10 +126,12 @@ class TableError(HumanevalError, ValueError):
         self.rows = tuple(rows)
 
     def of_file(self, places: npt.NDArray[Any]) -> TableError:
-        """The same error with the place, from 0, that each row of the table has in its file; ``rows`` stay."""
+        """The same error with the place, from 0, that each row of the table has in its file, or words for it; ``rows``
+        stay."""
         if not self._words:
             return self
-        words = tuple(part if isinstance(part, str) else int(places[part]) for part in self._words)
+        named = [part if isinstance(part, str) else places[part] for part in self._words]
+        words = tuple(part if isinstance(part, str) else int(part) for part in named)
         (problem,) = self.problems
         return TableError(words, self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
 

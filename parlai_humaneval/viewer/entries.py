@@ -10,16 +10,14 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
-from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.dialogues.chats import chats_of, form_of
+from parlai_humaneval.dialogues.chats import chats_of, told_in
 from parlai_humaneval.display.markdown import markup_of
-from parlai_humaneval.tables.schema import COLUMNS_FILE, FEATURES, HUMAN, TIE
+from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
 
 if TYPE_CHECKING:
@@ -28,11 +26,13 @@ if TYPE_CHECKING:
     from parlai_humaneval.tables.columns import Tables
 
 _FACETS = "technique setting metric model pair outcome answer rater judge check status language kind k criterion mark"
-FACETS: tuple[str, ...] = tuple(_FACETS.split())
+FACETS: tuple[str, ...] = tuple(dict.fromkeys([*_FACETS.split(), *COLUMNS_FILE["groupings"]]))
 """What entries can be filtered by; an entry may have several values of each."""
+_OF_ROWS = {"technique", "setting", "metric", *COLUMNS_FILE["groupings"]}
 Row = Mapping[str, Any]
 REMARKS = re.compile("(reason|comment|note|remark|explanation|rationale|justification)s?", re.IGNORECASE)
 """Columns of ratings from elsewhere with what a rater wrote besides."""
+GROUPS = 50  # Values of a grouping, the most frequent ones
 PREVIEW = 110  # Characters of an entry's first words in the list
 
 
@@ -120,14 +120,26 @@ def entries(tables: Tables) -> list[Entry]:
     for answer, given in made.unread:
         if "says" not in answer:
             answer["says"] = list(_as_given(given))
-    for entry in made.all.values():
+    every = list(made.all.values())
+    for entry in every:
         _settle(entry)
-    return list(made.all.values())
+    for name in COLUMNS_FILE["groupings"]:
+        common = dict(Counter(value for entry in every for value in entry.facets[name]).most_common(GROUPS))
+        for entry in every:
+            entry.facets[name] = {value: None for value in entry.facets[name] if value in common}
+    return every
 
 
 def facets_of(every: Iterable[Entry]) -> frozenset[tuple[str, str]]:
-    """All that entries can be filtered by: facet and value."""
-    return frozenset((name, value) for entry in every for name, values in entry.facets.items() for value in values)
+    """All that entries can be filtered by: facet and value; and which pairs a technique has, as “pair of …”."""
+    found = {(name, value) for entry in every for name, values in entry.facets.items() for value in values}
+    pairs = (
+        (f"pair of {technique}", pair)
+        for entry in every
+        for technique in entry.facets["technique"]
+        for pair in entry.facets["pair"]
+    )
+    return frozenset(found.union(pairs))
 
 
 def _settle(entry: Entry) -> None:
@@ -136,7 +148,14 @@ def _settle(entry: Entry) -> None:
     if most:
         is_tie = best == TIE or (bool(others) and others[0][1] == most)
         entry.note("outcome", "tie" if is_tie else f"{best} preferred")
+    if not entry.facets["opener"]:
+        entry.note(
+            "opener", *(turn["human"]["text"] for turn in entry.turns.values() if "human" in turn and turn["turn"] == 1)
+        )
     for number, turn in entry.turns.items():
+        entry.note(
+            "pair", *(pair_of(*two) for two in combinations(sorted({reply["model"] for reply in turn["replies"]}), 2))
+        )
         for answer in turn["answers"]:
             chosen, ticks = sorted(answer.get("chosen", [])), sorted(answer.get("ticks", {}).items())
             if "chosen" in answer or "ticks" in answer or answer.get("none"):
@@ -196,8 +215,8 @@ class _Entries:
         entry = self.all.get(name)
         if entry is None:
             entry = self.all[name] = Entry(name)
-        for facet in ("technique", "setting", "metric"):
-            entry.note(facet, row.get(facet))
+        for facet in _OF_ROWS & row.keys():
+            entry.note(facet, row[facet])
         entry.note("rater" if kind == "rater" else "judge", row.get("worker_id"))
         if row.get("simulated") and kind == "rater":
             entry.note("mark", "simulated rater")
@@ -345,6 +364,9 @@ class _Entries:
             answer,
             reason=next((str(cell) for name, cell in row.items() if REMARKS.fullmatch(name)), answer.get("reason")),
         )
+        stem = next((one for one in COLUMNS_FILE["reply_columns"] if one in row and one not in COLUMNS["ratings"]), "")
+        if (stem or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
+            _take_talk(entry, row, stem, row["model"], entry.id)
         span = high - low if low is not None and high is not None and high > low else None
         entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)
         if row.get("statement"):
@@ -373,13 +395,9 @@ class _Entries:
         entry.values[row.get("metric"), pair_of(first, second)].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
-        keys = []
-        for talk in _talks_in(row, sides) if not entry.turns else ():
-            keys.append((talk["id"], talk["title"], *((line["who"], line["text"]) for line in talk["lines"])))
-            if keys[-1] not in entry.talks:  # an id may be given to several texts
-                taken = {"", *(known["id"] for known in entry.talks.values())}
-                name = f"{talk['id'] or entry.id}-{len(entry.talks) + 1}"
-                entry.talks[keys[-1]] = {**talk, "id": name if talk["id"] in taken else talk["id"]}
+        stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), "")
+        of_sides = zip("ab", sides if stem and not entry.turns else (), strict=False)
+        keys = [_take_talk(entry, row, f"{stem}_{side}", *one) for side, one in of_sides]
         numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
@@ -431,24 +449,23 @@ def _talk(dialogue: Row, settings: str) -> Talk:
     return {"id": str(dialogue.get("dialogue_id", "")), "title": title, "lines": lines}
 
 
-def _talks_in(row: Row, sides: Iterable[tuple[str, str | None]]) -> Iterator[Talk]:
-    """What both sides of a comparison said, where its table has it: messages in JSON, or a reply to a prompt.
-
-    A dialogue whose ``dialogue_a`` is empty has no id.
-    """
-    stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), None)
+def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | None) -> Hashable:
+    """What a model said, by the ``column`` of a table that holds it, and to what; the key of it in the entry."""
     prompt = next((str(row[name]) for name in COLUMNS_FILE["prompt_columns"] if row.get(name)), "")
-    for side, (model, dialogue) in zip("ab", sides if stem else (), strict=False):
-        text = str(row[f"{stem}_{side}"])
-        lines: list[Line] = [{"text": prompt, "who": HUMAN, "person": True}] if prompt else []
-        if form_of(messages := _json(text)) == "messages":
-            with suppress(DataError):  # of messages and something else: it is shown as it is there
-                (chat,) = chats_of({"messages": messages, "model": model}, "messages", row["item_id"])
+    key = (dialogue, model, prompt, str(row.get(column, "")))
+    if key not in entry.talks:
+        lines: list[Line] = []
+        # Who gave the replies in a prompt is not known.
+        for messages, who in zip(told_in(*key[2:]), ("", model), strict=True):
+            for chat in chats_of({"messages": messages, "model": who}, "messages", entry.id) if messages else ():
                 names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
                 said = zip(names, chat["turns"], strict=True)
-                lines, text = [{"text": turn, "who": who, "person": who == HUMAN} for who, turn in said], ""
-        lines += [{"text": text, "who": model, "person": False}] if text else []
-        yield {"id": dialogue or "", "title": model, "lines": lines}
+                lines += [{"text": text, "who": name, "person": name == HUMAN} for name, text in said]
+        taken = {"", *(talk["id"] for talk in entry.talks.values())}  # an id may be given to several texts
+        name = dialogue or ""
+        name = f"{name or entry.id}-{len(entry.talks) + 1}" if name in taken else name
+        entry.talks[key] = {"id": name, "title": model, "lines": lines}
+    return key
 
 
 def _said(text: str, settings: str) -> Said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -40,35 +40,44 @@ from parlai_humaneval.report.summary import (
 )
 from parlai_humaneval.report.views import Cell, DataTable, Figure
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.tables.schema import COLUMNS, TABLE_NAMES, TableName
+from parlai_humaneval.tables.schema import COLUMNS, LABELS, TABLE_NAMES, TableName
 from parlai_humaneval.viewer.entries import FACETS, answer_of, pair_of
 
 _FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "model_a", "model_b", "k")
 """Columns of a row that say which rows of the tidy table it is made of."""
+LONG_ENOUGH = "turns"
+"""What the viewer calls its filter by length: dialogues that have a turn."""
 
 
 class Origin(NamedTuple):
-    """The tidy table that a number is made of, its filter in words, and the same filter as facets of the viewer."""
+    """The tidy table that a number is made of (None: several), its filter in words, and as facets of the viewer."""
 
-    table: TableName
+    table: TableName | None
     where: str
     facets: list[tuple[str, str]]
 
 
-def origin_of(section: str, row: Mapping[str, Cell]) -> Origin | None:
-    """Where the numbers of a row come from: the table is what its ``source`` names or what its section needs first, its
-    filter such as “model = alpha and metric = preference”; None where there is no such table."""
-    named = row.get("source") or first_table(section)
+def origin_of(section: str, row: Mapping[str, Cell], held: Collection[str] = ()) -> Origin | None:
+    """Where the numbers of a row come from: the table is what its ``source`` names or what its section needs first of those
+    that are ``held``, its filter such as “model = alpha and metric = preference”; None where neither is known."""
+    named = row.get("source") or first_table(section, held)
     table = next((name for name in TABLE_NAMES if name == named), None)
-    return None if table is None else Origin(table, _filter(table, row), _facets(table, row))
+    if table is None and not row.get("technique"):
+        return None
+    return Origin(table, "" if table is None else _filter(table, row), _facets(table, row))
 
 
-def _facets(table: TableName, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
-    names = [name for name in _FILTERS if name in FACETS and name in COLUMNS[table] and row.get(name) not in (None, "")]
+def _facets(table: TableName | None, row: Mapping[str, Cell]) -> list[tuple[str, str]]:
+    columns = FACETS if table is None else COLUMNS[table]
+    names = [name for name in _FILTERS if name in FACETS and name in columns and row.get(name) not in (None, "")]
     values = [(name, str(row[name])) for name in names if name != "model"]
+    values += [(str(row["by"]), str(row["value"]))] if row.get("by") and row.get("value") else []
+    values += [(LONG_ENOUGH, f"{row[name]}-") for name in ("turn", "first_turn") if row.get(name)][:1]
     models = [str(row[name]) for name in ("model_a", "model_b", "model") if row.get(name)]
-    if len(models) == 2 and "model_a" in COLUMNS[table]:
+    if len(models) == 2 and "model_a" in columns:
         return [*values, ("pair", pair_of(*models))]
+    if len(models) == 2 and table in ("turns", None):
+        values.append((f"pair of {row.get('technique')}", pair_of(*models)))
     return [*values, *(("model", model) for model in models)]
 
 
@@ -105,6 +114,8 @@ def _filter(table: TableName, row: Mapping[str, Cell]) -> str:
     one = str(row.get("model") or "")
     if one and "model" not in known:
         parts.append(f"model_a or model_b = {one}")
+    if row.get("by") in known and row.get("value"):
+        parts.append(f"{row['by']} = {row['value']}")
     return " and ".join(parts)
 
 
@@ -143,13 +154,16 @@ class Files:
         comparisons that it counts."""
         if not self.viewer:
             return f"{self.folder}/{origin.table}.csv"
-        query = urlencode([one for one in (*origin.facets, *answers) if one in self.facets], quote_via=quote)
-        return f"{self.folder}/{self.viewer}#?{query}"
+        known = [one for one in (*origin.facets, *answers) if one in self.facets or one[0] == LONG_ENOUGH]
+        query = [(name.partition(" of ")[0], value) for name, value in known]
+        return f"{self.folder}/{self.viewer}#?{urlencode(query, quote_via=quote)}"
 
     def links(self, origin: Origin, row: Mapping[str, Cell], decided: str) -> dict[str, str]:
         """Column of counts → the dialogues in which they were counted; ``decided``: as in :func:`_answers`."""
         models = sorted(value for name, value in self.facets if name == "model")
         answers = _answers(row, models, decided) if origin.table == "comparisons" and self.viewer else {}
+        if origin.table == "segments" and row.get("model"):
+            answers = {label: [("outcome", f"{row['model']} taken for {label}")] for label in LABELS}
         return {
             name: self.link(origin, each) for name, each in answers.items() if row.get(name) and self.facets & {*each}
         }
@@ -222,7 +236,8 @@ class Drawing:
         decided = next((column.key for column in table.columns if column.label == "Decided"), "")
         for row, origin in zip(table.rows, origins or [None] * len(table.rows), strict=True):
             if origin is None or origin.table not in self.files.data:
-                made_of.append(MadeOf())
+                leads = origin if origin and origin.table is None and self.files.viewer else None
+                made_of.append(MadeOf(self.files.link(leads) if leads else ""))
                 continue
             name = f"{origin.table}.csv"
             rows = f"{name} where {origin.where}" if origin.where else name
@@ -260,7 +275,9 @@ class Drawing:
             elif technique is not None and any(row.get("technique") for row in rows):
                 continue
             if rows:
-                yield self.table(table.model_copy(update={"rows": rows}), [origin_of(key, row) for row in rows])
+                yield self.table(
+                    table.model_copy(update={"rows": rows}), [origin_of(key, row, self.files.data) for row in rows]
+                )
 
 
 def to_html(document: Document, *, files: Files | None = None, on_figure: Step | None = None) -> str:

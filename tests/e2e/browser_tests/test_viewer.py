@@ -221,6 +221,32 @@ def test_texts_of_anybody_are_texts(hostile: tuple[Path, Path], open_page: Open)
     assert policy.startswith("default-src 'none'; script-src 'self' file:")
 
 
+@pytest.mark.parametrize("how", ["wide light", "phone dark"])
+def test_an_imported_conversation_is_shown_in_turns(tmp_path: Path, open_page: Open, how: str) -> None:
+    """Of pairs of a release, one from right to left: each turn on its side, and a long filter leaves all in sight."""
+    prompt, topic = "\n\nHuman: Hi!\n\nAssistant: Hello.\n\nHuman: Rain?\n\nAssistant:", "a topic of many words, " * 9
+    texts = {"prompt": prompt, "chosen": "ماء", "rejected": "```\nUser: no label\n```", "topic": topic}
+    pairs = [{**texts, "chosen_model": "heron", "rejected_model": "otter", "id": n} for n in range(3)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    tables, viewer = tmp_path / "tables", tmp_path / "viewer"
+    for command, arguments in (
+        (import_tables, [tmp_path / "pairs.jsonl", "--out", tables, "--yes"]),
+        (view, [tables, "--out", viewer, "--data-dir", tmp_path]),
+    ):
+        assert CliRunner().invoke(command, list(map(str, arguments))).exit_code == 0
+    page = open_page(viewer / "index.html", f"#1?topic={topic}", how)
+    heron, otter = (page.get_by_role("region", name=f"Dialogue {n}") for n in (1, 2))
+    expect(heron.locator("[data-said]")).to_have_text(["Hi!", "Hello.", "Rain?", "ماء"])
+    expect(otter.locator("[data-said]").last).to_have_text("```\nUser: no label\n```")
+    right = "(element) => Math.round(element.getBoundingClientRect().right)"
+    assert len({heron.locator("[data-said]").nth(n).evaluate(right) for n in (1, 3)}) == 1
+    accessible(page)
+    if "phone" in how:
+        page.get_by_role("button", name="All dialogues").click()
+    assert page.get_by_role("button", name="Filter", exact=True).evaluate(right) < page.evaluate("innerWidth")
+    accessible(page)
+
+
 def test_a_number_of_the_report_opens_its_dialogues(hostile: tuple[Path, Path], open_page: Open) -> None:
     """By a link of the summary; the report runs no text either."""
     page = open_page(hostile[1])

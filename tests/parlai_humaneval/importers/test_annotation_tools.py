@@ -322,6 +322,34 @@ def test_a_choice_of_argilla_between_two_models(command, tmp_path: Path):
     assert read_tables(command.out).comparisons["why"].tolist() == ["warm"]
 
 
+def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
+    """Of every tool alike: 1 for who ticked it, 0 for who did not, also where one alone or nothing was ticked."""
+    ticks = {"u1": ["warm", "vague"], "u2": ["warm"], "u3": ["vague", "warm", "long"]}
+    answers = [{**given(ticked), "user_id": user} for user, ticked in [*ticks.items(), ("u4", [])]]
+    record = {"fields": {"prompt": "p"}, "metadata": {"model": "heron"}, "responses": {"marks": answers}}
+    right = sorted(["heron", f"marks.{option}", n] for option, of in EXPECTED.items() for n in of)
+    done = command(argilla(tmp_path / "records.json", [{**record, "id": "x"}]))
+    assert done.exit_code == 0, done.stderr
+    assert sorted(ratings_of(command)) == sorted([*right, *(["heron", f"marks.{option}", 0] for option in EXPECTED)])
+    assert "Each option that anybody ticked is a criterion, 1 or 0: marks.warm, marks.vague, marks.long." in done.stdout
+    pairs = {user: {"i1": [label("marks", one, True) for one in ticked]} for user, ticked in ticks.items()}
+    (tmp_path / "potato").mkdir()
+    done = command(*potato(tmp_path / "potato", pairs, [{"id": "i1", "text": "t", "model": "heron"}]), "--force")
+    assert done.exit_code == 0, done.stderr
+    assert sorted(ratings_of(command)) == right
+    results = [[result("choices", "marks", {"choices": ticked})] for ticked in ticks.values()]
+    tasks = [json.loads(label_studio(tmp_path / "one.json", {"model": "heron"}, one).read_text())[0] for one in results]
+    (tmp_path / "all.json").write_text(json.dumps([{**task, "id": n} for n, task in enumerate(tasks)]))
+    done = command(tmp_path / "all.json", "--force")
+    assert done.exit_code == 0, done.stderr
+    assert sorted(ratings_of(command)) == right
+    ratings = read_tables(command.out).ratings
+    assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
+
+
+EXPECTED = {"warm": [1, 1, 1], "vague": [1, 0, 1], "long": [0, 0, 1]}
+
+
 @pytest.mark.parametrize("new", ["in the annotation", "in the result", "nowhere"])
 def test_unknown_fields_inside_annotations_of_label_studio(command, tmp_path: Path, new: str):
     rating = {**result("rating", "fluency", {"rating": 4}), **({"mood": 1} if new == "in the result" else {})}

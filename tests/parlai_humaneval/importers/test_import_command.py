@@ -417,6 +417,16 @@ def test_answers_given_again_count_as_asked(command, tmp_path: Path, repeats: st
     pd.testing.assert_frame_equal(read_tables(command.out).comparisons, read.comparisons)
 
 
+def test_an_error_across_files_names_each_file_and_its_row(command, tmp_path: Path):
+    """Rows are those of the files, as an editor shows them (the header is row 1), blank ones counted."""
+    for number, rows in enumerate((VOTES, ["", VOTES[2].replace("d2,adam", "d2,zoe")])):
+        (tmp_path / str(number)).mkdir()
+        write(tmp_path / str(number), rows)
+    paths = [tmp_path / str(number) / "votes.csv" for number in (0, 1)]
+    done = command("--from", "tables", *paths, "--table", "comparisons", *RENAMES)
+    assert f"rows 4 of {paths[0]} and 3 of {paths[1]} contradict each other" in " ".join(done.stderr.split())
+
+
 def test_a_saved_unit_given_twice_counts_as_asked(command, tmp_path: Path):
     """ParlAI's own files: the same unit in two files is refused, or counts once."""
     for number in (1, 2):

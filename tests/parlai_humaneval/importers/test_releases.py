@@ -18,6 +18,7 @@ from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.schema import TableName
+from parlai_humaneval.viewer.entries import entries
 
 PAGES = Path(__file__).parents[3] / "docs" / "pages" / "analysis"
 SAMPLES = Path(__file__).parent / "samples" / "releases"
@@ -183,6 +184,31 @@ def test_texts_of_pairs_are_kept(command):
     texts = [json.loads(row[f"conversation_{side}"])[1]["text"] for side in "ab"]
     assert (row["model_a"], row["dialogue_a"], texts) == ("heron", "d2", ["I stand in it.", "I swim in it."])
     assert (row["reason"], row["technique"]) == ("it is calm", "pw_dialog")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    {
+        "usr_sheet.json": [("speaker_1", "Hi 0"), ("heron", "heron says 0")],
+        "fed_sheet.json": [("human", "Hi 0"), ("heron", "heron")],
+        "preference_pairs.jsonl": [("human", "Question 0"), ("heron", "Yes.")],
+        "summaries.jsonl": [("human", "A long post."), ("heron", "S3")],
+        "arena_one_hot.csv": [("human", "What is rain?"), ("heron", "Drops.")],
+        "alpaca_annotations.json": [("human", "Explain word 0."), ("heron", "One.")],
+        "pandalm_testset.json": [("human", "i"), ("opt-7b", "s")],
+        "summeval.jsonl": [("heron", "s")],
+        "ultrafeedback.jsonl": [("human", "i0"), ("heron", "r")],
+        "prism_utterances.jsonl": [("human", "Hi"), ("heron", "Yes.")],
+        "see2019_logs.jsonl": [("greedy", "hi")],
+    }.items(),
+)
+def test_texts_of_releases_are_in_the_viewer(command, name: str, said: list[tuple[str, str]]):
+    """The context and what each model said, turn by turn."""
+    assert command(SAMPLES / name).exit_code == 0
+    found = entries(read_tables(command.out))
+    assert not any("no texts" in one.facets["mark"] for one in found)
+    talks = {talk["title"]: talk["lines"] for one in reversed(found) for talk in one.talks.values()}
+    assert [(line["who"], line["text"]) for line in talks[said[-1][0]]] == said
 
 
 @pytest.mark.parametrize(
@@ -420,10 +446,15 @@ def test_dialogues_of_convai2_that_name_no_bot(command, tmp_path: Path):
     """As on the Hugging Face Hub, where -1 is no answer; the error says what to do."""
     rows = [{"dialog_id": f"d{n}", "dialog": [], "bot_profile": [["a"]], "user_profile": [["b"]]} for n in range(2)]
     scored = [{**row, "eval_score": score, "profile_match": 1} for row, score in zip(rows, (4, -1), strict=True)]
+    said = [{"id": 0, "sender_class": "Human", "text": "Hi"}, {"id": 1, "sender_class": "Bot", "text": "Yes."}]
+    scored[0]["dialog"] = [said[0], {**said[1], "evaluation_score": 2}]
     (tmp_path / "hub.json").write_text(json.dumps(scored))
     assert "--set model=NAME takes all of them for one" in command(tmp_path / "hub.json").stderr
-    assert command(tmp_path / "hub.json", "--set", "model=bots").exit_code == 0
+    done = command(tmp_path / "hub.json", "--set", "model=bots")
+    assert (done.exit_code, "are left out: dialog.*.evaluation_score." in done.stdout) == (0, True)
     got = read_tables(command.out).ratings
+    (talk,) = entries(read_tables(command.out))[0].talks.values()
+    assert [(line["who"], line["text"]) for line in talk["lines"]] == [("human", "Hi"), ("bots", "Yes.")]
     assert got[["criterion", "value"]].values.tolist() == [
         ["eval_score", 4],
         ["profile_match", 1],

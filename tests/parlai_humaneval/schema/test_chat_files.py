@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items
+from parlai_humaneval.dialogues.chats import form_of, texts_of, told_in
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.sources import load_sources, taken_as
 
@@ -71,6 +74,8 @@ def read(path: Path, text: str, **how: Any) -> list[Dialogue]:
         ("c.txt", "User: Hi!\nAssistant: Hello.\n", {"user": HUMAN}),
         ("c.txt", "\n\nHuman: Hi!\n\nAssistant: Hello.", {"human": HUMAN}),
         ("c.jsonl", json.dumps({"id": 1, "text": "User: Hi!\nBot: Hello."}), {"user": HUMAN}),
+        ("c.txt", "User: Hi!\nSystem: Hello.", {"user": HUMAN}),
+        ("c.txt", "System: Be kind.\nUser: Hi!\nBot: Hello.\n---\n", {"user": HUMAN}),
     ],
 )
 def test_a_chat_in_each_form(tmp_path: Path, name: str, text: str, entities: Mapping[str, str]) -> None:
@@ -95,6 +100,33 @@ def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -
     two = read(tmp_path / "c.txt", "User: a\n\nb\nBot: c\n---\nUser: d\nBot: e\n")
     assert [dialogue.texts for dialogue in two] == [["a\n\nb", "c"], ["d", "e"]]
     assert len(read(tmp_path / "d.txt", "User: a\nBot: c\n\nUser: d\nBot: e\n")) == 2
+
+
+CODE = st.tuples(
+    st.sampled_from(["```", "~~~~"]),
+    st.lists(
+        st.sampled_from(["User: x", "Assistant: y", "", "---", "  Bot: z", "~~", "a = 1"]), min_size=1, max_size=5
+    ),
+).map(lambda block: "\n".join([block[0], *block[1], block[0]]))
+PROSE = st.sampled_from(
+    ["Well", "say “User: no”", "Human: so it is", "user: no", "System: off", "`User: x`", "a ```User: b``` c"]
+)
+MESSAGE = st.lists(CODE | PROSE, min_size=1, max_size=4).map("\n".join)
+
+
+@given(said=st.lists(st.tuples(MESSAGE, MESSAGE), min_size=1, max_size=3), gap=st.sampled_from(["\n", "\n\n"]))
+def test_quoted_labels_cut_no_message(said: list[tuple[str, str]], gap: str) -> None:
+    """What is in a block of code, inside a line, or spelled otherwise than the labels of the text is part of the message."""
+    lines = [(role, text) for turn in said for role, text in zip(("User", "Assistant"), turn, strict=True)]
+    text = gap.join(f"{role}: {words}" for role, words in lines)
+    assert texts_of(text) == [text]
+    assert [(one["role"], one["content"]) for one in told_in("", text)[1]] == [
+        (who.lower(), words) for who, words in lines
+    ]
+
+
+def test_a_text_that_begins_with_no_label_is_no_conversation() -> None:
+    assert form_of({"text": "They said:\nUser: a\nBot: b"}) is None
 
 
 def test_files_of_one_name_keep_their_dialogues_apart(tmp_path: Path) -> None:
@@ -150,6 +182,20 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
     rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
     other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))
     assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
+
+
+def test_files_with_the_same_ids_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    """Two models' answers numbered alike: the first file keeps its ids, each question still meets itself, and it is said."""
+    given = [tmp_path / "alpha.jsonl", tmp_path / "beta.jsonl"]
+    for path in given:
+        rows = [{**row, "id": n} for n, row in enumerate(answers(path.stem, ["Rain?", "Rome?"]))]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    dialogues = load_sources(given, lambda task: [], list)
+    assert [one.dialogue_id for one in dialogues] == ["0", "1", "beta-0", "beta-1"]
+    assert items(dialogues, "same_start") == items(dialogues) == [("0", "beta-0"), ("1", "beta-1")]
+    assert taken_as(dialogues)[-1].endswith("another file has the same ids, so “beta-” is put before each (beta-1)")
+    with pytest.raises(DataError, match="two dialogues have the id 0"):
+        load_sources([*given, given[0]], lambda task: [], list)
 
 
 @published

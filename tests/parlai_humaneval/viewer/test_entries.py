@@ -192,6 +192,43 @@ def test_comparisons_from_elsewhere_have_the_texts_of_their_columns() -> None:
     ]
 
 
+TALK = [{"role": "user", "content": "Hi!"}, {"role": "assistant", "content": "Hello."}]
+TURNS = [("human", "Hi!"), ("x", "Hello.")]
+MORE = [*TURNS, ("human", "Well?"), ("x", "Yes.")]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply", "said"),
+    [
+        ("", "\n\nHuman: Hi!\n\nAssistant: Hello.\n\nHuman: Well?\n\nAssistant: Yes.", MORE),
+        (
+            "",
+            json.dumps({"conversations": [{"from": "human", "value": "Hi!"}, {"from": "gpt", "value": "Hello."}]}),
+            TURNS,
+        ),
+        ("Hi!", json.dumps(TALK), TURNS),
+        (json.dumps(TALK[:1]), json.dumps(TALK[1:]), TURNS),
+        ("Human: Hi!\n\nAssistant:", " Hello.", TURNS),
+        ("User: Hi!", "System: Hello.", TURNS),
+        ("User: Hi!\nSystem: Hello.\nUser: Well?", "System: Yes.", [MORE[0], ("bot", "Hello."), *MORE[2:]]),
+        ('["Hi!", "Well?"]', '["Hello.", "Yes."]', MORE),
+        ("Hi!", "Quoted:\nUser: a\nBot: b", [TURNS[0], ("x", "Quoted:\nUser: a\nBot: b")]),
+    ],
+)
+def test_a_cell_with_a_conversation_is_shown_as_turns(prompt: str, reply: str, said: list[tuple[str, str]]) -> None:
+    """In each form, of comparisons and of ratings alike; plain texts stay what they are."""
+    vote = {"item_id": "i", "dialogue_id": "i", "worker_id": "w", "metric": "m", "winner": "x", "prompt": prompt}
+    vote |= {"model_a": "x", "model_b": "y", "response_a": reply, "response_b": "No."}
+    rating = {**vote, "model": "x", "criterion": "c", "value": 1, "minimum": 0, "maximum": 1, "context": prompt}
+    compared = from_rows("comparisons", [vote]).assign(**vote)
+    of_pair = Tables(comparisons=compared, **{name: from_rows(name, []) for name in ("turns", "dialogues")})
+    rated = from_rows("ratings", [rating]).assign(context=prompt, response=reply)
+    for made in (of_pair, replace(tables([]), ratings=rated)):
+        (entry,) = entries(made)
+        talk = next(iter(entry.talks.values()))
+        assert (talk["title"], [(line["who"], line["text"]) for line in talk["lines"]]) == ("x", said)
+
+
 def test_one_question_of_several_pairs_keeps_all_texts_and_who_was_compared() -> None:
     """Tables reuse the id of a question for every pair of models: no text is lost, and none stands under another's name."""
     vote = {"item_id": "q", "worker_id": "w", "metric": "m", "winner": "tie"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import pytest
 from make_judgements import one_of_each
@@ -94,12 +95,35 @@ def test_what_is_to_be_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
         list(viewer_files([], title="t"))
 
 
-@pytest.mark.parametrize(
-    "study", [example_tables(), tables(one_of_each()), tables(make_study())], ids=["example", "each", "live"]
-)
+def grouped() -> Tables:
+    """Votes on two topics, which are too many for a place of their own in most studies."""
+    vote = {"technique": "t", "metric": "m", "model_a": "a", "model_b": "b"}
+    rows = [
+        {
+            **vote,
+            "item_id": f"{topic}{n}",
+            "worker_id": f"w{n}",
+            "winner": "ab"[n % (2 + place)] if n % (2 + place) < 2 else "tie",
+        }
+        for place, topic in enumerate(("art", "law"))
+        for n in range(30)
+    ]
+    topics = ["art"] * 30 + ["law"] * 30
+    return replace(tables([]), comparisons=from_rows("comparisons", rows).assign(topic=topics))
+
+
+STUDIES = {
+    "example": (example_tables(), {"pair=ada vs. bob&model=ada", "turns=3-", "outcome=ada taken for bot"}),
+    "each": (tables(one_of_each()), {"answer="}),
+    "live": (tables(make_study()), {"turns=2-"}),
+    "grouped": (grouped(), {"topic=law&pair=a vs. b", "topic=art&pair=a vs. b&answer=a better than b"}),
+}
+
+
+@pytest.mark.parametrize(("study", "narrow"), STUDIES.values(), ids=STUDIES)
 @pytest.mark.usefixtures("built")
-def test_numbers_of_a_report_lead_to_entries(study: Tables) -> None:
-    """At least one entry fits the filter of each link."""
+def test_numbers_of_a_report_lead_to_entries(study: Tables, narrow: set[str]) -> None:
+    """At least one entry fits the filter of each link; ``narrow``: parts of filters as narrow as the row is."""
     document = build_report(study, Options(draws=100))
     data = frozenset(name for name in TABLE_NAMES if len(getattr(study, name)))
     every = entries(study)
@@ -107,11 +131,12 @@ def test_numbers_of_a_report_lead_to_entries(study: Tables) -> None:
     views = [view for answer in leading(document.summaries()) for view in draw.answer(answer)]
     views += [view for _, folds in draw.folds(document) for fold in folds for view in fold.tables]
     links = {link for view in views for made in view.made_of for link in (made.link, *made.links.values()) if link}
-    assert links
+    assert all(made.link for view in views for made in view.made_of), "each row of each section leads somewhere"
     counts = {name for view in views for made in view.made_of for name in made.links}
     assert {"wins_a", "n"} <= counts, "how often somebody won, and how often anybody did, leads to where"
-    facets = [one.facets for one in every]
-    assert any("model=" in link for link in links)
+    assert {part for part in narrow if any(part in unquote(link) for link in links)} == narrow
+    facets = [{**one.facets, "turns": [f"{turn}-" for turn in range(1, one.length + 1)]} for one in every]
+    assert any("model=" in link or "pair=" in link for link in links)
     for link in links:
         page, _, query = link.partition("#?")
         assert page == "report/viewer/index.html"

@@ -13,6 +13,13 @@ const LABELS: Readonly<Record<string, string>> = {
   technique: "Technique",
   check: "Failed check",
   mark: "Mark",
+  topic: "Topic",
+  opener: "Opener",
+  start: "Start",
+  persona: "Persona",
+  category: "Category",
+  domain: "Domain",
+  subject: "Subject",
   language: "Language",
   judge: "Judge",
   criterion: "Criterion",
@@ -23,6 +30,7 @@ const LABELS: Readonly<Record<string, string>> = {
   k: "Exchanges shown",
 };
 
+const LONGEST = 60;
 const NONE: readonly string[] = [];
 
 interface Props {
@@ -95,7 +103,7 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
             <li key={`${name} ${value}`}>
               <button type="button" onClick={() => set(name, values.filter((other) => other !== value))}>
                 <span className="visually-hidden">Take away: </span>
-                {`${LABELS[name] ?? name}: ${value}`}
+                {`${LABELS[name] ?? name}: ${short(value)}`}
                 <span aria-hidden="true"> ×</span>
               </button>
             </li>
@@ -118,6 +126,11 @@ export function FilterBar({ index, filters, shown, onFilter, search }: Props) {
       )}
     </div>
   );
+}
+
+/** An opener may be a whole message. */
+function short(value: string): string {
+  return value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
 }
 
 /** Whether there is an entry that lacks a value: else all of them would stay in the list. */
@@ -143,7 +156,7 @@ function FacetChoice({ index, name, chosen, shown, onAdd }: FacetProps) {
       const number = numbers?.[place];
       return chosen.includes(value) || number === 0 ? null : (
         <option key={value} value={value}>
-          {number === undefined ? value : `${value} (${number.toLocaleString("en")})`}
+          {number === undefined ? short(value) : `${short(value)} (${number.toLocaleString("en")})`}
         </option>
       );
     });

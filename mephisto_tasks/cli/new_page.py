@@ -59,6 +59,18 @@ WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval new` pr
 NOT_FROM_HERE = "Requests are only accepted from this page."
 
 
+_WITH_ITS_PARENT = """import os, runpy, shutil, sys, threading
+
+def end():
+    sys.stdin.read()  # until the parent ends, however it does
+    shutil.rmtree(os.getcwd(), ignore_errors=True)
+    os._exit(0)
+
+threading.Thread(target=end, daemon=True).start()
+runpy.run_module("mephisto_tasks", run_name="__main__", alter_sys=True)
+"""
+
+
 class PageMissing(HumanevalError, FileNotFoundError):
     """The page has not been built."""
 
@@ -79,10 +91,10 @@ class Preview:
         (folder / "study.yaml").write_text(self._study(choices, site), encoding="utf-8")
         with (folder / "log").open("w", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mephisto_tasks", "study.yaml", "--yes", "--data-dir", str(folder / "data")],
+                [sys.executable, "-c", _WITH_ITS_PARENT, "study.yaml", "--yes", "--data-dir", str(folder / "data")],
                 cwd=folder,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "400"},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -121,7 +133,7 @@ class Preview:
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()  # nothing of it is kept
-            self._process.wait()
+            self._process.communicate()
             self._process = None
         if self._folder is not None:
             self._folder.cleanup()

@@ -116,7 +116,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("whole", {"scales": []}, "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"),
         ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; choose one of: coherence"),
         ("whole", {"scales": ["safety", "safety"]}, "these scales stand twice: safety"),
-        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "a scale of one's own is {name: …, text: …, hints: "),
+        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "your own scale must be {name: …, text: …, hints: "),
         ("whole", {"dialogs": ["x"]}, "dialogs"),
     ],
 )

@@ -161,7 +161,7 @@ def test_ten_thousand_tokens_of_history_and_of_one_message() -> None:
 
 def test_a_persona_that_leaves_no_room_is_an_error() -> None:
     """Guards against replies that were written without the persona that the study gave."""
-    with pytest.raises(ValueError, match=r"persona take \d+ tokens, where the model reads 20; shorten them"):
+    with pytest.raises(ValueError, match=r"persona take \d+ tokens, but the model reads only 20; shorten them"):
         fit(chat(), Played(("I like skiing and baking. " * 9,)), TURNS, 20)
     with pytest.raises(ZooError, match="system prompt and persona take"):
         agent_of("gpt2", system_prompt="Be kind to all of them. " * 40)

@@ -168,7 +168,7 @@ def test_an_interval_with_zero_decides_nothing():
         (row,) = section.measures
         if row.by_worker.ci_low <= 0 <= row.by_worker.ci_high:
             seen.add(row.by_worker.estimate > 0)
-            assert "whether answers of one worker are alike cannot be told" in section.headline
+            assert "it is uncertain whether answers of one worker are alike" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
             assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}

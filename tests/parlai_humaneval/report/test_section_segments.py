@@ -431,7 +431,7 @@ def test_families_are_the_pairs_of_one_question(section):
     """Wins, survival and effects are corrected apart, each over what is asked of all bots; an empty pair is no test."""
     sizes = [(rows[0]["family"], rows[0]["family_tests"]) for rows in (section.pairs, section.tests, section.features)]
     assert sizes == [
-        ("spot_the_bot, dailydialog, spot, who gets the better label", 3),
+        ("spot_the_bot, dailydialog, spot, the bot with the better label", 3),
         ("spot_the_bot, dailydialog, spot, who is spotted sooner", 3),
         ("spot_the_bot, dailydialog, spot, effects of features", 9),
     ]

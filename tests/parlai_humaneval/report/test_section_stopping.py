@@ -145,8 +145,8 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     found = section(log_of(study))
     better = {(peek.model_a, peek.model_b): peek for peek in found.peeks}
     assert (better["A", "B"].better, better["A", "B"].wrongly) == ("A", False)
-    (words,) = [remark for remark in found.remarks if remark.startswith("Who had tested")]
-    assert "stopped at p < .05, would have said: A is better than B after" in words
+    (words,) = [remark for remark in found.remarks if remark.startswith("If you had tested")]
+    assert "stopped at p < .05, you would have claimed: A is better than B after" in words
     equal = next(
         made
         for seed in range(40)
@@ -155,7 +155,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     )
     (peek,) = section(log_of(equal)).peeks
     assert peek.wrongly is True
-    (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("Who had tested")]
+    (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("If you had tested")]
     assert words.endswith(f"after {peek.after} workers, wrongly by what was decided.")
 
 
@@ -204,8 +204,8 @@ def test_tables_without_their_log_say_so() -> None:
     record.settings = settings
     found = build_report(tables([record]), OPTIONS)
     assert found.sections["stopping"].headline == (
-        "This study ends when it is decided, and its log of decisions is not among these tables, so that nothing can be "
-        "said of what was decided."
+        "This study ends when it is decided, and its log of decisions is not among these tables, so its decisions are "
+        "unknown."
     )
     assert "log of decisions is not among these tables" in found.sections["turns"].remarks[0]
     record.settings = {"stop": "collected", "metric": "preference"}
@@ -440,8 +440,8 @@ def test_a_study_without_answers_has_no_empty_table_and_no_peek() -> None:
     (answer,) = found.summary()
     assert answer.pairs == []
     assert found.headline == "3 of 3 pairs open."
-    assert not any("Intervals are of" in words or "Who had tested" in words for words in answer.remarks)
-    assert not any("Who had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
+    assert not any("Intervals use dialogues" in words or "If you had tested" in words for words in answer.remarks)
+    assert not any("If you had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
 
 
 def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) -> None:

@@ -66,7 +66,7 @@ def _two_models(frame: pd.DataFrame) -> None:
     key = in_alphabet(frame[["item_id", "worker_id", "judgement_id", *STUDY, "model_a", "model_b", *_DIALOGUES]])
     swapped = (a > b).to_numpy(dtype=bool)
     both = key.duplicated(keep=False) & ~key.assign(swapped=swapped).duplicated(keep=False)
-    wanted = "each item once a worker and metric: this one stands there with model_a and model_b swapped, too"
+    wanted = "each item once for each worker and metric; this one is also there with model_a and model_b swapped"
     refuse("comparisons", a, both, wanted, ("keep one of them", HOW_REPEATS))
 
 

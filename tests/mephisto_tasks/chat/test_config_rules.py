@@ -113,7 +113,7 @@ def test_sata(changes: dict[str, Any], said: str) -> None:
         (SINGLE, {"turn_criteria": []}, "turn_question=tick needs turn_criteria"),
         (SINGLE, {"turn_criteria": ["engagin"]}, "unknown criterion 'engagin'; choose one of: engaging, human-like"),
         (SINGLE, {"final_criteria": ["fun"]}, "unknown criterion 'fun'; choose one of: preference, humanness"),
-        (SINGLE, {"final_criteria": ["preference", "preference"]}, "these criteria stand twice: preference"),
+        (SINGLE, {"final_criteria": ["preference", "preference"]}, "these criteria are listed twice: preference"),
         (SINGLE, {"final_criteria": [{"name": "wit"}]}, "your own criterion must be {name: …, text: …"),
         (SINGLE, {"models": [], "groups": []}, "name at least one model"),
         (ARENA, {"models": ["a", "b", "c"], "group_size": 3}, "a verdict is between two partners side by side"),

@@ -183,7 +183,7 @@ SECRET = "s3cret-word"
         ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
         ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
         ({"url": "http://127.0.0.1:1/", "authorization_env": "NO_SUCH_KEY"}, "the environment has no NO_SUCH_KEY"),
-        ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY holds characters that no header"),
+        ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY contains characters that a header"),
     ],
 )
 def test_wrong_settings_are_refused_and_tell_no_secret(

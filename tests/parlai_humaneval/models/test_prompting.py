@@ -220,7 +220,7 @@ def test_a_template_is_found_where_any_version_of_transformers_keeps_it(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("template", "said"), [("{% if %}", "TemplateSyntaxError"), ("Hello", "leaves out what the user")]
+    ("template", "said"), [("{% if %}", "TemplateSyntaxError"), ("Hello", "leaves out the text of the user")]
 )
 def test_a_template_that_cannot_be_used_is_an_error(template: str, said: str) -> None:
     """Guards the start of a study rather than its first message."""

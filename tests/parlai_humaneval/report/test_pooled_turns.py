@@ -155,7 +155,7 @@ def test_strengths_lead_where_shares_mislead(tmp_path):
     (answer,) = section.summary()
     assert answer.models[0].model == answer.best.leader == "a"
     assert answer.verdict.startswith("a ranks first (family-wise 5 %). Ranks: a (1), b (2–3), c (2–3), d (4)")
-    told = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
+    told = [remark for remark in answer.remarks if "Strengths, which account for them" in remark]
     assert len(told) == 1
     assert told[0].startswith("c was chosen in")
     assert "the former met weaker models" in told[0]

@@ -295,7 +295,8 @@ def test_ratings_of_both_are_compared():
     assert row["p_difference"] < 0.001
     assert 0.5 < row.alpha.estimate < 1
     assert any(
-        text.startswith("Who rated once more rates fluent lower by 10.50 on average (p") for text in section.remarks
+        text.startswith("People who rated a dialogue again rate fluent lower by 10.50 on average (p")
+        for text in section.remarks
     )
 
 

@@ -78,7 +78,7 @@ def test_agreement_stands_beside_that_of_people_and_the_ceiling() -> None:
     assert (pair.model_a, pair.model_b, pair.kind) == ("a", "b", "dialogue")
     assert (pair.judge_rate.estimate, pair.people_rate.estimate) == (1.0, pytest.approx(11 / 18))
     assert pair.difference.estimate == pytest.approx(7 / 18)
-    assert "no number of people's" in made.headline
+    assert "none of people's numbers" in made.headline
     assert "61 %" in made.headline
 
 
@@ -169,7 +169,7 @@ def test_each_criterion_has_a_row() -> None:
     assert found["fluent"] is not None
     assert found["fluent"].estimate == pytest.approx(8)
     assert all(row.people_same is None for row in made.agreement)
-    assert "as no two of them answered about the same" in made.headline
+    assert "because no two of them answered about the same thing" in made.headline
 
 
 def test_counts_tokens_and_cost_are_told() -> None:

@@ -27,6 +27,7 @@ from mephisto_tasks.launch.new_study import (
     Choices,
     bars,
     choices_of,
+    conf_of,
     draft,
     fields,
     first_reply,
@@ -112,6 +113,7 @@ class Preview:
         settings |= {"embedded": True} if speaking(choices.technique) else {}
         settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
         kept = {name: value for name, value in settings.items() if name in known or "." in name}
+        kept["conf"] = conf_of(choices)
         return yaml.safe_dump({"technique": choices.technique, **kept}, allow_unicode=True, sort_keys=False)
 
     def _link(self, log: Path) -> str:
@@ -193,7 +195,7 @@ class NewPage:
         with self._lock:  # Hydra composes one thing at a time
             choices = _choices(asked)
             made = draft(choices, self._path)
-            known = fields(choices.technique)
+            known = fields(choices.technique, conf_of(choices))
             others = [one for one in settings_of_technique(choices.technique).values() if one not in known]
         try:
             drawn = [bar.model_dump() for bar in bars(choices)]

@@ -68,6 +68,7 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/docs/english.py
 
 # What failed is remembered for each part by itself, so that it can run again.
 REMEMBER = -o cache_dir=.pytest_cache/$@

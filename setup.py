@@ -30,6 +30,7 @@ TEST = [
     "choix>=0.4",
     "krippendorff>=0.7",
     "trueskill>=0.4.5",
+    "harper-py>=0.2,<0.3",  # the grammar checker of `make lint`
 ]
 
 

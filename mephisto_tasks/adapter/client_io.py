@@ -106,7 +106,7 @@ class StudyIOHandler(ClientIOHandler):
             try:
                 refusal = self._admission.decide(visitor)
             except BookUnusable as error:  # whoever cannot be bound to their browser does not come in by halves
-                logger.error("a rater is told to try again: %s", error)
+                logger.error("a rater has to try again: %s", error)
                 self.try_again(request_id)
             except NotYetKnown:
                 self.try_again(request_id)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mephisto_tasks._util.compat import default_data_dir
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.eligibility import BlockRule, Eligibility, EligibilityRule, PracticeRule, WorkRule
 from mephisto_tasks.admission.identity import (
@@ -79,9 +81,14 @@ def study_admission(
     signer: Signer | None = None,
     reception: Reception | None = None,
     most_units: int = 0,
+    is_tryout: bool = False,
 ) -> Admission:
-    """The admission of a launch, by rules in this order. ``most_units``: 0 means any number. Raises BookUnusable."""
+    """The admission of a launch, by rules in this order. ``most_units``: 0 means any number. ``is_tryout``: raters who
+    fail the practice read how to try it again. Raises BookUnusable."""
     data_dir, task_name = eligibility.data_dir, eligibility.task_name
+    where = [] if data_dir == default_data_dir() else ["--data-dir", str(data_dir)]
+    of_task = shlex.join(["--task-name", task_name, *where]).replace("{", "{{").replace("}", "}}")
+    reset = f"parlai-humaneval workers reset-practice {{pseudonym}} {of_task}" if is_tryout else ""
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
     identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study)
@@ -93,7 +100,7 @@ def study_admission(
         agreed,
         EntryRule(identity, capacity, reception),
         BlockRule(data_dir, task_name, study.config.block_qualification),
-        PracticeRule(study),
+        PracticeRule(study, reset),
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]

@@ -18,7 +18,7 @@ from mephisto_tasks.storage.results import ResultsError, query, task_names, work
 from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.records import JudgementRecord
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,9 @@ PRACTICE_FAILED_PAID = phrase(
     "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
     "differed from what we look for, so you cannot take part in this one. There is no penalty, and you are paid for the "
     "practice: please return the task."
+)
+PRACTICE_AGAIN = phrase(
+    "This study is only being tried out on this machine. To practise again, run `{command}` and reload this page."
 )
 ALL_TAKEN = phrase(
     "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
@@ -190,8 +193,10 @@ class EligibilityRule(Rule):
 
 
 class PracticeRule(Rule):
-    def __init__(self, study: StudyState) -> None:
-        self._study = study
+    """``reset``: the command that has a worker practise again, with {pseudonym}; where a study is only tried out."""
+
+    def __init__(self, study: StudyState, reset: str = "") -> None:
+        self._study, self._reset = study, reset
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
         practice = self._study.config.onboarding_qualification
@@ -199,7 +204,10 @@ class PracticeRule(Rule):
             return None
         why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
         is_paid = self._study.config.payment.practice > 0
-        return Refusal("practice_failed", why, PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED)
+        words = PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED
+        if self._reset:
+            words = f"{t(words)} {t(PRACTICE_AGAIN, command=self._reset.format(pseudonym=visitor.pseudonym))}"
+        return Refusal("practice_failed", why, words)
 
 
 class WorkRule(Rule):

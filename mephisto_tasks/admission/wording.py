@@ -33,7 +33,7 @@ AWAY = (
     phrase("You were away for a while"),
     phrase(
         "This {one} was closed because we heard nothing from you. What you did is saved{part_paid}. If you want to go "
-        "on where you were, please load this page again, or return the task and take it anew."
+        "on where you were, please load this page again, or return the task and take it again."
     ),
 )
 AWAY_FOR_GOOD = (
@@ -81,7 +81,7 @@ ALL_DONE = (
 
 RETURN_THE_TASK = phrase("return the task")
 """Each text that says so can be told to somebody else, too: see :func:`.visits.instead_of_returning`."""
-TAKE_ANEW = phrase("return the task and take it anew")
+TAKE_ANEW = phrase("return the task and take it again")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.allocation.items import ItemAllocator
+from parlai_humaneval.dialogues.dialogue import HUMAN
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.practice import Practice, load_practice
@@ -61,7 +62,8 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)
-    config = config.model_copy(update={"replies": settled(config.replies, specs, data_dir, task_name)})
+    replies = settled(config.replies, specs, data_dir, task_name, _said_by_models(gathered))
+    config = config.model_copy(update={"replies": replies})
     try:
         for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
             own_settings(shown_dialogue(dialogue), config.reason_required)
@@ -202,6 +204,11 @@ def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec
     """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
     zoo = load_zoo(more=config.zoo_files)
     return [zoo[name] for name in sorted(models) if name in zoo]
+
+
+def _said_by_models(gathered: Gathered) -> Iterator[str]:
+    for dialogue in gathered.dialogues:
+        yield from (line.text for line in dialogue.lines if dialogue.entities.get(line.speaker, HUMAN) != HUMAN)
 
 
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:

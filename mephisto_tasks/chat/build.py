@@ -79,7 +79,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         asked=asked,
         planner=planner,
         presenter=presenter,
-        once_open=lambda: presenter.prepare([spec.name for spec in spoken]),
+        once_open=lambda: study.presenter.prepare([spec.name for spec in spoken]),
         remarks=unprotected_languages(config, presenter),
         practice=_practice(config, setup.task_config),
         draws_markdown=config.replies.appearance == "markdown",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,15 +23,18 @@ from mephisto_tasks.session.study import HeldUnit
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.adaptive import DrawnAllocator
 from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue
+from parlai_humaneval.display.appearance import Appearance
+from parlai_humaneval.display.markdown import is_formatted
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.materials.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import ModelSpec
+from parlai_humaneval.models.zoo.entries import ModelSpec, may_be_chat_llm
 from parlai_humaneval.models.zoo.files import check_trained
 from parlai_humaneval.schema.records import ModelHealth, ModelRecord
 from parlai_humaneval.schema.steps import Card, ChooseAnswer, Notice, Progress, RateAnswer, TickAnswer
+from parlai_humaneval.statistics.core.formatting import listed
 from parlai_humaneval.techniques.questions import RANGES
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ class PracticeWorld(PracticeLoop):
         super().__init__(practice, config, page, begins=UnitWords().begins, used=used, on_verdict=on_verdict)
         self.question = practice.question or config.question
         if any(isinstance(item, ChooseItem) for item in practice.items):
-            self.again = phrase("The replies may stand in another order.")
+            self.again = phrase("The replies may be in another order.")
         self._random = random.Random(f"practice:{seed}")
 
     def place(self, number: int, item: PracticeItem) -> str:
@@ -118,6 +121,10 @@ OVER = phrase("That was the conversation, thank you! Is there anything you would
 ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
 
 
+FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
+FIRST_REPLY_S = 20.0
+
+
 @dataclass(kw_only=True)
 class ChatStudy(engine.Study):
     config: InteractiveConfig
@@ -139,7 +146,34 @@ class ChatStudy(engine.Study):
     def resources(self) -> AbstractContextManager[Any]:
         """The loaded models. Raises ZooError where one is still to be trained, before others load for minutes."""
         check_trained([spec for spec in self.pool.specs.values() if not spec.running.elsewhere])
-        return self.pool
+        return self._loaded()
+
+    @contextmanager
+    def _loaded(self) -> Iterator[ModelPool]:
+        with self.pool:
+            if self.config.replies.appearance == "auto":
+                self._choose_look([name for name, spec in self.pool.specs.items() if may_be_chat_llm(spec)])
+            yield self.pool
+
+    def _choose_look(self, models: Sequence[str]) -> None:
+        """By the first replies of ``models``, whose entries in the zoo do not tell whether they write markdown."""
+        said = self.pool.first_replies(models, FIRST_QUESTION, FIRST_REPLY_S)
+        formatted = [name for name, text in said.items() if is_formatted(text)]
+        self.draws_markdown = bool(formatted)
+        appearance: Appearance = "markdown" if formatted else "as_said"
+        replies = self.config.replies.model_copy(update={"appearance": appearance})
+        self.config = self.config.model_copy(update={"replies": replies})
+        self.presenter = replace(self.presenter, appearance=appearance)
+        if formatted:
+            self.remarks.append(
+                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first reply. "
+                "To show replies exactly as written, set replies.appearance=as_said."
+            )
+        elif silent := [name for name in models if name not in said]:
+            self.remarks.append(
+                f"Replies are shown as written: {listed(silent)} gave no first reply within {FIRST_REPLY_S:g} seconds. "
+                "If its replies contain markdown, set replies.appearance=markdown."
+            )
 
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
         plan = self.take_unit(worker, agent, name)

@@ -76,7 +76,7 @@ NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please w
 ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
 OFFENSIVE = phrase("Please say that in other words: “{words}” may offend the person who reads it.")
-TOO_MANY = phrase("So many people are here already that nobody else is needed. Please come back later.")
+TOO_MANY = phrase("Enough people are here already, so nobody else is needed. Please come back later.")
 ENDED = (
     phrase("Thank you"),
     phrase(

@@ -110,7 +110,7 @@ class _Interview:
         self._choices, self._path, self._out = choices, path, console()
 
     def choices(self) -> Choices:
-        from mephisto_tasks.launch.new_study import bars, fields, speaking
+        from mephisto_tasks.launch.new_study import bars, conf_of, fields, speaking
 
         self._models()
         self._again(self._ask_gap)
@@ -120,8 +120,10 @@ class _Interview:
         )
         if not speaking(self._choices.technique):
             self._set("models", None)
-        for setting in fields(self._choices.technique):
-            if setting.name != "models":
+        conf, *_ = fields(self._choices.technique)
+        self._again(partial(self._ask, conf))
+        for setting in fields(self._choices.technique, conf_of(self._choices)):
+            if setting.name not in ("models", conf.name):
                 self._again(partial(self._ask, setting))
         return self._choices
 

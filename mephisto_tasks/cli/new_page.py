@@ -27,6 +27,7 @@ from mephisto_tasks.launch.new_study import (
     Choices,
     bars,
     choices_of,
+    conf_of,
     draft,
     fields,
     first_reply,
@@ -59,6 +60,18 @@ WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval new` pr
 NOT_FROM_HERE = "Requests are only accepted from this page."
 
 
+_WITH_ITS_PARENT = """import os, runpy, shutil, sys, threading
+
+def end():
+    sys.stdin.read()  # until the parent ends, however it does
+    shutil.rmtree(os.getcwd(), ignore_errors=True)
+    os._exit(0)
+
+threading.Thread(target=end, daemon=True).start()
+runpy.run_module("mephisto_tasks", run_name="__main__", alter_sys=True)
+"""
+
+
 class PageMissing(HumanevalError, FileNotFoundError):
     """The page has not been built."""
 
@@ -79,10 +92,10 @@ class Preview:
         (folder / "study.yaml").write_text(self._study(choices, site), encoding="utf-8")
         with (folder / "log").open("w", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mephisto_tasks", "study.yaml", "--yes", "--data-dir", str(folder / "data")],
+                [sys.executable, "-c", _WITH_ITS_PARENT, "study.yaml", "--yes", "--data-dir", str(folder / "data")],
                 cwd=folder,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "400"},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -100,6 +113,7 @@ class Preview:
         settings |= {"embedded": True} if speaking(choices.technique) else {}
         settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
         kept = {name: value for name, value in settings.items() if name in known or "." in name}
+        kept["conf"] = conf_of(choices)
         return yaml.safe_dump({"technique": choices.technique, **kept}, allow_unicode=True, sort_keys=False)
 
     def _link(self, log: Path) -> str:
@@ -121,7 +135,7 @@ class Preview:
     def close(self) -> None:
         if self._process is not None:
             self._process.kill()  # nothing of it is kept
-            self._process.wait()
+            self._process.communicate()
             self._process = None
         if self._folder is not None:
             self._folder.cleanup()
@@ -181,7 +195,7 @@ class NewPage:
         with self._lock:  # Hydra composes one thing at a time
             choices = _choices(asked)
             made = draft(choices, self._path)
-            known = fields(choices.technique)
+            known = fields(choices.technique, conf_of(choices))
             others = [one for one in settings_of_technique(choices.technique).values() if one not in known]
         try:
             drawn = [bar.model_dump() for bar in bars(choices)]

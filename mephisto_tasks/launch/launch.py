@@ -134,6 +134,7 @@ class _Launch:
             crowd.signed_ids,
             self.reception,
             int(self.config.mephisto.task.get("maximum_units_per_worker", 0) or 0),
+            crowd.crowd.is_practice,
         )
         self.stack.callback(self.admission.close)
 

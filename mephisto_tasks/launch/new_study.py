@@ -17,7 +17,7 @@ from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.config.files import typed_settings
 from mephisto_tasks.config.names import ConfigError, short_name
 from mephisto_tasks.crowds.registry import crowds
-from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config
+from mephisto_tasks.launch.config import MissingSettings, Task, blueprint_names, compose_config, conf_names
 from mephisto_tasks.launch.config_reference import Setting, as_text, list_settings
 from mephisto_tasks.launch.preparation import checked_settings
 from parlai_humaneval._util.errors import HumanevalError
@@ -31,8 +31,9 @@ from parlai_humaneval.planning.preregistration import amount_of_group
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
+CONF, PLAIN = "conf", "local"
 FIELDS = (
-    "task_name", "models", "dialogues", "setting", "metric", "question", "turns", "exchanges", "language", "place",
+    CONF, "task_name", "models", "dialogues", "setting", "metric", "question", "turns", "exchanges", "language", "place",
     "task_reward",
 )  # fmt: skip
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
@@ -98,14 +99,34 @@ class Draft(BaseModel):
 
 
 @cache
-def settings_of_technique(task: str) -> dict[str, Setting]:
+def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
     """Name → setting, with the defaults of the conf that the study begins with."""
-    return {setting.name: setting for setting in list_settings(task)}
+    begins = Setting(
+        name=CONF,
+        full_name=CONF,
+        topic="The study",
+        default=PLAIN,
+        description="The config file that the study begins with: the settings of a paper, or local for none.",
+        allowed=f"one of: {', '.join(_confs(task))}",
+        example=f"{CONF}={PLAIN}",
+    )
+    return {CONF: begins} | {setting.name: setting for setting in list_settings(task, conf)}
 
 
-def fields(task: str) -> list[Setting]:
+def _confs(task: str) -> list[str]:
+    """Those of this machine: the others are for a crowd, which is a setting of its own."""
+    crowds_of = {crowd.place for crowd in crowds()} - {PLAIN}
+    return [PLAIN, *(name for name in conf_names(task) if name != PLAIN and name not in crowds_of)]
+
+
+def conf_of(choices: Choices) -> str:
+    conf = choices.settings.get(CONF)
+    return str(conf) if conf in _confs(choices.technique) else PLAIN
+
+
+def fields(task: str, conf: str = PLAIN) -> list[Setting]:
     """The settings that everybody is asked for. Raises ConfigError: there is no such technique."""
-    entry, known = technique(task), settings_of_technique(task)
+    entry, known = technique(task), settings_of_technique(task, conf)
     speaks = speaking(task)
     left_out = {"dialogues"} if speaks else {"models", "exchanges"}
     left_out |= set() if _settings_of(entry) else {"setting"}
@@ -146,7 +167,7 @@ def value_of(setting: Setting, text: str) -> Any:
 
 def published_question(choices: Choices) -> str:
     """What raters are asked unless the study has a question of its own; empty where there is none for the metric."""
-    entry, known = technique(choices.technique), settings_of_technique(choices.technique)
+    entry, known = technique(choices.technique), settings_of_technique(choices.technique, conf_of(choices))
     metric, setting = (
         str(choices.settings.get(name) or (known[name].default if name in known else ""))
         for name in ("metric", "setting")
@@ -159,8 +180,9 @@ def draft(choices: Choices, path: Path) -> Draft:
     entry = technique(choices.technique)
     settings, zoo, problems = _with_own_models(choices, path)
     estimate, remark, missing = None, "", []
+    conf = str(settings.get(CONF) or PLAIN)
     try:
-        config = _composed(choices.technique, settings)
+        config = _composed(choices.technique, conf, settings)
         checked_settings(entry.name, config)
         if entry.name in plannable():
             estimate = _estimate(choices, settings, config)
@@ -171,7 +193,8 @@ def draft(choices: Choices, path: Path) -> Draft:
                 remark = SAMPLES.format(estimate.planned)
         else:
             remark = f"{entry.title} has no test to plan for, so nothing can be said of its size."
-        checked_settings(entry.name, compose_config(entry.name, "local", list(typed_settings(settings))))
+        typed = {name: value for name, value in settings.items() if name != CONF}
+        checked_settings(entry.name, compose_config(entry.name, conf, list(typed_settings(typed))))
     except MissingSettings as error:
         missing = list(error.names)
     except HumanevalError as error:
@@ -182,7 +205,7 @@ def draft(choices: Choices, path: Path) -> Draft:
         remark=remark,
         problems=problems,
         missing=missing,
-        text="".join(_lines(entry, settings, estimate, path, missing)),
+        text="".join(_lines(entry, settings, estimate, path, missing, conf_of(choices))),
         zoo=zoo,
     )
 
@@ -226,11 +249,11 @@ def zoo_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}_models.yaml")
 
 
-def _composed(task: str, settings: Mapping[str, Any]) -> DictConfig:
+def _composed(task: str, conf: str, settings: Mapping[str, Any]) -> DictConfig:
     """The study without the place where raters come from, which may ask for an account or an address. Raises ConfigError."""
     known = {*map(short_name, blueprint_names(blueprint_of(task).CONFIG)), *Task.model_fields}
     shape = {name: value for name, value in settings.items() if name.partition(".")[0] in known}
-    return compose_config(task, "local", list(typed_settings(shape)))
+    return compose_config(task, conf, list(typed_settings(shape)))
 
 
 def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig) -> Estimate:
@@ -239,7 +262,8 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
     question = _question(choices, settings, config, in_a_unit).filled()
     plan, reward = plan_study(question), round(choices.wage * (question.minutes or 0) * in_a_unit / 60, 2)
     amount = planned = _amount(entry, question, plan)
-    chosen = settings.get(entry.amount) or (blueprint.get(entry.amount) if _samples(config) else None)
+    is_set = _samples(config) or conf_of(choices) != PLAIN
+    chosen = settings.get(entry.amount) or (blueprint.get(entry.amount) if is_set else None)
     numbers, power = plan.model_dump(), plan.power
     if planned and isinstance(chosen, int) and chosen not in (0, planned):
         amount, found = chosen, layout(question)
@@ -321,22 +345,28 @@ def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -
 
 
 def _lines(
-    entry: Technique, settings: Mapping[str, Any], estimate: Estimate | None, path: Path, missing: Sequence[str]
+    entry: Technique,
+    settings: Mapping[str, Any],
+    estimate: Estimate | None,
+    path: Path,
+    missing: Sequence[str],
+    conf: str,
 ) -> Iterator[str]:
     """The file, a comment above each setting: the first sentence of its description."""
-    known = settings_of_technique(entry.name)
+    known = settings_of_technique(entry.name, conf)
     yield _comment(entry.line + ".")
     if estimate is not None:
         yield _comment(in_words(estimate))
     yield f"# Launch it:      {launch_command(path, missing)}\n"
     yield f"# All settings:   parlai-humaneval launch {entry.name} --list-settings\n"
     yield f"\ntechnique: {entry.name}\n"
-    asked = [setting.name for setting in fields(entry.name)]
+    yield f"conf: {conf}\n" if conf != PLAIN else ""
+    asked = [setting.name for setting in fields(entry.name, conf) if setting.name != CONF]
     if settings.get("stop") == "decided":
         asked.remove(entry.amount)
     values = {name: settings.get(name, _default(known[name])) for name in asked} | dict(settings)
     for name, value in values.items():
-        if value in (None, "", []):
+        if value in (None, "", []) or name == CONF:
             continue
         yield "\n"
         yield _comment(known[name].in_a_sentence) if name in known else ""

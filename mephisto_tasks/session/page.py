@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.retry import Saving
-from parlai_humaneval.display.markdown import markup_of
+from parlai_humaneval.display.markdown import is_formatted, markup_of
 from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking
 from parlai_humaneval.models.agent.isolation import isolate_model_code
-from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm
+from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, may_be_chat_llm
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import REFUSED_EXCERPT, JudgingStarted, Refused, Started
 from parlai_humaneval.schema.steps import PageState
@@ -34,14 +34,20 @@ from parlai_humaneval.schema.wire import Said, WireAnswer
 Looks = TypeVar("Looks", bound=ReplyDisplay)
 
 
-def settled(replies: Looks, specs: Iterable[ModelSpec], data_dir: Path, task_name: str) -> Looks:
-    """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one with a chat LLM draws markdown."""
+def settled(
+    replies: Looks, specs: Collection[ModelSpec], data_dir: Path, task_name: str, said: Iterable[str] | None = None
+) -> Looks:
+    """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one draws markdown if a chat LLM takes part
+    or one of the replies (``said``) has some. It stays auto as long as only replies not yet given can tell."""
     if replies.appearance != "auto":
         return replies
     recorded = recorded_settings(data_dir, task_name)
     appearance = "auto" if recorded is None else str((recorded.get("replies") or {}).get("appearance", "as_said"))
     if appearance == "auto":
-        appearance = "markdown" if any(map(is_chat_llm, specs)) else "as_said"
+        if any(map(is_chat_llm, specs)) or any(map(is_formatted, said or ())):
+            appearance = "markdown"
+        elif said is not None or not any(map(may_be_chat_llm, specs)):
+            appearance = "as_said"
     return replies.model_copy(update={"appearance": appearance})
 
 

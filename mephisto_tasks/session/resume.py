@@ -46,9 +46,9 @@ def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
         f"{units} of this task {'was' if number == 1 else 'were'} cut off and can go on, but not with other settings than "
         f"they began with:\n{lines}",
         try_=(
-            "launch with the old settings, and they go on",
-            "or say cut_off=anew: then their raters begin anew, and what they did stays partial",
-            "or begin another study: task_name=…",
+            "launch with the old settings to continue them",
+            "or add cut_off=anew: their raters then start again, and what they did stays partial",
+            "or start another study: task_name=…",
         ),
     )
 

@@ -39,15 +39,14 @@ _OF_SQLITE: dict[str, Kind] = {
 """Words in SQLite's errors; Python 3.10 gives no codes."""
 
 WORDS: dict[Kind, str] = {
-    "full": "The disk is full: answers cannot be saved. Raters are told so and wait, and nothing that they were told to be "
-    "saved is lost. Make room on the disk that holds {data_dir}: the study goes on by itself.",
-    "held": "Another program holds the study's database ({data_dir}/database.db), so that nobody new can come in. Who is "
-    "at work goes on. End that program: the study goes on by itself.",
-    "failing": "The disk cannot be written: answers cannot be saved. Raters are told so and wait, and nothing that they "
-    "were told to be saved is lost. Look at the disk that holds {data_dir}: as soon as it can be written, the study goes on "
-    "by itself.",
+    "full": "The disk is full, so answers cannot be saved. Raters see this and wait, and no saved answer is lost. Make "
+    "room on the disk with {data_dir}. Then the study continues by itself.",
+    "held": "Another program holds the study's database ({data_dir}/database.db), so no new rater can come in. Raters at "
+    "work continue. End that program. Then the study continues by itself.",
+    "failing": "The disk cannot be written, so answers cannot be saved. Raters see this and wait, and no saved answer is "
+    "lost. Check the disk with {data_dir}. As soon as it can be written, the study continues by itself.",
 }
-OVER = "Everything can be saved again; the study goes on."
+OVER = "Everything can be saved again. The study continues."
 BEFORE: dict[Kind, tuple[str, str]] = {
     "full": (
         "the disk is full, and nothing can be saved: nobody was let in",

@@ -108,5 +108,5 @@ def read_jsonl(path: Path, model: type[M], what: str, id_of: Callable[[M], str])
         raise DataError(f"holds no {what}", where=path)
     repeated = {name for name, count in Counter(map(id_of, found)).items() if count > 1}
     if repeated:
-        raise DataError(f"these {what} ids stand twice: {', '.join(sorted(repeated))}", where=path)
+        raise DataError(f"these {what} ids appear twice: {', '.join(sorted(repeated))}", where=path)
     return found

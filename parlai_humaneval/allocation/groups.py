@@ -195,7 +195,7 @@ class Allocator(UnitAllocator[_Dialogues]):
         group_once: bool = False,
     ) -> None:
         if len({cell.key for cell in cells}) != len(cells):
-            raise ValueError("the same group of models stands twice among the groups to compare")
+            raise ValueError("a group of models is listed twice among the groups to compare")
         if not cells:
             raise ValueError("there is nothing to rate: no group of models was given")
         if wanted < 1:

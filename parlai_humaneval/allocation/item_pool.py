@@ -53,7 +53,7 @@ class ItemPool:
         rows: dict[CellKey, list[int]] = {}
         for row, item in enumerate(items):
             if item.item_id in self._row_of:
-                raise ValueError(f"the item {item.item_id} stands twice")
+                raise ValueError(f"the item {item.item_id} appears twice")
             if item.wanted < 1 or not item.dialogues:
                 raise ValueError(f"the item {item.item_id} needs a dialogue, and at least one judgement")
             self._row_of[item.item_id] = row

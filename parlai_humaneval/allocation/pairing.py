@@ -135,7 +135,7 @@ def _pairings(
             for found, name in zip((ours, theirs), models, strict=True)
         )
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} can be had: each "
+            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} are possible: each "
             f"pairing of {first} with {second} is judged once at most",
             try_=f"ask for {possible} or fewer, or collect more dialogues",
         )
@@ -241,7 +241,7 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
         _long_enough(people, k, seeded, "dialogues between people")
     if number > len(fit):
         raise NotEnough(
-            f"a share of {share:g} beside {bots} dialogues with models takes {number} dialogues between "
+            f"a share of {share:g} in addition to {bots} dialogues with models takes {number} dialogues between "
             f"people, but of {len(people)} only {len(fit)} are long enough for the longest segment",
             try_=f"name more, or lower the share to {math.floor(100 * len(fit) / (len(fit) + bots)) / 100:g}",
         )

@@ -362,14 +362,18 @@ def plan_text(plan: Plan) -> str:
 def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
     from parlai_humaneval.planning.plan import comparison_notes, comparison_words
 
-    lines = [*_columns(_rows("comparison", plans=plans)), "", *_wrapped(comparison_words(list(plans))), ""]
+    lines = [*_columns(_rows("comparison", plans=plans)), ""]
+    lines += [] if plans else [*_wrapped(comparison_words([])), ""]
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
         lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
-    lines += ["The gap is", *_wrapped(*(f"{plan.title}: {plan.gap_means}" for plan in plans), mark="- ")]
+    titles: dict[str, list[str]] = {}
+    for plan in plans:
+        titles.setdefault(plan.gap_means, []).append(plan.title)
+    lines += ["The gap is", *_wrapped(*(f"{means} ({listed(of)})" for means, of in titles.items()), mark="- ")]
     reasons = (f"no plan for {name}: {reason}" for name, reason in impossible.items())
     return "\n".join([*lines, *_wrapped(*reasons, mark="- ")])
 

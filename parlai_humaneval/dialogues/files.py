@@ -296,7 +296,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return {}, {}
-    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes beside conversations"
+    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
         data = read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
@@ -373,7 +373,7 @@ def load_dialogues(
             there.extend(pair for pair in pairs if pair not in there)
             continue
         if dialogue_id in seen:
-            raise DataError(f"the id {dialogue_id} stands twice", where=where)
+            raise DataError(f"the id {dialogue_id} appears twice", where=where)
         seen[dialogue_id] = dialogue
     dialogues = list(seen.values())
     if entities is None:

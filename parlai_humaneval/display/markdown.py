@@ -175,6 +175,15 @@ def markup_of(text: str) -> Markup | None:
     return None if plain and words_of(tree.root).split() == text.split() else tree.root
 
 
+_IN_OLD_CHATS = frozenset({"p", "br", "i"})  # lines, and *smiles*
+
+
+def is_formatted(text: str) -> bool:
+    """Whether ``text`` has markdown that people do not type by chance: lists, headings, bold words, code, tables."""
+    parts = _all_parts(markup_of(text) or [])
+    return any(not isinstance(part, str) and part["tag"] not in _IN_OLD_CHATS for part in parts)
+
+
 def words_of(markup: Markup) -> str:
     """What a person reads of it: the words, on lines of their own where the page breaks them."""
     return "".join(_displayed(markup)).strip("\n")

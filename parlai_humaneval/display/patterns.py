@@ -158,7 +158,7 @@ class _Words:
         tokens = _TOKEN.findall(text)
         part = self._sequence(tokens, before)
         if tokens:
-            raise PhraseError(f"“{tokens[0]}” stands where nothing is open")
+            raise PhraseError(f"“{tokens[0]}” is where nothing is open")
         return part
 
     def before(self, context: str, space: str) -> Part:

@@ -198,7 +198,8 @@ class ReplyDisplay(BaseModel):
     appearance: AppearanceSetting = "auto"
     """How replies look: markdown, as_said, plain or auto. markdown: rendered, the same for all models. as_said: exactly
     as written. plain: without markdown, HTML tags, special tokens or empty lines. auto: markdown if any model is a chat
-    LLM, otherwise as_said; a study keeps the look it began with. A look that only one model has gives it away."""
+    LLM or writes markdown in its first reply (in finished dialogues: in any line), otherwise as_said; a study keeps the
+    look it began with. A look that only one model has gives it away."""
     emoji: Emoji = "keep"
     """Whether emoji are shown (keep) or removed (strip). Strip them if only one model uses them, and they are not part
     of your question."""

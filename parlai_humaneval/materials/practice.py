@@ -73,7 +73,7 @@ class TickItem(_Item):
         if not self.must and not self.must_not:
             raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
-            raise ValueError("the same stands in must and in must_not")
+            raise ValueError("must and must_not have something in common")
         return self
 
 

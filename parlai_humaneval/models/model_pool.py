@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from typing import Any
 
 from parlai.core.opt import Opt
 
 from parlai_humaneval.allocation.groups import History, Order
+from parlai_humaneval.display.appearance import looked_over
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool.asking import ModelFailed
+from parlai_humaneval.models.pool.loading import Utterance
 from parlai_humaneval.models.workers.placement import ModelPlacement
 from parlai_humaneval.models.zoo.entries import ZooError
 
@@ -44,3 +50,22 @@ class ModelPool(ModelPlacement):
         names = {"model": "parlai_humaneval/bot_speaker", "models": ",".join(models)}
         shared = {"models": list(models), "pool": self, "personas": dict(personas or {}), "presenter": presenter}
         return BotSpeakerAgent(Opt({**names, "seed": chosen, "history": history, "order": order}), shared)
+
+    def first_replies(self, models: Sequence[str], question: str, wait_s: float) -> dict[str, str]:
+        """What ``models`` answer to ``question``, without thoughts. A model is missing if it fails, if its server is out,
+        or if it needs longer than ``wait_s``."""
+        until = time.monotonic() + wait_s
+        asked = []
+        for child in self.children(models, self.seed):
+            with suppress(Exception):  # an agent may raise anything at hearing a message
+                asked.append((child, child.ask([Utterance("human", question)])))
+        replies = {}
+        for child, request in asked:
+            answer = request.future
+            either: list[Future[Any]] = [answer, request.wait.began]  # a reply, or an outage
+            wait(either, max(0.0, until - time.monotonic()), FIRST_COMPLETED)
+            if answer.done() and answer.exception() is None:
+                replies[child.model] = looked_over(answer.result().text)[0]
+            else:
+                child.leave()
+        return replies

@@ -111,7 +111,7 @@ def _first(together: Sequence[str], models: Mapping[str, float | None], pairs: S
 
 
 def order_words(shares: str, first: str, why: str) -> str:
-    """Why a model leads that has the smaller share: “…, but it stood beside weaker models: …”; ``shares``: both in words."""
+    """Why a model leads that has the smaller share: “…, but it met weaker models: …”; ``shares``: both in words."""
     return sentence("conclusions", "order", shares=shares, first=first, why=why)
 
 

@@ -25,11 +25,11 @@ NAMED = 3
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
 MODELLED = (
-    "Points: of 100 turns that showed only these two, in how many more the first would be chosen, by one model of all "
-    "turns; they are not the difference of the shares above."
+    "Points: in 100 turns with only these two models, how many more the first would win, by one model of all turns. They "
+    "are not the difference of the shares above."
 )
 OF_RATINGS = "Points: 100 are half of the scale that models were rated on, not points of that scale."
-DIRECT = "Of turns and dialogues that had both models; {} by a model of all choices, whose gap need not agree with it."
+DIRECT = "Turns and dialogues that had both models; {} by a model of all choices, whose gap may differ."
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"

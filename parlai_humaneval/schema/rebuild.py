@@ -141,7 +141,7 @@ def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
         case log.Started():
             raise EventLogError("a dialogue's log has 'started' twice")
         case log.JudgingStarted() | log.Judged():
-            raise EventLogError(f"{event.event!r} stands in a dialogue's log, but belongs to a judgement")
+            raise EventLogError(f"{event.event!r} is in a dialogue's log, but belongs to a judgement")
         case log.Delayed() | log.EndChosen() | log.PracticeAnswered() | log.PracticeEnded():
             pass
 

@@ -96,7 +96,7 @@ logger = logging.getLogger(__name__)
 LOCK = ".lock"
 _LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 """ParlAI's reader splits at each."""
-ANEW = "choose another folder, or make it anew with --force, which deletes what it holds"
+ANEW = "choose another folder, or replace it with --force, which deletes its contents"
 
 
 @contextlib.contextmanager
@@ -158,7 +158,7 @@ class DialogueFile:
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
             raise SelfChatError(
-                f"how it was made is not known, for {self.metadata_path.name} is not beside it or is damaged",
+                f"it is unknown how it was made, because {self.metadata_path.name} next to it is missing or damaged",
                 try_=ANEW,
                 where=self.path,
             )

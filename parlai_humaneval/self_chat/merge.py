@@ -116,7 +116,7 @@ def _parts_in(folder: Path) -> list[_Part]:
         metadata = read_metadata(beside)
         if metadata is None or SHARD not in metadata["identity"]:
             raise SelfChatError(
-                f"is not of a shard, or {beside.name} beside it is damaged", where=path, try_="move it elsewhere"
+                f"is not of a shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
             )
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(SHARD))
@@ -142,7 +142,7 @@ def _check_counts(parts: Sequence[_Part]) -> None:
             raise SelfChatError(
                 f"dialogue {strangers[0]} is not of shard {part.shard}",
                 where=part.path,
-                try_="make the shard anew with --force",
+                try_="generate the shard again with --force",
             )
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
@@ -159,7 +159,7 @@ def _check_alike(parts: Sequence[_Part]) -> None:
             raise SelfChatError(
                 f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is "
                 "the first, “now” the second)",
-                try_="make one of them anew",
+                try_="generate one of them again",
             )
 
 

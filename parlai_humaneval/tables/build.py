@@ -60,7 +60,7 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
     ids += Counter(("judgement_id", record.judgement_id) for record in judgements)
     for (name, one), count in ids.items():
         if count > 1 and repeats is None:
-            raise TableError(f"{name} {one!r} stands in {count} records, and must be unique", try_=HOW_REPEATS)
+            raise TableError(f"{name} {one!r} is in {count} records, but must be unique", try_=HOW_REPEATS)
     results = [record for record in judgements if record.expected is None]
     makers = (judged.pair_rows, judged.ranking_rows, judged.verdict_rows)
     rows: dict[TableName, Iterable[Row]] = {

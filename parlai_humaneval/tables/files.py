@@ -44,7 +44,7 @@ STOPPING = "sequential.jsonl"  # The logs of studies that end when they are deci
 ABOUT_STOPPING = (
     "What happened in studies that end when they are decided, an event a line, oldest first: who came when and was given "
     "what, with which chance; what came of it; what was decided. Each decision can be made again from it. `study` names the "
-    "study. Workers have names of their own here, which stand in no table."
+    "study. Workers have other names here than in the tables."
 )
 NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
 

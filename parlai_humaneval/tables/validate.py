@@ -52,7 +52,7 @@ def _known_places(frame: pd.DataFrame) -> None:
 def _two_models(frame: pd.DataFrame) -> None:
     a, b, winner, tied = (frame[name] for name in ("model_a", "model_b", "winner", "tied"))
     for model in (a, b):
-        name = f"a model's name: {TIE!r} stands for a comparison that nobody won"
+        name = f"a model's name: {TIE!r} means a comparison that neither won"
         advice = "call the model otherwise, or say in a column tied which comparisons nobody won"
         refuse("comparisons", model, (model == TIE) & tied.isna(), name, advice)
     refuse("comparisons", b, a == b, "another model than model_a, as a model has no winner alone")
@@ -66,7 +66,7 @@ def _two_models(frame: pd.DataFrame) -> None:
     key = in_alphabet(frame[["item_id", "worker_id", "judgement_id", *STUDY, "model_a", "model_b", *_DIALOGUES]])
     swapped = (a > b).to_numpy(dtype=bool)
     both = key.duplicated(keep=False) & ~key.assign(swapped=swapped).duplicated(keep=False)
-    wanted = "each item once a worker and metric: this one stands there with model_a and model_b swapped, too"
+    wanted = "each item once for each worker and metric; this one is also there with model_a and model_b swapped"
     refuse("comparisons", a, both, wanted, ("keep one of them", HOW_REPEATS))
 
 
@@ -187,7 +187,7 @@ def _one_pick(frame: pd.DataFrame) -> None:
         turn,
         apart & wrong[card],
         "position: the same",
-        "; two replies stand in two places. Replies that were equal and shown as one are chosen together, and all but one "
+        "; two replies have two places. Replies that were equal and shown as one are chosen together, and all but one "
         "have same_as (candidate_id of that one). Where places are not known, put 0, and 0 in a column failed.",
     )
     chosen = apart & selected

@@ -85,10 +85,10 @@ def _chosen(
         try:
             found.append(kind.model_validate(dict(entry)))
         except ValueError as error:
-            raise ValueError(f"a {one} of one's own is {form}; got {entry!r}") from error
+            raise ValueError(f"your own {one} must be {form}, not {entry!r}") from error
     repeated = [name for name, count in sorted(Counter(each.name for each in found).items()) if count > 1]
     if repeated:
-        raise ValueError(f"these {several} stand twice: {', '.join(repeated)}")
+        raise ValueError(f"these {several} are listed twice: {', '.join(repeated)}")
     return found
 
 

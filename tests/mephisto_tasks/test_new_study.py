@@ -13,7 +13,15 @@ from click.testing import CliRunner
 from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.config import compose_config
-from mephisto_tasks.launch.new_study import Choices, bars, draft, first_reply, write_study
+from mephisto_tasks.launch.new_study import (
+    Choices,
+    bars,
+    choices_of,
+    draft,
+    first_reply,
+    published_question,
+    write_study,
+)
 from mephisto_tasks.launch.preparation import check_dialogues, checked_settings
 from parlai_humaneval.cli import main
 from parlai_humaneval.models.zoo.entries import load_zoo
@@ -102,6 +110,22 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert first_reply(bot).reply == "Why?"
 
 
+def test_a_paper_is_begun_with_as_it_was(tmp_path: Path) -> None:
+    """Guards its models, its question and its number, which the gap does not change; the file names its conf."""
+    path, conf = tmp_path / "study.yaml", "smith2022_size_humanness"
+    choices = Choices(settings={"conf": conf})
+    assert conf in choices_of("pw_turn", "conf")
+    assert "more human" in published_question(choices)
+    made = draft(choices, path)
+    published = compose_config("pw_turn", conf).mephisto.blueprint.dialogues_per_group
+    assert (made.problems, made.estimate and made.estimate.amount) == ([], published)
+    write_study(made, path)
+    assert yaml.safe_load(made.text)["conf"] == conf
+    assert launched(path)["models"] == ["blender_3B", "blender_90M"]
+    wrong = draft(Choices(settings={"conf": "smith2022_size_humannes"}), path)
+    assert "Did you mean smith2022_size_humanness" in wrong.problems[0]
+
+
 def test_samples_are_not_taken_for_a_study(tmp_path: Path) -> None:
     """They are too few for the gap, so the amount stays one that they serve."""
     made = draft(Choices(technique="pw_dialog"), tmp_path / "study.yaml")
@@ -166,7 +190,7 @@ def test_a_file_is_only_replaced_when_somebody_says_so(tmp_path: Path) -> None:
 def test_questions_in_the_terminal(tmp_path: Path) -> None:
     """Models answer, costs are drawn, and a wrong answer is asked for again."""
     path = tmp_path / "study.yaml"
-    answers = ["", "20", "pw_turn", "my-study", "humanness", "", "4", "", "xx", "en", "", ""]
+    answers = ["", "20", "pw_turn", "", "my-study", "humanness", "", "4", "", "xx", "en", "", ""]
     status, printed, _ = new("--terminal", "--out", str(path), typed="\n".join([*answers, ""]))
     assert status == 0, printed
     assert "eliza: “" in printed

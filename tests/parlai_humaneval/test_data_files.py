@@ -41,7 +41,7 @@ def pets(path: Path) -> Any:
         (pets, b'{"name": "Zeb"}\n\n{"name": "Quince"}', ", line 2", "the line is empty"),
         (pets, b'{"name": "Zeb", "legs": "many"}', ", line 1: at legs", "must be a whole number, not 'many'"),
         (pets, b'{"nam": "Zeb"}', ", line 1: at name", "is missing"),
-        (pets, b'{"name": "Zeb"}\n{"name": "Zeb"}', "", "these pet ids stand twice: Zeb"),
+        (pets, b'{"name": "Zeb"}\n{"name": "Zeb"}', "", "these pet ids appear twice: Zeb"),
         (pets, b"", "", "holds no pet"),
     ],
 )

@@ -103,7 +103,7 @@ RETURNED_ALREADY = (
     phrase("This task is closed"),
     phrase(
         "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
-        "saved. If you want to take part after all, please open the study anew from the site that sent you here."
+        "saved. If you want to take part after all, please open the study again from the site that sent you here."
     ),
 )
 RETURNED_NOW = (

@@ -188,7 +188,7 @@ def from_answer(answer: bytes) -> str:
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"the answer is not JSON in UTF-8: {shown(answer)}") from error
     if not isinstance(content, dict) or "text" not in content:
-        raise BadAnswer(f'the answer is no JSON object with a "text": {shown(answer)}')
+        raise BadAnswer(f'the answer is not a JSON object with a "text": {shown(answer)}')
     if not isinstance(content["text"], str):
         raise BadAnswer(f'"text" of the answer is not a string: {shown(answer)}')
     return content["text"]

@@ -155,8 +155,8 @@ class ChatCompletionsAgent(OutsideAgent):
                 if not more:
                     raise
                 logger.warning(
-                    "%s cannot read so long a history, and is asked without its oldest turns (%d): say by %s how much it "
-                    "is to read",
+                    "%s cannot read a history this long, so its oldest turns (%d) are left out. To limit the history, set "
+                    "%s",
                     self.server.server,
                     left_out + more,
                     agents.OPTION,
@@ -192,7 +192,7 @@ class ChatCompletionsAgent(OutsideAgent):
 def _connect(opt: Opt, concurrency: int) -> ChatServer:
     timeout_s, retries = float(opt.get("request_timeout_s") or TIMEOUT_S), int(opt.get("request_retries", RETRIES))
     if timeout_s <= 0 or retries < 0:
-        raise ValueError("request_timeout_s must be above 0, and request_retries not below")
+        raise ValueError("request_timeout_s must be above 0, and request_retries at least 0")
     model = opt.get("served_model")
     if not model:
         raise ValueError(

@@ -140,7 +140,7 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
                 hears(text)
         length = len(text) + len(refusal) + len(thoughts)
         if length > LONGEST:
-            raise BrokenOff(f"its reply is longer than {LONGEST} characters and has no end")
+            raise BrokenOff(f"its reply exceeds {LONGEST} characters without an end")
     if finish_reason is None:
         raise BrokenOff(f"its stream broke off after {len(text) + len(refusal) + len(thoughts)} characters")
     return ChatReply(text=text or refusal, thoughts=thoughts, finish_reason=finish_reason, model=model, usage=usage)
@@ -204,7 +204,7 @@ class ChatServer:
         long silence. ``hears`` gets the text so far, from a server that can stream."""
         # The pool starts no more threads than `concurrency`, but another for each that hangs.
         if not self._free.acquire(timeout=self.patience_s):
-            raise OutsideError(f"{self.server} is busy with as many requests as it may get (concurrency)")
+            raise OutsideError(f"{self.server} is already busy with as many requests as concurrency allows")
         try:
             answer = self._attempt(messages, sampling, stream, hears if self._streams else None)
         finally:
@@ -295,7 +295,7 @@ class ChatServer:
             ):  # one that is too large for any minute
                 return refused(f"{answered}{asked}", mend, body, requests)
             if status in FINAL:
-                not_there = "check served_model (GET /models lists what there is) and base_url (most end in /v1)"
+                not_there = "check served_model (GET /models lists the names) and base_url (most end in /v1)"
                 advice = (
                     not_there if status == HTTPStatus.NOT_FOUND else "check served_model and the options of the request"
                 )

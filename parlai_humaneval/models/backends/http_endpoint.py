@@ -103,7 +103,7 @@ class Endpoint:
         if status == HTTPStatus.OK:
             return body
         if response.has_redirect_location:
-            raise BadAnswer(f"{self.name} sends on to another address (status {status})", try_="give that as the url")
+            raise BadAnswer(f"{self.name} redirects to another address (status {status})", try_="give that as the url")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = secrets.refused_key(
             status, said, variable=self._variable, option="authorization_env", sent=bool(self._key)
@@ -120,7 +120,7 @@ class Endpoint:
 
 
 _CHAT_AGENT = (
-    "this is the address of a server with OpenAI's interface, for which there is the agent "
+    "this is the address of a server with OpenAI's API: use the agent "
     "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent with base_url {base} and served_model"
 )
 _ADVICE: Mapping[int, str] = {
@@ -148,7 +148,7 @@ def _authorization(variable: str) -> str:
             try_="set it to the header, such as “Bearer …”",
         )
     if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
-        raise ValueError(f"authorization_env: {variable} holds characters that no header may hold")
+        raise ValueError(f"authorization_env: {variable} contains characters that a header must not contain")
     return value
 
 

@@ -50,12 +50,12 @@ class HuggingFaceAgent(agents.DialogueAgent):
         super().add_cmdline_args(parser, partial_opt)
         parser.add_argument("--no-cuda", action="store_true", default=False, help="Do not use a GPU")
         search: dict[str, dict[str, Any]] = {
-            "do_sample": {"help": "Draw words, not the likeliest ones", "type": "bool"}
+            "do_sample": {"help": "Sample words instead of taking the most likely ones", "type": "bool"}
         }
         for name, (_, wanted) in SEARCH_OPTIONS.items():
             is_share = name in ("temperature", "top_p", "repetition_penalty")
             search[name] = {"help": wanted, "type": float if is_share else int}
-        return agents.add_group(parser, "Search for the reply; by default as the model's makers set it", search)
+        return agents.add_group(parser, "How the reply is generated. Default: the model's own settings", search)
 
     def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
         super().__init__(opt, shared)
@@ -130,7 +130,7 @@ class HuggingFaceAgent(agents.DialogueAgent):
         limits = [most for most in (self.pretrained.context, opt.get("max_context")) if most is not None]
         room = min(limits) - (config.max_new_tokens if self.KIND == "causal" else 0) if limits else None
         if room is not None and room < 1:
-            raise ValueError(f"max_context {min(limits)} leaves no room beside max_new_tokens {config.max_new_tokens}")
+            raise ValueError(f"max_context {min(limits)} leaves no room for max_new_tokens {config.max_new_tokens}")
         room = min((most for most in (room, limit.tokens) if most is not None), default=None)
         prompting.fit(form, prompting.Played(), (), room)  # a system prompt that is too long is known now
         return form, config, room, limit.turns
@@ -159,7 +159,9 @@ class CausalLmAgent(HuggingFaceAgent):
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
         super().add_cmdline_args(parser, partial_opt)
-        parser.add_argument("--chat-template", type=str, default=None, help="A Jinja file, in place of the model's own")
+        parser.add_argument(
+            "--chat-template", type=str, default=None, help="Jinja file that replaces the model's own chat template"
+        )
         parser.add_argument(
             "--chat-template-kwargs",
             default=None,

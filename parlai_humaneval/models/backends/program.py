@@ -247,7 +247,7 @@ class Programs:
         self._all.add(program)
         if self._closed.is_set():  # after it was added: whoever closes ends those that were there before
             program.end()
-            raise base.BadAnswer("the program is needed no more")
+            raise base.BadAnswer("the program is no longer needed")
         try:
             base.from_answer(program.ask(base.to_question(base.GREETING), self._start_timeout_s))
         except base.BadAnswer:

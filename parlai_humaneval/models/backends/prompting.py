@@ -133,7 +133,7 @@ def fit(
     prompt.turns_left_out = left_out
     if room is not None and len(prompt) > room:
         raise InvalidValue(
-            f"system prompt and persona take {len(prompt)} tokens, where the model reads {room}",
+            f"system prompt and persona take {len(prompt)} tokens, but the model reads only {room}",
             try_="shorten them, or lower max_new_tokens, which is kept free for the reply",
         )
     return prompt
@@ -306,7 +306,7 @@ class ChatFormat(PromptFormat):
         except (TemplateError, TypeError, AttributeError) as error:
             return f"{type(error).__name__}: {error}"
         absent = [message["role"] for message in chat if message["content"] not in text]
-        return f"it leaves out what the {absent[0]} says" if absent else None
+        return f"it leaves out the text of the {absent[0]}" if absent else None
 
     def _shows(self, chat: Chat) -> bool:
         return self._problem(chat) is None

@@ -151,7 +151,7 @@ MENDS: Mapping[str, Callable[[Sent, re.Match[str]], Mend | None]] = {
     "refused_field": _refused_field,
     "other_value": _other_value,
     "pinned": lambda sent, match: Mend("served_model", match[1]),
-    "model": lambda sent, match: Mend("served_model", advice="check served_model (GET /models lists what there is)"),
+    "model": lambda sent, match: Mend("served_model", advice="check served_model (GET /models lists the names)"),
     "base_url": lambda sent, match: Mend(
         "base_url", advice="let base_url end in /openai/v1, where Azure needs no api-version"
     ),

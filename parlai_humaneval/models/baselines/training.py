@@ -401,7 +401,7 @@ def _prepare_folder(plan: TrainingPlan, options: Mapping[str, Any]) -> bool:
         if begun_with != settings:
             raise TrainingError(
                 f"an interrupted training of {plan.spec.name} with other options is in {plan.work}",
-                try_="give the same ones to go on with it, or remove that folder to begin anew",
+                try_="use the same options to continue, or remove that folder to start again",
             )
         return True
     if noted.exists():  # it ended before anything was learned; its dictionary may be of other data

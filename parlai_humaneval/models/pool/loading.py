@@ -89,7 +89,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
         raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
         raise ZooError(
-            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files at first use, by the internet)",
+            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files from the internet at first use)",
             try_=f"`parlai-humaneval models check {spec.name}` names them",
         ) from error
     if trouble:
@@ -158,8 +158,8 @@ def _let_through(opt: Opt, spec: ModelSpec) -> None:
         opt["concurrency"] = opt["override"]["concurrency"] = threads
     elif spec.options["concurrency"] != threads:
         logger.warning(
-            "%s: running.threads is %s and options.concurrency %s: the lower of them is how many requests it gets at once. "
-            "running.threads alone is enough",
+            "%s: running.threads is %s and options.concurrency %s: the lower one limits its requests at once. "
+            "Setting running.threads is enough",
             spec.name, threads, spec.options["concurrency"],
         )  # fmt: skip
 
@@ -409,7 +409,7 @@ class LoadedModels:
     def worker(self, name: str) -> ModelWorker:
         """The loaded model called ``name``; a ZooError for another, a RuntimeError before it is loaded."""
         if name not in self.specs:
-            raise ZooError(f"the pool holds no model called “{name}”, but {', '.join(self.specs)}")
+            raise ZooError(f"the pool has no model called “{name}”, only {', '.join(self.specs)}")
         if name not in self._workers:
             raise RuntimeError(f"{name} is not loaded: call ModelPool.load() first")
         return self._workers[name]

@@ -248,7 +248,7 @@ class ModelWorker:
             with isolate_model_code():
                 stream: Stream | None = speaker.continuous() if hasattr(speaker, "continuous") else None
         except Exception:
-            logger.exception("%s answers whole batches, as it fails to answer word by word", self.name)
+            logger.exception("%s will answer whole batches, because it failed to answer word by word", self.name)
             return None
         return stream
 
@@ -399,7 +399,7 @@ def _checked(messages: Mapping[K, Any]) -> Mapping[K, Mapping[str, Any]]:
     """What agents of one's own gave for messages, if they are any: what is none must not end the thread later."""
     for message in messages.values():
         if not isinstance(message, Mapping):
-            raise TypeError(f"the model gave no message but {message!r:.80}")
+            raise TypeError(f"the model returned no message, but {message!r:.80}")
     return messages
 
 

@@ -118,7 +118,7 @@ class Hosts:
                     self._blamed[key] = self._blamed.get(key, 0) + 1
                     if self._blamed[key] >= DEADLY:
                         del self._blamed[key]
-                        died = f"so did {DEADLY} processes at this question"
+                        died = f"{DEADLY} processes ended at this question"
                         raise base.OutsideError(died, final=True, where=trouble) from error
                 continue
             except BaseException:
@@ -180,9 +180,7 @@ class Hosts:
                 if not self._places:
                     raise base.OutsideError(f"all its processes have ended: {self._trouble}", final=True)
                 if not self._serving:
-                    raise base.OutsideError(
-                        f"its process is being started anew: {self._trouble}", absence=base.Absence()
-                    )
+                    raise base.OutsideError(f"its process is being restarted: {self._trouble}", absence=base.Absence())
                 self._changed.wait()
             return self._free.popleft()
 

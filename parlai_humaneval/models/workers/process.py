@@ -170,7 +170,7 @@ class HostProcess(Subprocess):
         self.hear_out()
         ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         if status == -signal.SIGKILL:
-            ended = "was killed (signal 9; so ends who takes more memory than there is)"
+            ended = "was killed (signal 9, usually because it needs more memory than there is)"
         last = " / ".join(self.last_words)[-SHOWN:]
         return f"{self.name} {ended}" + (f"; it last wrote: {last}" if last else "")
 

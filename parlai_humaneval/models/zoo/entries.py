@@ -296,6 +296,7 @@ class _UniqueKeys(FASTEST):  # type: ignore[valid-type, misc]  # which of PyYAML
 
 _SERVED = "chat_completions:ChatCompletionsAgent"
 _LOCAL = "causal_lm:CausalLmAgent"
+_OWN = (":CallableAgent", ":HttpEndpointAgent", ":CommandAgent")
 
 
 def is_chat_llm(spec: ModelSpec) -> bool:
@@ -310,6 +311,11 @@ def is_chat_llm(spec: ModelSpec) -> bool:
         return bool(form == "chat")
     told = spec.options.get("system_prompt") or spec.options.get("chat_template")
     return bool(told) or _has_chat_template(Path(str(spec.options.get("hf_model", ""))).expanduser())
+
+
+def may_be_chat_llm(spec: ModelSpec) -> bool:
+    """Whether it is a function, program or server of the user's: only its replies reveal whether it writes markdown."""
+    return str(spec.options.get("model", "")).endswith(_OWN)
 
 
 def _has_chat_template(folder: Path) -> bool:

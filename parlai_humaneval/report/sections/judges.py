@@ -145,7 +145,7 @@ class BiasRow(JudgedRow):
 
 
 class FamilyRow(JudgedRow):
-    """Models of the judge's own house against others. ``excess``: how much more they win by the judge than by people."""
+    """Models of the judge's own maker against others. ``excess``: how much more they win by the judge than by people."""
 
     family: Annotated[str, Column("Own house")]
     n_things: Annotated[int, Column("Things")]
@@ -176,7 +176,7 @@ class JudgeRow(Row):
 class Judges(Section):
     """Models that answered what raters were asked, beside the raters."""
 
-    TITLE: ClassVar[str] = "Judges, which are models, beside people"
+    TITLE: ClassVar[str] = "Judges (models) compared with people"
 
     judges: list[JudgeRow]
     agreement: list[AgreementRow]
@@ -197,7 +197,7 @@ class Judges(Section):
             ),
             table_of("judges_pairs", "Two models by the judge and by people", self.pairs),
             table_of("judges_bias", "Place and length", self.bias),
-            table_of("judges_family", "Models of the judge's own house", self.family),
+            table_of("judges_family", "Models of the judge's own maker", self.family),
             table_of("judges_asked", "What judges were asked, and what it took", self.judges),
         ]
         return [table for table in tables if table.rows]

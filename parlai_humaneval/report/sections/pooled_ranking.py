@@ -52,7 +52,7 @@ class PooledModel(AskedRow):
     rank_high: Annotated[int | None, Key(), Column("Rank", "text", name="ranks", of="ranks")] = None
     model: Name
     n: Annotated[int, Column("Turns")]
-    met: Annotated[int, Column("Others beside it")]
+    met: Annotated[int, Column("Opponents")]
     share: Annotated[float, Column("Chosen", "share")]
     strength: Annotated[
         Result, Estimate(ends="ci"), Estimate("Chance over the average", "share", name="chance", of="chance")
@@ -162,7 +162,7 @@ class PooledAnswer:
             weaker = self.beside[below.model] < self.beside[above.model]
             shares = f"{below.model} was chosen in {percent(below.share)} of its turns"
             shares += f", {above.model} in {percent(above.share)}"
-            yield order_words(shares, above.model, "stood beside weaker models" if weaker else "")
+            yield order_words(shares, above.model, "met weaker models" if weaker else "")
         yield from self.notes
 
 

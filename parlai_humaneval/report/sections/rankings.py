@@ -116,7 +116,7 @@ class Rankings(Section):
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [
             table_of("rankings_models", "Places of each model, 1 the best", self.models, note),
-            table_of("rankings_pairs", "Who got the better place", self.pairs, note, *cited),
+            table_of("rankings_pairs", "Which model got the better place", self.pairs, note, *cited),
             table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
         ]
         return [table for table in tables if table.rows]

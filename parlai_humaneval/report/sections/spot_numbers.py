@@ -297,7 +297,7 @@ ALL_TIES = "all segments are ties: nothing tells the two apart"
 SUBSAMPLES = 500
 """Of the stability, at most."""
 KINDS = ("bot_bot", "self_chat", "human_bot", "human_human")
-WINS, SPOTTED_SOONER, EFFECTS = "who gets the better label", "who is spotted sooner", "effects of features"
+WINS, SPOTTED_SOONER, EFFECTS = "the bot with the better label", "the bot that is spotted sooner", "effects of features"
 """Questions of which the tests are one family each."""
 
 

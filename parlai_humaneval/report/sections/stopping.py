@@ -34,11 +34,11 @@ Design = tuple[str, str, str]
 UNKNOWN: Design = ("", "", "")
 PREFERENCE = "preference"  # The metric that asks for no more
 MOST_NAMED = 6  # Pairs in a sentence for a paper; of more, what was decided of all together
-BY_CLAIMS = "claims that stay right however often one looks"
-NO_LOG = "its log of decisions is not among these tables, so that nothing can be said of what was decided"
+BY_CLAIMS = "claims that stay valid however often you look"
+NO_LOG = "its log of decisions is not among these tables, so its decisions are unknown"
 CHANGED = (
-    "its log does not lead to the decisions that stand in it ({why}). It was changed, or is not whole: nothing is said here "
-    "of what was decided"
+    "its log does not lead to the decisions in it ({why}). It was changed or is incomplete, so its "
+    "decisions are not reported"
 )
 
 

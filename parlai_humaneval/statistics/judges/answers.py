@@ -38,7 +38,7 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
     """The tables of people alone, and those of the judge alone."""
     for name, value, kinds in (("tables", tables, Tables), ("judge", judge, (Tables, str))):
         if not isinstance(value, kinds):
-            or_name = ", or the name under which the judge stands in tables" if name == "judge" else ""
+            or_name = ", or the name of the judge in tables" if name == "judge" else ""
             raise TableError(
                 f"expected Tables, as read_tables(folder) gives them{or_name}, not {type(value).__name__}", where=name
             )

@@ -194,7 +194,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
     """The answer of people and judge together; people's own where the judge does not make it more exact."""
     people = question.people
     if people.estimate is None or people.ci_low is None or people.ci_high is None:
-        return _alone(question, "without an interval of people's answers the judge's are not used")
+        return _alone(question, "without an interval of people's answers, the judge is not used")
     if not power:
         return _alone(question)
     alone, df_alone = evidence.error_alone(question.row), evidence.df(question.sizes)

@@ -200,7 +200,7 @@ def fitted_pairs(
             )
         maximum_of = maximised(own, known, slots=slots and not said)
         if maximum_of is None and slots and not said:
-            said = "The effect of the place cannot be told apart from the strengths, which are estimated without it."
+            said = "The position bias cannot be separated from the strengths, which are estimated without it."
             maximum_of = maximised(own, known, slots=False)
         if maximum_of is not None:
             break

@@ -479,7 +479,7 @@ class Inference:
         if len(rows) < 2:
             if leads is not None and np.count_nonzero(leads.any(axis=1)) >= MIN_CLUSTERS:
                 method = f"joint {FLIPPED} of what showed both, clustered by {self.asked.cluster}"
-                note = "no two strengths can be estimated: the test is of who was chosen more often"
+                note = "no two strengths can be estimated: the test asks which one was chosen more often"
                 return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
         if self.groups < MIN_CLUSTERS:

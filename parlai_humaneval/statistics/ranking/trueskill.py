@@ -354,7 +354,7 @@ def free_for_all_points(picks: Sequence[T | None], models: Sequence[T]) -> list[
     """Points of each of ``models`` in one dialogue: how many of its turns they won (None: nobody's) (Ma et al. 2023,
     §2.1)."""
     if len(set(models)) < len(models):
-        raise ValueError("A model stands twice among the models.")
+        raise ValueError("A model is listed twice.")
     unknown = sorted({str(pick) for pick in picks if pick is not None and pick not in models})
     if unknown:
         raise ValueError(f"Picked, but not among the models: {', '.join(unknown)}.")

@@ -24,7 +24,7 @@ from parlai_humaneval.tables.columns import Tables
 INTERCEPT = "intercept"
 _SOURCE = "Smith et al. 2022, App. C.4 (Figure 7)"
 _LINEAR = "the dependent variable is a linear function of the others, with errors of equal variance"
-_UNKNOWN = "cannot be told apart from the other terms (constant, or a combination of them)"
+_UNKNOWN = "cannot be separated from the other terms (constant, or a combination of them)"
 _TOO_SHORT = "as many terms as observations: no error is left to estimate an interval from"
 
 

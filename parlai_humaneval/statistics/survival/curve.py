@@ -178,7 +178,7 @@ def survival_with_bands(
 
 
 _MOST_STEPS = 200
-COLLINEAR = "the covariates determine each other, or the length: their effects cannot be told apart"
+COLLINEAR = "the covariates determine each other, or the length: their effects cannot be separated"
 NO_EVENTS = "all or none were spotted at every length: no effect can be estimated"
 SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
 METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"

@@ -270,7 +270,7 @@ def logrank_test(
 ) -> Result:
     """The log-rank test of equal hazards, χ² with groups − 1 degrees of freedom; p = 1 where nothing can be compared."""
     result = _test(logrank_scores(time, event, group), int(np.asarray(time).size), name, "log-rank test")
-    assumptions = (INDEPENDENT, "who stops being observed says nothing of the hazard")
+    assumptions = (INDEPENDENT, "the end of observation is unrelated to the hazard")
     return result.but(assumptions=assumptions, source="Mantel 1966; Peto & Peto 1972")
 
 

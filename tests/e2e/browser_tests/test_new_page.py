@@ -65,6 +65,10 @@ class Setup:
         self._process.send_signal(signal.SIGINT)
         return self._process.wait(START_S)
 
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(START_S)
+
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Iterator[Setup]:
@@ -168,3 +172,27 @@ def test_a_stranger_gets_nothing(setup: Setup) -> None:
     assert not (setup.folder / "study.yaml").exists()
     assert tempfile.gettempdir() != str(setup.temporary)
     assert os.listdir(setup.temporary) == []
+
+
+def test_a_kill_leaves_no_try_out_behind(chromium: Browser, tmp_path: Path) -> None:
+    """Guards the machine against rater's pages that nobody can end: the try-out and its folder go when ``new`` is killed."""
+    made = Setup(tmp_path)
+    page = chromium.new_page()
+    page.goto(made.link)
+    expect(page.frame_locator("iframe").get_by_role("button", name="Start")).to_be_visible(timeout=1000 * START_S)
+    shown = str(page.locator("iframe").get_attribute("src"))
+    page.close()
+    made.kill()
+    deadline = time.monotonic() + START_S
+    while _is_served(shown):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert list(made.temporary.glob("parlai-humaneval-preview-*")) == []
+
+
+def _is_served(address: str) -> bool:
+    try:
+        urllib.request.urlopen(address, timeout=START_S)
+    except OSError:  # refused, or reset as it ended
+        return False
+    return True

@@ -17,7 +17,14 @@ from live import TASK, Rater, config_of, eventually, good_replies, launch, launc
 from omegaconf import OmegaConf
 
 from mephisto_tasks.adapter.blueprint import build_study
-from mephisto_tasks.admission.eligibility import BLOCKED, DONE_ALL, DONE_ALL_ACROSS, PRACTICE_FAILED, SEEN_BEFORE
+from mephisto_tasks.admission.eligibility import (
+    BLOCKED,
+    DONE_ALL,
+    DONE_ALL_ACROSS,
+    PRACTICE_AGAIN,
+    PRACTICE_FAILED,
+    SEEN_BEFORE,
+)
 from mephisto_tasks.admission.identity import BUSY, OTHER_BROWSER
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.cli.launch import announce
@@ -27,6 +34,7 @@ from mephisto_tasks.server.security import Browser
 from mephisto_tasks.storage.logs import REFUSALS
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
 from parlai_humaneval.cli import main
+from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 PRACTICE = "pw-practice"
@@ -163,7 +171,9 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
         assert early.output.splitlines()[0] == f"error: {name}: did not fail the practice of task 'test-task'"
         await rater.practise([*WRONG, *WRONG], good)
         await rater.client.submit_onboarding()
-    assert await refusal(run, "clumsy", "2") == PRACTICE_FAILED
+    refused = await refusal(run, "clumsy", "2")
+    again = f"parlai-humaneval workers reset-practice {name} --task-name {run.task_name} --data-dir {run.data_dir}"
+    assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
         == f"{name} may try the practice again.\n"
@@ -200,8 +210,8 @@ async def test_who_failed_the_practice_reads_so_however_soon_they_come_back(
         await rater.client.submit_onboarding()
     assert pool.onboarding_agents, "it is still held"
     async with Rater(run, "hasty") as reloaded:
-        assert reloaded.client.refused == PRACTICE_FAILED
-    assert await refusal(run, "hasty", "2") == PRACTICE_FAILED
+        assert str(reloaded.client.refused).startswith(PRACTICE_FAILED)
+    assert str(await refusal(run, "hasty", "2")).startswith(PRACTICE_FAILED)
     run.live_run.loop_wrap.loop.call_soon_threadsafe(let_go.set)
     await eventually(lambda: not pool.onboarding_agents)
 
@@ -304,6 +314,6 @@ async def test_a_failed_practice_and_its_reset_outlive_the_launch(tmp_path: Path
         connection.execute("UPDATE onboarding_agents SET status = 'onboarding'")
         connection.execute("DELETE FROM granted_qualifications")
     async with launch_beside(tmp_path, onboarding_qualification=PRACTICE) as run:
-        assert await refusal(run, "clumsy", "2") == PRACTICE_FAILED
+        assert str(await refusal(run, "clumsy", "2")).startswith(PRACTICE_FAILED)
     assert command(run, "reset-practice", name, "--task-name", TASK).exit_code == 0
     assert tries_used() == []

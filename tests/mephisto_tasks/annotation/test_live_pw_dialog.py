@@ -222,3 +222,13 @@ def test_dialogues_of_the_same_start_meet_but_in_studies_of_before(
     study = build_study(config, "pw_dialog", tmp_path / "data", "test", 0.0)
     assert isinstance(study, AnnotationStudy)
     assert len(study.items) == pairings
+
+
+@pytest.mark.parametrize(("wordy", "drawn"), [("**Tea**, or", True), ("Tea, or", False)])
+def test_markdown_in_finished_dialogues_is_drawn(wordy: str, drawn: bool, tmp_path: Path) -> None:
+    """Guards dialogues of models that no zoo file knows: their lines tell how they are to be shown."""
+    files = [chats(tmp_path, WORDY, says(wordy)), chats(tmp_path, TERSE, says(SHORT))]
+    asked = composed("pw_dialog", {"dialogues": files, "judgements_per_group": 4})
+    config = checked_settings("pw_dialog", asked)
+    study = build_study(config, "pw_dialog", tmp_path / "data", "test", 0.0)
+    assert (study.draws_markdown, study.config.replies.appearance == "markdown") == (drawn, drawn)

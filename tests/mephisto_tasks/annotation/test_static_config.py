@@ -115,8 +115,8 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("replay", {"golds_per_unit": 1}, "attention checks (golds_per_unit) only exist for pairs and segments"),
         ("whole", {"scales": []}, "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"),
         ("whole", {"scales": ["charm"]}, "unknown scale 'charm'; choose one of: coherence"),
-        ("whole", {"scales": ["safety", "safety"]}, "these scales stand twice: safety"),
-        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "a scale of one's own is {name: …, text: …, hints: "),
+        ("whole", {"scales": ["safety", "safety"]}, "these scales are listed twice: safety"),
+        ("whole", {"scales": [{"name": "wit", "text": "Wit"}]}, "your own scale must be {name: …, text: …, hints: "),
         ("whole", {"dialogs": ["x"]}, "dialogs"),
     ],
 )

@@ -214,9 +214,7 @@ def test_what_is_said_while_it_runs_is_of_what_is_shown(tmp_path: Path, going: S
         lock.name_run("1")
         write_snapshot(tmp_path, STORED, launched(going.standing()))
         seen = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
-    assert (
-        seen.remarks[0] == "Intervals are of dialogues of the two models alone, and each holds at all times together."
-    )
+    assert seen.remarks[0] == "Intervals use dialogues of the two models alone. Each is valid at all times together."
     assert seen.remarks[0] in decided_table(seen).notes
     assert "would estimate" not in seen.looking
 
@@ -231,7 +229,7 @@ def test_without_a_launch_of_its_own_the_log_says_how_it_stands(tmp_path: Path, 
     path.write_text(path.read_text().replace('"picks":[5,1]', '"picks":[0,6]', 1).replace('"at":', '"at":1', 1))
     changed = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (changed.deciding, changed.answers) == (None, [])
-    assert "It was changed, or is not whole" in changed.headline
+    assert "It was changed or is incomplete" in changed.headline
 
 
 def test_the_end_is_that_of_the_forecast() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.display.appearance import looked_over, shortened_markdown
 from parlai_humaneval.display.filtering import ResponseFilter
-from parlai_humaneval.display.markdown import LONGEST, markup_of, words_of
+from parlai_humaneval.display.markdown import LONGEST, is_formatted, markup_of, words_of
 from parlai_humaneval.display.presenter import Presenter
 from parlai_humaneval.schema.wire import MOST_LEVELS, MOST_PARTS, Markup
 
@@ -204,3 +204,12 @@ def test_words_that_signs_divide_are_refused_where_offensive_ones_are() -> None:
     """The filter reads what raters would."""
     blocking = Presenter(appearance="markdown", response_filter=ResponseFilter(["pineapple"]), block=True)
     assert blocking.refuse("I like **pine**apple.") == "offensive: pineapple"
+
+
+@pytest.mark.parametrize(
+    ("text", "formatted"),
+    [("**Tea**, please", True), ("Sure:\n- tea\n- milk", True), ("## Tea\nHot", True), ("`x = 1`", True),
+     ("*smiles* I like 2*3*4.", False), ("One line\n\nand another", False), ("", False)],
+)  # fmt: skip
+def test_smiles_and_lines_of_old_chats_are_no_format(text: str, formatted: bool) -> None:
+    assert is_formatted(text) is formatted

@@ -55,7 +55,7 @@ def test_what_a_phrase_hides(notation: str, text: str, found: list[str]) -> None
     ("notation", "problem"),
     [
         ("(a|b", "“)” is missing"),
-        ("a)", "“)” stands where nothing is open"),
+        ("a)", "“)” is where nothing is open"),
         ("[a|]", "a part of it is empty"),
         ("{nobody}", "there is no list {nobody}; there are: {kind}"),
         ("{kind", "“}” is missing"),

@@ -222,7 +222,7 @@ def test_models_must_be_named(scripted_pool: Any) -> None:
     pool = scripted_pool({"up": str.upper})
     with pytest.raises(ZooError, match="at least one model"):
         pool.speaker([], seed=0)
-    with pytest.raises(ZooError, match="holds no model called “down”, but up"):
+    with pytest.raises(ZooError, match="has no model called “down”, only up"):
         pool.speaker(["down"], seed=0)
     with pytest.raises(ZooError, match="--models eliza,retrieval"):
         BotSpeakerAgent({"models": ""})

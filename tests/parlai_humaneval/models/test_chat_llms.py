@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from own_models import AGENTS
 
-from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, load_zoo
+from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, load_zoo, may_be_chat_llm
 
 LOCAL = "parlai_humaneval.agents.causal_lm:CausalLmAgent"
 
@@ -27,3 +28,10 @@ def test_folder_of_weights_is_one_by_its_chat_template(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text('{"chat_template": "{{ messages }}"}', encoding="utf-8")
     assert is_chat_llm(spec)
     assert not is_chat_llm(spec.model_copy(update={"options": {**spec.options, "prompt_format": "plain"}}))
+
+
+@pytest.mark.parametrize("kind", AGENTS)
+def test_entries_of_ones_own_code_do_not_tell(kind: str) -> None:
+    """Guards functions, programs and servers behind which there may be an LLM: their replies are looked at."""
+    assert may_be_chat_llm(ModelSpec(name="mine", options={"model": AGENTS[kind]}))
+    assert not any(may_be_chat_llm(load_zoo()[name]) for name in ("eliza", "retrieval", "local_vllm", "human"))

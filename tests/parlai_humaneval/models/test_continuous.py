@@ -419,7 +419,7 @@ def test_a_batch_with_too_few_replies_ends_no_thread(agent_pool: Any) -> None:
         assert list(threads.map(lambda n: _one_turn(pool, "m", f"line {n}"), range(8))) == [
             f"line {n}" for n in range(8)
         ]
-    for line, told in (("lost", "0 replies where 1"), ("text", "no message but 'text'")):
+    for line, told in (("lost", "0 replies where 1"), ("text", "no message, but 'text'")):
         with pytest.raises(ModelFailed, match=told):
             _one_turn(pool, "m", line)
     assert _one_turn(pool, "m", "still here") == "still here"

@@ -182,7 +182,7 @@ def test_local_models_keep_the_limit_and_write_it_down(kind: str, limit: str) ->
 
 def test_a_limit_that_leaves_no_room_for_the_system_prompt_is_an_error() -> None:
     """Guards against replies without the persona, for a limit as for the model's own."""
-    with pytest.raises(ZooError, match=r"system prompt and persona take \d+ tokens, where the model reads 8"):
+    with pytest.raises(ZooError, match=r"system prompt and persona take \d+ tokens, but the model reads only 8"):
         load_agent(
             spec_of(
                 folder_of("gpt2"), "gpt2", history_limit="8 tokens", system_prompt="Be kind to all of them, please."

@@ -98,11 +98,11 @@ FAULTS: dict[str, tuple[Behaviour, str]] = {
     ),
     "redirect": (
         lambda q, c: b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
-        r"sends on to another address \(status 302\)",
+        r"redirects to another address \(status 302\)",
     ),
     "empty": (lambda q, c: b"HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
     "html": (lambda q, c: ok(b"<html>Sign in</html>", "text/html"), "not JSON in UTF-8: '<html>Sign in</html>'"),
-    "no text": (lambda q, c: ok(b'{"reply": "Hi"}'), 'no JSON object with a "text"'),
+    "no text": (lambda q, c: ok(b'{"reply": "Hi"}'), 'not a JSON object with a "text"'),
     "a number": (lambda q, c: ok(b'{"text": 3}'), "is not a string"),
     "cut at once": (lambda q, c: b"", "cut the connection in the middle"),
     "cut later": (lambda q, c: ok(b'{"text": "Hello!"}')[:-5], "cut the connection in the middle"),
@@ -183,7 +183,7 @@ SECRET = "s3cret-word"
         ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
         ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
         ({"url": "http://127.0.0.1:1/", "authorization_env": "NO_SUCH_KEY"}, "the environment has no NO_SUCH_KEY"),
-        ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY holds characters that no header"),
+        ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY contains characters that a header"),
     ],
 )
 def test_wrong_settings_are_refused_and_tell_no_secret(
@@ -245,7 +245,7 @@ def test_a_wrong_key_is_called_one(server: Server, monkeypatch: pytest.MonkeyPat
         (
             "v1/chat/completions",
             422,
-            "OpenAI's interface, for which there is the agent .*ChatCompletionsAgent with base_url http",
+            "OpenAI's API: use the agent .*ChatCompletionsAgent with base_url http",
         ),
         ("reply", 422, 'must take a JSON object with "history", "persona" and "seed"'),
         ("reply", 404, "is the path of the url right"),

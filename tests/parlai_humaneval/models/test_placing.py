@@ -198,7 +198,7 @@ def test_hosts_that_end_again_and_again_are_given_up(monkeypatch: pytest.MonkeyP
     for replica in cluster.replicas:
         replica.end()
     held = refusal(cluster)
-    assert str(held) == "its process is being started anew: process 1 was ended by the test"
+    assert str(held) == "its process is being restarted: process 1 was ended by the test"
     assert held.absence, "conversations wait for it, as for a server"
     while not (last := refusal(cluster)).final:
         time.sleep(0.01)
@@ -212,7 +212,7 @@ def test_a_question_at_which_process_after_process_ends_is_given_up(monkeypatch:
     monkeypatch.setattr(hosts_module, "LONGEST_PAUSE_S", 0.01)
     cluster = Cluster(number=hosts_module.DEADLY)
     cluster.hosts.load()
-    with pytest.raises(OutsideError, match="so did 3 processes at this question") as given_up:
+    with pytest.raises(OutsideError, match="3 processes ended at this question") as given_up:
         cluster.hosts.ask("eliza", [question("die")])
     assert given_up.value.final
     cluster.wait_for_all()

@@ -262,7 +262,7 @@ def test_wrong_use_is_told_apart(scripted_pool: Any) -> None:
         ModelPool([spec, spec])
     with pytest.raises(RuntimeError, match=r"ModelPool\.load"):
         ModelPool([spec]).speaker(["a"], seed=0)
-    with pytest.raises(ZooError, match="holds no model called “b”"):
+    with pytest.raises(ZooError, match="has no model called “b”"):
         ModelPool([spec]).worker("b")
 
 

@@ -161,7 +161,7 @@ def test_ten_thousand_tokens_of_history_and_of_one_message() -> None:
 
 def test_a_persona_that_leaves_no_room_is_an_error() -> None:
     """Guards against replies that were written without the persona that the study gave."""
-    with pytest.raises(ValueError, match=r"persona take \d+ tokens, where the model reads 20; shorten them"):
+    with pytest.raises(ValueError, match=r"persona take \d+ tokens, but the model reads only 20; shorten them"):
         fit(chat(), Played(("I like skiing and baking. " * 9,)), TURNS, 20)
     with pytest.raises(ZooError, match="system prompt and persona take"):
         agent_of("gpt2", system_prompt="Be kind to all of them. " * 40)
@@ -220,7 +220,7 @@ def test_a_template_is_found_where_any_version_of_transformers_keeps_it(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("template", "said"), [("{% if %}", "TemplateSyntaxError"), ("Hello", "leaves out what the user")]
+    ("template", "said"), [("{% if %}", "TemplateSyntaxError"), ("Hello", "leaves out the text of the user")]
 )
 def test_a_template_that_cannot_be_used_is_an_error(template: str, said: str) -> None:
     """Guards the start of a study rather than its first message."""

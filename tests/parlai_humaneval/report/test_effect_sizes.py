@@ -136,7 +136,7 @@ def test_agreement_is_said_where_it_is_shown():
     line = PairLine.of("a", "b", shown, 0.11, share=True, paper=PAPER)
     assert (line.p_decides, line.decided_by, line.differs) == (0.02, "clustered", True)
     told = results_disagree("A against B", PAPER, shown)
-    assert "workers agree with each other more than chance would have it" in told
+    assert "workers agree with each other more than by chance" in told
     assert "0.41 times" in told
     unsure = CLUSTERED.but(details={RATIO: 0.9, P_LESS: 0.3})
     assert PairLine.of("a", "b", unsure, 0.11, share=True, paper=PAPER).decided_by == "paper"

@@ -159,7 +159,7 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     assert pair["p_worker"] == pair["p_worker_holm"] < 0.05 < pair["p_clustered"]
     assert pair["ci_low"] < 0.5 < pair["ci_high"], "the interval says what its p says"
     assert pair["dialogue_low"] < 0.5 < pair["dialogue_high"]
-    assert any("significant of these very dialogues" in remark for remark in section.remarks)
+    assert any("significant for these dialogues" in remark for remark in section.remarks)
     assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
     assert "they are statistically tied" in section.headline
     assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
@@ -447,7 +447,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
     assert told_leader(answer).best.leader == answer.models[0].model == "b"
     assert "all other models" not in answer.verdict
     assert "Win rates against the models that each met, not all others" in answer.verdict
-    (why,) = [remark for remark in answer.remarks if "strengths, which allow for it" in remark]
+    (why,) = [remark for remark in answer.remarks if "Strengths, which account for them" in remark]
     assert why.startswith("a won ")
     assert "the former met weaker models" in why
 

@@ -82,7 +82,7 @@ def test_the_sentence_says_it():
     assert section.headline == section.measures[0].sentence
     assert "answers of one worker are alike (ICC 0.2" in section.headline
     assert "percentage points between two models would be found with power .8" in section.headline
-    assert any("takes all answers for independent" in text for text in section.remarks)
+    assert any("treat all answers as independent" in text for text in section.remarks)
 
 
 def test_independent_answers_cost_nothing():
@@ -96,7 +96,7 @@ def test_independent_answers_cost_nothing():
     assert opposite.measures[0].by_worker.estimate < 0
     assert opposite.measures[0].effective_n == 60
     assert any("Negative ICC" in text for text in opposite.remarks)
-    assert "answers of one worker differ more than those of different ones" in opposite.headline
+    assert "answers of one worker differ more than those of different workers" in opposite.headline
 
 
 def ratings_of(values, workers, models):
@@ -124,7 +124,7 @@ def test_a_comparison_within_workers_gains():
     assert row.by_worker.ci_low > 0
     assert row.design_effect > 2
     assert row.variance_ratio == pair.variance_ratio < 0.8
-    gains = section.headline.index("gains from workers who judge both")
+    gains = section.headline.index("gains precision from workers who judge both")
     assert gains < section.headline.index("single ratings of one worker are alike in level")
     assert "say as much as" not in section.headline
     assert row.icc_for_planning < 0
@@ -147,10 +147,10 @@ def test_the_icc_to_plan_with_gives_the_ratio():
         assert planned.design_effect == pytest.approx(row.variance_ratio, rel=0.05)
         worth = round(row.n / row.variance_ratio)
         assert (
-            f"loses as one worker gives several answers: the variance is {row.variance_ratio:.2f} times"
+            f"loses precision because one worker gives several answers: the variance is {row.variance_ratio:.2f} times"
             in section.headline
         )
-        assert f"say as much as {worth:,} independent ones" in section.headline
+        assert f"are worth {worth:,} independent ones" in section.headline
         ends = f"{row.icc_for_planning:.3f} (up to {row.icc_for_planning_high:.3f})"
         assert any(f"plan --icc: {ends} for" in text for text in section.remarks)
     assert m == 10
@@ -168,7 +168,7 @@ def test_an_interval_with_zero_decides_nothing():
         (row,) = section.measures
         if row.by_worker.ci_low <= 0 <= row.by_worker.ci_high:
             seen.add(row.by_worker.estimate > 0)
-            assert "whether answers of one worker are alike cannot be told" in section.headline
+            assert "it is uncertain whether answers of one worker are alike" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
             assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}
@@ -201,7 +201,7 @@ def test_reused_dialogues_are_counted():
     )
     (wide,), (narrow,) = shared.pairs, own.pairs
     assert wide.detectable_gap > 1.5 * narrow.detectable_gap
-    assert "as one worker gives several answers and one dialogue gets several" in shared.headline
+    assert "because one worker gives several answers and one dialogue gets several" in shared.headline
     assert "one dialogue gets several" not in own.headline
     assert wide.df < 12 < narrow.df
     assert shared.measures[0].dialogue_icc_for_planning > 0.05
@@ -268,7 +268,7 @@ def test_what_cannot_be_said_is_not_said():
     assert (same.measures[0].by_worker.estimate, same.measures[0].detectable_gap) == (None, None)
     few = section_of(turns_of([1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 2, 2]))
     assert few.measures[0].detectable_gap is None  # more than all the gap there can be
-    assert "no gap between two models can be named" in few.headline
+    assert "would be found with power .8 cannot be estimated" in few.headline
     one_model = section_of(tables(make_assessment({"a": 70, "qc": 20}, workers=5)))
     assert one_model.pairs == []
     assert one_model.measures[0].n == 5

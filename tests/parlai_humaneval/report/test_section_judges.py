@@ -78,7 +78,7 @@ def test_agreement_stands_beside_that_of_people_and_the_ceiling() -> None:
     assert (pair.model_a, pair.model_b, pair.kind) == ("a", "b", "dialogue")
     assert (pair.judge_rate.estimate, pair.people_rate.estimate) == (1.0, pytest.approx(11 / 18))
     assert pair.difference.estimate == pytest.approx(7 / 18)
-    assert "no number of people's" in made.headline
+    assert "none of people's numbers" in made.headline
     assert "61 %" in made.headline
 
 
@@ -122,14 +122,14 @@ def test_a_judge_that_always_takes_the_first_is_told_in_words() -> None:
     assert (bias.options, bias.chance, bias.first.estimate) == (2, 0.5, 1.0)
     assert bias.changed is not None
     assert (bias.changed.estimate, bias.changed.n) == (1.0, 12)
-    assert any("goes by the place" in remark for remark in made.remarks)
+    assert any("follows the position" in remark for remark in made.remarks)
     last = section(records, judged(records, lambda question: letter(2)))
-    assert any("what stood first in 0 % of 24 choices: it goes by the place" in remark for remark in last.remarks)
+    assert any("chose the first in 0 % of 24 choices: it follows the position" in remark for remark in last.remarks)
     steady = section(records, judged(records, lambda question: letter(question.shown[0].endswith("b") + 1)))
     (bias,) = steady.bias
     assert bias.changed is not None
     assert (bias.first.estimate, bias.changed.estimate) == (0.5, 0.0)
-    assert not any("goes by the place" in remark for remark in steady.remarks)
+    assert not any("follows the position" in remark for remark in steady.remarks)
 
 
 def test_length_is_told_beside_that_of_people() -> None:
@@ -154,7 +154,7 @@ def test_models_of_the_judges_own_house_are_compared_with_what_people_say() -> N
     assert row.excess.estimate == pytest.approx(11 / 18)
     many = pairs({str(n): ["first", "first", "second"] for n in range(10)})
     told = section(many, judged(many, prefers("b"), family=["b"])).remarks
-    assert told == ["j has models of its own house (b) win more often than people do: 100 % against 33 %."]
+    assert told == ["j lets models of its own maker (b) win more often than people do: 100 % against 33 %."]
     assert section(MIXED, judged(MIXED, prefers("b"), family=["a", "b"])).family == []
 
 
@@ -169,7 +169,7 @@ def test_each_criterion_has_a_row() -> None:
     assert found["fluent"] is not None
     assert found["fluent"].estimate == pytest.approx(8)
     assert all(row.people_same is None for row in made.agreement)
-    assert "as no two of them answered about the same" in made.headline
+    assert "because no two of them answered about the same thing" in made.headline
 
 
 def test_counts_tokens_and_cost_are_told() -> None:
@@ -202,7 +202,7 @@ def test_no_number_of_people_knows_of_judges(tmp_path: Path) -> None:
     written = write_document(both, tmp_path / "report.html", with_judges(MIXED, judged(MIXED, prefers("a"))))
     names = {path.name for path in written}
     assert {"judges_agreement.csv", "judges_pairs.csv", "judges_bias.csv", "judges_asked.csv"} <= names
-    assert "Judges, which are models, beside people" in (tmp_path / "report.html").read_text()
+    assert "Judges (models) compared with people" in (tmp_path / "report.html").read_text()
 
 
 def test_a_worker_may_be_called_as_a_judge_is() -> None:

@@ -174,7 +174,7 @@ def test_small_amounts_of_money_have_digits() -> None:
 def test_the_terminal_is_told_who_was_given_away_and_nothing_where_there_is_nothing() -> None:
     """Blindness must not need a page to be seen; a study without findings is not made longer."""
     told = told_in_short(study("I am ChatGPT."))
-    assert "raters were told who speaks" in told
+    assert "give-aways by which raters could recognise" in told
     assert told_in_short(study("I like tea.")) == ""
 
 

@@ -83,7 +83,7 @@ def test_bots_stand_best_first_and_people_apart(section):
     assert section.humans.model == "human"
     assert "good wins" in section.headline
     assert "clustered by 12 workers" in section.headline
-    assert "by ranks over resampled workers, which test no pair" in section.headline
+    assert "by ranks over resampled workers (not a test of pairs)" in section.headline
     assert "good, then mean, then bad" in section.headline
 
 
@@ -431,8 +431,8 @@ def test_families_are_the_pairs_of_one_question(section):
     """Wins, survival and effects are corrected apart, each over what is asked of all bots; an empty pair is no test."""
     sizes = [(rows[0]["family"], rows[0]["family_tests"]) for rows in (section.pairs, section.tests, section.features)]
     assert sizes == [
-        ("spot_the_bot, dailydialog, spot, who gets the better label", 3),
-        ("spot_the_bot, dailydialog, spot, who is spotted sooner", 3),
+        ("spot_the_bot, dailydialog, spot, the bot with the better label", 3),
+        ("spot_the_bot, dailydialog, spot, the bot that is spotted sooner", 3),
         ("spot_the_bot, dailydialog, spot, effects of features", 9),
     ]
     tied = [segment(i, ("human", "human")) for i in range(8)]

@@ -145,8 +145,8 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     found = section(log_of(study))
     better = {(peek.model_a, peek.model_b): peek for peek in found.peeks}
     assert (better["A", "B"].better, better["A", "B"].wrongly) == ("A", False)
-    (words,) = [remark for remark in found.remarks if remark.startswith("Who had tested")]
-    assert "stopped at p < .05, would have said: A is better than B after" in words
+    (words,) = [remark for remark in found.remarks if remark.startswith("If you had tested")]
+    assert "stopped at p < .05, you would have claimed: A is better than B after" in words
     equal = next(
         made
         for seed in range(40)
@@ -155,7 +155,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     )
     (peek,) = section(log_of(equal)).peeks
     assert peek.wrongly is True
-    (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("Who had tested")]
+    (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("If you had tested")]
     assert words.endswith(f"after {peek.after} workers, wrongly by what was decided.")
 
 
@@ -166,7 +166,9 @@ def test_a_study_that_goes_on() -> None:
     found = build_report(tables_of(going), OPTIONS)
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
-    assert found.sections["turns"].remarks[0].startswith("This study ends when it is decided, which it is not so far.")
+    assert (
+        found.sections["turns"].remarks[0].startswith("This study ends when it is decided, and it is not decided yet.")
+    )
     (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
     assert "There are 12 dialogues; all of them count, of 12 workers." in told
     assert "of it)" not in told
@@ -186,7 +188,7 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
     ):
         stopping = section(made)
         assert stopping.pairs == []
-        assert "It was changed, or is not whole" in stopping.headline
+        assert "It was changed or is incomplete" in stopping.headline
     for made in (changed(log, outcome={"picks": [9], "turns": 6}), replace(log, events=())):
         found = build_report(replace(whole, stopping=(made,)), OPTIONS)
         assert [answer.section for answer in leading(found.summaries())] == ["turns"]
@@ -204,8 +206,8 @@ def test_tables_without_their_log_say_so() -> None:
     record.settings = settings
     found = build_report(tables([record]), OPTIONS)
     assert found.sections["stopping"].headline == (
-        "This study ends when it is decided, and its log of decisions is not among these tables, so that nothing can be "
-        "said of what was decided."
+        "This study ends when it is decided, and its log of decisions is not among these tables, so its decisions are "
+        "unknown."
     )
     assert "log of decisions is not among these tables" in found.sections["turns"].remarks[0]
     record.settings = {"stop": "collected", "metric": "preference"}
@@ -219,7 +221,7 @@ def test_warnings_are_said_first() -> None:
     assert slow.standing().warnings
     found = build_report(tables_of(slow), OPTIONS)
     (answer,) = leading(found.summaries())
-    assert answer.remarks[0].endswith("Give more time in your next study; that of this one is fixed.")
+    assert answer.remarks[0].endswith("Give more time in your next study; the time of this one is fixed.")
     assert found.sections["stopping"].remarks[0] == answer.remarks[0]
 
 
@@ -248,7 +250,7 @@ def test_the_same_numbers_everywhere(study: SequentialStudy, document: Document)
     out = io.StringIO()
     print_report_summary(document, Console(file=out, width=100))
     assert "Answer reached: A > {B ≈ C within 30 points}" in out.getvalue()
-    assert " p " not in out.getvalue().split("Intervals are")[0]
+    assert " p " not in out.getvalue().split("Intervals use")[0]
 
 
 def test_the_margin_is_a_band_in_the_figure(document: Document) -> None:
@@ -267,7 +269,7 @@ def test_the_leaderboard_ranks_by_what_was_decided(document: Document) -> None:
     assert [(row["rank"], row["model"]) for row in ranks_table(one).rows] == [("1", "A"), ("2–3", "C"), ("2–3", "B")]
     assert one.told == "A ranks first (family-wise 5 %)."
     page = to_page(board)
-    assert "ranks go by what is decided so far" in page
+    assert "ranks follow the decisions so far" in page
     assert "clustered by rater" not in page
 
 
@@ -315,14 +317,14 @@ def test_what_intervals_are_of_is_said_in_the_unit_that_is_shown(document: Docum
     """Guards the note on intervals: shares beside shares, points beside points, and no stopping where nothing stopped."""
     found = document.sections["stopping"]
     (answer,) = leading(document.summaries())
-    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals are of")]
+    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals use dialogues")]
     assert "the mean is too far from 0 after optional stopping" in of_points
-    assert of_points.endswith("hold 0.")
-    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals are of")]
+    assert of_points.endswith("contain 0.")
+    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals use dialogues")]
     assert "the mean is too far from one half after optional stopping" in of_shares
-    assert of_shares.endswith("hold 50 %.")
+    assert of_shares.endswith("contain 50 %.")
     (going,) = section(log_of(stopped(workers=12))).summary()
-    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals are of")]
+    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals use dialogues")]
     assert "stopp" not in so_far
 
 
@@ -440,8 +442,8 @@ def test_a_study_without_answers_has_no_empty_table_and_no_peek() -> None:
     (answer,) = found.summary()
     assert answer.pairs == []
     assert found.headline == "3 of 3 pairs open."
-    assert not any("Intervals are of" in words or "Who had tested" in words for words in answer.remarks)
-    assert not any("Who had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
+    assert not any("Intervals use dialogues" in words or "If you had tested" in words for words in answer.remarks)
+    assert not any("If you had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
 
 
 def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) -> None:

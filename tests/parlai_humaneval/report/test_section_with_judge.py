@@ -77,7 +77,7 @@ def test_a_judge_that_cannot_help_says_why() -> None:
     """Guards a remark where it answered no more than people; and an error, which names no rater, where there is none."""
     section = report(judged(more=False)).sections["with_judge"]
     assert not section.data_tables()
-    assert any("cannot be put beside people" in remark for remark in section.remarks)
+    assert any("cannot be combined with people's answers" in remark for remark in section.remarks)
     with pytest.raises(TableError, match="judge 'nobody': the tables hold no judge's answers") as error:
         report(judged(), judge="nobody")
     assert "w1" not in str(error.value)

@@ -131,7 +131,7 @@ def test_a_wrong_convai2_file_is_told(put: Put, content: str, said: str) -> None
     ("lines", "said"),
     [
         ([], "holds no context"),
-        ([OWN, OWN], "context ids stand twice: c1"),
+        ([OWN, OWN], "context ids appear twice: c1"),
         ([OWN, {"context_id": "c2"}], "line 2: at the top: a context needs at least one of"),
         ([{**OWN, "bot_persona": ["I swim.", ""]}], "line 1: at bot_persona.1"),
         ([{**OWN, "opening": [["robot", "Hi!"]]}], "line 1: at opening.0.0"),

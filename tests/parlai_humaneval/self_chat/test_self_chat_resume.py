@@ -89,7 +89,7 @@ def test_other_settings_are_refused_with_what_differs(
 ) -> None:
     """Guards a folder against dialogues of two kinds; and nothing of it is touched when that is told."""
     before = contents(whole)
-    with pytest.raises(SelfChatError, match=r"choose another folder, or make it anew with --force") as error:
+    with pytest.raises(SelfChatError, match=r"choose another folder, or replace it with --force") as error:
         generate(talkers.specs(a=chancy, b=chancy), [("a", "b")], SETTINGS.model_copy(update=change), whole)
     assert told in str(error.value)
     assert contents(whole) == before
@@ -134,8 +134,8 @@ def test_force_begins_anew(talkers: Talkers, whole: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda folder: (folder / "a--b.metadata").unlink(), "how it was made is not known"),
-        (lambda folder: (folder / "a--b.metadata").write_text("{"), "how it was made is not known"),
+        (lambda folder: (folder / "a--b.metadata").unlink(), "it is unknown how it was made"),
+        (lambda folder: (folder / "a--b.metadata").write_text("{"), "it is unknown how it was made"),
         (lambda folder: _prepend(folder, "not a dialogue\n"), "line 1: is not a dialogue of this file"),
         (lambda folder: _prepend(folder, contents(folder)["a--b.jsonl"]), "holds a dialogue twice"),
     ],

@@ -177,7 +177,7 @@ def _with_rubbish(shards: Path) -> list[Path]:
         (_copied, r"shard 2/3 is there twice: .*shards/shard-02-of-03/.* and .*copy/shard-02-of-03/"),
         (_renumbered, r"is of 3 shards and .*shard-02-of-03 of 4"),
         (_of_other_settings, r"made in different ways \(seed: 3 there, 4 now"),
-        (_without_metadata, r"a.metadata beside it is damaged"),
+        (_without_metadata, r"a.metadata next to it is damaged"),
         (_with_a_stranger, r"dialogue 0 is not of shard 3/3"),
         (_with_rubbish, r"line 1: is not a dialogue of this file"),
         (lambda shards: [shards / "shard-09-of-03"], "is not a folder"),

@@ -311,7 +311,7 @@ def _without_overlap(tables: Tables) -> Tables:
         ),
         (
             lambda people, judge: (people, judge.ratings),
-            "the name under which the judge stands in tables, not DataFrame",
+            "the name of the judge in tables, not DataFrame",
         ),
         (lambda people, judge: (people, None), "not NoneType"),
         (lambda people, judge: (people, NOBODY), "its tables hold no answers"),

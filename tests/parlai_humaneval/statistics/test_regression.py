@@ -55,7 +55,7 @@ def test_terms_that_cannot_be_told_apart_have_no_estimate():
     by_name = {one.name: one for one in result}
     assert by_name["alone"].estimate is not None
     assert by_name["same"].estimate is by_name["same again"].estimate is None
-    assert "cannot be told apart" in by_name["same"].notes[0]
+    assert "cannot be separated" in by_name["same"].notes[0]
     constant = ols(np.ones(30), y)
     assert [one.estimate for one in constant] == [None, None]
 

@@ -146,7 +146,7 @@ def test_covariates_that_do_not_vary_or_depend_on_each_other():
     assert with_constant.beta[1:] == pytest.approx(cloglog_cox(k, spotted, x).beta, abs=1e-6)
     twice = cloglog_cox(k, spotted, np.column_stack([x[:, 0], x[:, 0]]))
     assert twice.beta == [None, None]
-    assert "cannot be told apart" in twice.effects[0].notes[0]
+    assert "cannot be separated" in twice.effects[0].notes[0]
 
 
 def test_nothing_and_few():

@@ -205,7 +205,7 @@ def test_a_circle_is_warned_of(tmp_path: Path, evidence: Literal["pooled", "dire
     (circle,) = replay_sequential(
         exchange_tables(tmp_path, {"comparisons": frame}), margin=0.3, evidence=evidence, shuffles=0
     )
-    assert any("may go in a circle" in note for note in circle.notes)
+    assert any("beat each other in a circle" in note for note in circle.notes)
 
 
 def test_data_without_a_circle_are_not_warned_of(compared: Tables) -> None:

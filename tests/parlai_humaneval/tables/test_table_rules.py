@@ -137,7 +137,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         (
             "turns",
             [TURN, {**OTHER, "position": 1}],
-            r"position: the same in rows 1, 2, .*two replies stand in two places",
+            r"position: the same in rows 1, 2, .*two replies have two places",
         ),
         (
             "turns",

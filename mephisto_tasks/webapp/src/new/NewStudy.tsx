@@ -8,6 +8,7 @@ import { Techniques } from "./Techniques";
 import { ask, type Choices, type Draft, type FieldInfo, type Start, start, told, type Value } from "./wire";
 
 const LABELS: Readonly<Record<string, string>> = {
+  conf: "Settings to begin with",
   task_name: "Name of the study",
   place: "Where raters come from",
   task_reward: "Reward for an assignment",

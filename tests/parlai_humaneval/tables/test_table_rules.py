@@ -239,8 +239,8 @@ def test_a_near_name_of_a_column_is_pointed_out():
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("turns.jsonl", "[1]\n", "line 1 is no JSON object"),
-        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2 is no JSON"),
+        ("turns.jsonl", "[1]\n", "line 1 is not a JSON object"),
+        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2 is not JSON"),
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",

@@ -156,7 +156,7 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
     there = sorted(entry.name for entry in _entries(path))
     holds = ", ".join(there[:SHOWN]) + (" …" if len(there) > SHOWN else "") if there else "nothing"
     raise ZooError(
-        f"{path} is not a model: neither config.json with weights (Hugging Face) nor model and model.opt (ParlAI) are in it, "
+        f"{path} is not a model: it has neither config.json with weights (Hugging Face) nor model and model.opt (ParlAI), "
         f"but {holds}"
     )
 

@@ -185,7 +185,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"bot.py": "def reply(h): raise OSError('no weights')\n"}, "bot.py", "OSError: no weights"),
         ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "returned int, not a string"),
         ({"bot.py": "def reply(h): return ''\n"}, "bot.py", "no text in any of its replies"),
-        ({"folder/notes.txt": ""}, "folder", "folder is not a model: neither config.json .* but notes.txt"),
+        ({"folder/notes.txt": ""}, "folder", "folder is not a model: it has neither config.json .* but notes.txt"),
         ({"folder/config.json": "{"}, "folder", "config.json is not a model's configuration"),
         ({"notes.txt": ""}, "notes.txt", "notes.txt is not a model"),
         ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not answer .*is the server running"),

@@ -122,7 +122,7 @@ def parse_port(value: object) -> int:
     text = str(value).strip()
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
-    raise CannotListen(f"port={value!r} is no port: a number from 0 to 65535 is expected")
+    raise CannotListen(f"port={value!r} is not a port: a number from 0 to 65535 is expected")
 
 
 def address_of_page(public_url: str) -> str:

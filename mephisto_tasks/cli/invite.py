@@ -201,8 +201,8 @@ def invite(
     links = links_of(made, data_dir, task_name, base)
     if was_lost:
         click.echo(
-            f"{seal.key_file} was gone, with which links of this study were signed. There is a new one: links that were "
-            "made before are no good any more, and these are.",
+            f"{seal.key_file}, the key that signed the links of this study, was gone. There is a new one, so earlier "
+            "links no longer work, and these do.",
             err=True,
         )
     if file is not None:

@@ -55,7 +55,7 @@ _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
 def span(value: str) -> float:
     match = _SPAN.fullmatch(value.strip().lower())
     if match is None or not float(match[1]):
-        raise BadValue(f"{value!r} is no span of time", try_="write 90d, 12w, 6m or 2y")
+        raise BadValue(f"{value!r} is not a span of time", try_="write 90d, 12w, 6m or 2y")
     return float(match[1]) * _DAYS[match[2]] * 86_400
 
 

@@ -115,7 +115,9 @@ def read_short_conf(conf: str) -> ShortConf | None:
     begins_with = content.pop("conf", "local")
     if not isinstance(begins_with, str) or begins_with.endswith((".yaml", ".yml")):
         raise ConfigError(
-            f"{begins_with!r} is no conf of the task", where=f"{path}: conf", try_="name one of `--list-confs`"
+            f"{begins_with!r} is not a config file of the task",
+            where=f"{path}: conf",
+            try_="name one of `--list-confs`",
         )
     technique_named = str(content.pop("technique", ""))
     return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)

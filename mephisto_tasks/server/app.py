@@ -384,7 +384,7 @@ class _Routes:
         body = await _body(request, p.SubmitOnboardingBody)
         agent = self._admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
-            raise p.BadPacket("That is no practice, so it cannot be handed in as one; the task goes on.")
+            raise p.BadPacket("That is not a practice, so it cannot be handed in as one; the task goes on.")
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
         return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 

@@ -36,7 +36,7 @@ def public_names(configured: Iterable[object]) -> list[str]:
         name = str(given).strip().rstrip(".").lower().removeprefix("[").removesuffix("]")
         if _NAME.fullmatch(name) is None and not _is_address(name):
             raise InvalidValue(
-                f"{str(given)!r} is no name of a machine",
+                f"{str(given)!r} is not the name of a machine",
                 where=SETTING,
                 try_="write them as [study.example.org], without https://, port or path",
             )

@@ -56,7 +56,7 @@ def origin(site: object) -> str:
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
         raise InvalidValue(
-            f"{text!r} is no site",
+            f"{text!r} is not a site",
             where="frame_sites",
             try_="write https://host or https://host:port, without a path (http:// for 127.0.0.1 and localhost only)",
         )
@@ -139,7 +139,7 @@ def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:
             networks.append(ipaddress.ip_network(str(text), strict=False))
         except ValueError as error:
             raise InvalidValue(
-                f"{text!r} is no address and no network",
+                f"{text!r} is neither an address nor a network",
                 where="trusted_proxies",
                 try_="write them as [127.0.0.1,10.0.0.0/8]",
             ) from error

@@ -30,7 +30,7 @@ FILES_WANTED = 65_536
 FILES_KEPT = 256  # Of those that the process may open, so many are never given to connections
 LONGEST_ADDRESS = 1 << 16
 """Bytes. Longer ones are answered by aiohttp, in words that are for nobody; these get as far as a page that explains."""
-NOT_HTTP = "That is no request that this server understands."
+NOT_HTTP = "This server does not understand that request."
 
 logger = logging.getLogger(__name__)
 _requests = logging.getLogger(f"{__name__}.requests")
@@ -184,7 +184,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise CannotListen(f"“{host}” is no address of this machine", try_="set hostname to one") from error
+        raise CannotListen(f"“{host}” is not an address of this machine", try_="set hostname to one") from error
     family, kind, proto, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     listener = socket.socket(family, kind, proto)
     # Lets a new launch take the port while old connections of a finished one fade; never from a listener.

@@ -135,7 +135,7 @@ def _pairings(
             for found, name in zip((ours, theirs), models, strict=True)
         )
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {possible} are possible: each "
+            f"{wanted} judgements of {' vs '.join(models)} are wanted, but the dialogues allow only {possible}: each "
             f"pairing of {first} with {second} is judged once at most",
             try_=f"ask for {possible} or fewer, or collect more dialogues",
         )

@@ -240,7 +240,7 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         return
     whole = all(isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) for one in dialogues)
     if not isinstance(judged, list) or not len(judged) == len(dialogues) == 2 or not whole:
-        raise DataError("it is no pair of dialogues", where=where, try_=f"expected {SHAPES['acute_pairs']}")
+        raise DataError("it is not a pair of dialogues", where=where, try_=f"expected {SHAPES['acute_pairs']}")
     ids = [
         str(one.get("id") or f"{data.get('pair_id', '')}{where.rpartition(' ')[2]}{side}")
         for one, side in zip(dialogues, "ab", strict=True)

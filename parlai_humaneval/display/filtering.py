@@ -148,7 +148,7 @@ def read_words(path: Path) -> list[str]:
     words = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     bare = next((word for word in words if not any(character.isalnum() for character in word)), None)
     if bare is not None:
-        raise FilterError(f"{bare!r} is no word", where=path)
+        raise FilterError(f"{bare!r} is not a word", where=path)
     if not words:
         raise FilterError("holds no words", where=path, try_="expected one a line")
     return words
@@ -164,5 +164,5 @@ def load_classifier(name: str, setting: str = "filter_classifier") -> Classifier
     except (ImportError, AttributeError) as error:
         raise FilterError(f"{name} cannot be imported ({error})", where=setting) from error
     if not callable(classifier):
-        raise FilterError(f"{name} is no function", where=setting)
+        raise FilterError(f"{name} is not a function", where=setting)
     return classifier  # type: ignore[no-any-return]  # its signature cannot be known

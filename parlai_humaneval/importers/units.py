@@ -208,7 +208,7 @@ def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
     except ValueError as error:
         lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
         if len(lines) < 2 and path.suffix != ".jsonl":
-            yield UnreadableUnit(f"{path} is no JSON: {error}")
+            yield UnreadableUnit(f"{path} is not JSON: {error}")
             return
         for number, line in lines:
             where = f"{path}, line {number}"
@@ -217,7 +217,7 @@ def units_of_file(path: Path) -> Iterator[Unit | LeftOut | UnreadableUnit]:
             except UnreadableUnit as unreadable:
                 yield unreadable
             except ValueError as broken:
-                yield UnreadableUnit(f"{where} is no JSON: {broken}")
+                yield UnreadableUnit(f"{where} is not JSON: {broken}")
         return
     several = isinstance(whole, list) and not _judged_pairs(whole)
     for number, entry in enumerate(whole if several else [whole], start=1):
@@ -280,7 +280,7 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
         return Unit(where, _merged(state.get("inputs"), outputs["final_data"], where), **{**times, **known})
     messages = outputs["messages"]
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise UnreadableUnit("outputs.messages is no list of objects", where=where)
+        raise UnreadableUnit("outputs.messages is not a list of objects", where=where)
     sent = [time for message in messages if (time := _time(message.get("timestamp"))) is not None]
     times = _times(sent[0], sent[-1]) if sent else {}
     return _saved(_world_data(messages), where, **{**times, **known, "messages": tuple(messages)})

@@ -57,7 +57,7 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
     if spec.answer_format == "score" and (other := next(others, None)):
         raise CannotJudge(
             "score gives each candidate a number, of which the highest is chosen, but raters were asked "
-            f"“{other.text}”, which is no choice of one",
+            f"“{other.text}”, which is not a choice of one",
             where="answer_format",
             try_="use answer_format: json",
         )

@@ -90,7 +90,7 @@ def _flags(named: Any) -> list[str]:
     names = named if isinstance(named, list) else [named]
     for name in names:
         if name not in FLAGS:
-            raise DataError(f"a line depends on {name!r}, which is no flag", try_=f"known: {', '.join(FLAGS)}")
+            raise DataError(f"a line depends on {name!r}, which is not a flag", try_=f"known: {', '.join(FLAGS)}")
     return names
 
 

@@ -156,7 +156,7 @@ def _folder(path: Path, zoo: Collection[str]) -> Given:
     there = sorted(entry.name for entry in _entries(path))
     holds = ", ".join(there[:SHOWN]) + (" …" if len(there) > SHOWN else "") if there else "nothing"
     raise ZooError(
-        f"{path} is no model: neither config.json with weights (Hugging Face) nor model and model.opt (ParlAI) are in it, "
+        f"{path} is not a model: it has neither config.json with weights (Hugging Face) nor model and model.opt (ParlAI), "
         f"but {holds}"
     )
 
@@ -177,7 +177,7 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         host = parts.hostname or ""
         is_address = bool(host) and parts.port != 0  # a port that is none is found when it is asked for
     except ValueError as error:
-        raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is no address: {error}") from error
+        raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is not an address: {error}") from error
     if parts.username or parts.password or parts.query or not is_address:
         raise ZooError(
             "the address of a server must not contain a user, password or query",

@@ -321,12 +321,12 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         what = f"--gap {question.gap:g}: {models} models cannot each be chosen in so many more turns than the next"
         yield what, f"give a --gap below {widest:.2g}"
     if _share_gap(question) >= decisive:
-        yield f"--gap {question.gap:g}: one model would win all that is no tie", "give a smaller --gap"
+        yield f"--gap {question.gap:g}: one model would win everything but ties", "give a smaller --gap"
     if icc >= decisive:
         what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be so much alike"
         yield what, f"give an --icc below {decisive:.2g}"
     if question.alpha > MOST_RISK:
-        yield f"--alpha {question.alpha:g} is no rate of false claims to stop with", "give --alpha 0.05"
+        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "give --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
         why = "win rates lie between 0 and 1, and so does the margin within which two models count as equal"
         if margin <= 0:

@@ -40,7 +40,7 @@ class Pseudonymizer:
             raise PseudonymKeyError(f"The pseudonym key {path} cannot be read or made: {error.strerror}") from error
         if len(secret) != KEY_BYTES:
             raise PseudonymKeyError(
-                f"{path} is no pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",
+                f"{path} is not a pseudonym key ({len(secret)} bytes instead of {KEY_BYTES})",
                 try_="put the right file back, or remove it to begin with new pseudonyms",
             )
         return cls(secret)

@@ -23,7 +23,7 @@ def checked_margin(margin: float) -> float:
     """The margin, if it is one. Raises ValueError."""
     if 0 < margin < 1:
         return margin
-    what = f"{margin:g} is no margin, within which two models count as equal"
+    what = f"{margin:g} is not a margin, within which two models count as equal"
     if margin <= 0:
         raise InvalidValue(
             f"{what}: with a margin of 0 two equal models would never be decided",
@@ -38,7 +38,7 @@ def checked_risk(risk: float) -> float:
     if 0 < risk <= MOST_RISK:
         return risk
     raise InvalidValue(
-        f"{risk:g} is no rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
+        f"{risk:g} is not a rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
     )
 
 

@@ -160,7 +160,7 @@ class SequentialStudy:
             raise StudyError(f"worker {worker} has no dialogue of two models at place {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
             raise StudyError(
-                f"worker {worker} has answered in dialogue {dialogue}: what a judge says after a person is no prediction",
+                f"worker {worker} has answered in dialogue {dialogue}: what a judge says after a person is not a prediction",
                 try_="have the judge answer before anybody is asked",
             )
         self.look(at=at)
@@ -248,7 +248,7 @@ class SequentialStudy:
     def extend(self, max_dialogues: int, *, at: float) -> None:
         """Raise the cap, also after it was reached."""
         if max_dialogues <= self.rule.max_dialogues:
-            raise StudyError(f"the cap is {self.rule.max_dialogues} already: a cap of {max_dialogues} is no higher")
+            raise StudyError(f"the cap is {self.rule.max_dialogues} already: a cap of {max_dialogues} is not higher")
         self.look(at=at)
         self.rule = self.studies.rule = self.rule.model_copy(update={"max_dialogues": max_dialogues})
         if self.ended == "cap":

@@ -106,7 +106,7 @@ def _inspect_log(file: IO[bytes]) -> dict[str, Any]:
     with zipfile.ZipFile(file) as log:
         names = log.namelist()
         if "header.json" not in names:
-            raise ValueError("it is no finished log of Inspect (it has no header.json)")
+            raise ValueError("it is not a finished log of Inspect (it has no header.json)")
         samples = [json.loads(log.read(name)) for name in names if name.startswith("samples/")]
         return {**json.loads(log.read("header.json")), "samples": samples}
 
@@ -132,7 +132,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
             try_=(f"pip install {package}", "or save the table as CSV"),
         ) from error
     except Exception as error:  # each package has errors of its own
-        raise ValueError(f"it is no {kind[1:]} file ({error})") from error
+        raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
     unnamed = [name for name in frame.columns if str(name).startswith("Unnamed: ") and frame[name].isna().all()]
     frame = frame.drop(columns=unnamed).dropna(how="all")
     return _plain(frame.set_axis([clean_label(str(name)) for name in frame.columns], axis=1).astype(object))
@@ -178,14 +178,14 @@ def _json_rows(file: TextIO) -> dict[int, dict[str, Any]]:
         whole = json.loads(text)
     except ValueError as error:
         if text.lstrip().startswith("["):
-            raise ValueError(f"it is no JSON ({error})") from error
+            raise ValueError(f"it is not JSON ({error})") from error
         lines = text.splitlines()
         return {place: json_object(line, place + 1) for place, line in enumerate(lines) if line.strip()}
     if isinstance(whole, dict):
         return dict(enumerate(_rows_within(whole)))
     wrong = next((n for n, row in enumerate(whole, start=1) if not isinstance(row, dict)), None)
     if wrong is not None:
-        raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is no JSON object")
+        raise ValueError(f"{'line 1' if len(whole) == 1 else f'entry {wrong} of its list'} is not a JSON object")
     return dict(enumerate(whole))
 
 
@@ -206,9 +206,9 @@ def json_object(line: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line.lstrip("\ufeff"))
     except ValueError as error:
-        raise ValueError(f"line {number} is no JSON ({error})") from error
+        raise ValueError(f"line {number} is not JSON ({error})") from error
     if not isinstance(row, dict):
-        raise ValueError(f"line {number} is no JSON object")
+        raise ValueError(f"line {number} is not a JSON object")
     return row
 
 

@@ -26,6 +26,7 @@ RULES = {
     "help is an imperative, or a complete noun phrase": r"^(?:Of|So many|By|As of|The same of|How is) ",
     "plain words": r"\b(?:anew(?!\))|beside|thereof|one's own|of yours|be had|be told|is told|are told)\b|"
     r"\bas ever\b|\bever after\b|\bgoes? by (?!hand)|\bstands? (?:in|at|before|for|where|alone|twice)\b",
+    "is not a": r"(?<!here )\b(?:is|are) no (?!longer|more\b|less\b|one\b)",
 }
 GROUPS = ("Grammar and Agreement", "Pronouns and Possession")
 MORE = ("AnA", "AvoidAndAlso", "RepeatedWords", "ThenThan")

@@ -95,7 +95,10 @@ def test_a_data_directory_that_cannot_be_made_is_named_with_what_to_do(tmp_path:
             ["mephisto.architect.trusted_proxies=foo"],
             "a list is expected, in brackets: 'trusted_proxies=[foo]'",
         ),
-        (["mephisto.architect.trusted_proxies=[foo]"], "'foo' is no address and no network; write them as [127.0.0.1"),
+        (
+            ["mephisto.architect.trusted_proxies=[foo]"],
+            "'foo' is neither an address nor a network; write them as [127.0.0.1",
+        ),
         (["mephisto.architect.disconnect_after_s=soon"], "disconnect_after_s=soon: a number is expected"),
         (["mephisto.architect.prot=3005"], "Did you mean port=…?"),
         (

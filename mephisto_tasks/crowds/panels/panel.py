@@ -43,7 +43,7 @@ NOT_FILLED_IN = phrase(
     "task."
 )
 ODD_ID = phrase(
-    "The link holds something that is no id of {panel}. Please open the study from its page on {panel}. If that is "
+    "The link holds something that is not an ID of {panel}. Please open the study from its page on {panel}. If that is "
     "what you did, please tell the researchers, and return the task."
 )
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")

@@ -178,7 +178,7 @@ def _from_file(path: Path) -> ModuleType:
         sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"function: {path} is no Python file")
+        raise ValueError(f"function: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickles look their module up by its name
     try:

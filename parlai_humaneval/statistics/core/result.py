@@ -36,7 +36,7 @@ def check_share(numerators: float, denominators: float) -> None:
     slack = 1e-9 * max(1.0, denominators)
     if not -slack <= numerators <= denominators + slack:
         raise ValueError(
-            f"{numerators:g} of {denominators:g} is no share: expected numerators that sum to between 0 and the "
+            f"{numerators:g} of {denominators:g} is not a share: expected numerators that sum to between 0 and the "
             "denominators; take clustered_mean for other values"
         )
 

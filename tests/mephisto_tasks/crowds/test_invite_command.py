@@ -174,7 +174,7 @@ def test_a_key_that_was_lost_is_told_once() -> None:
     first = said("--names", "people.csv")
     link_signer(Path("data"), TASK).key_file.unlink()
     again = run("--names", "people.csv", "--force")
-    assert "invitations.key was gone" in again.stderr
+    assert "invitations.key, the key that signed the links of this study, was gone" in again.stderr
     assert again.stdout != first
     assert "was gone" not in run("--names", "people.csv", "--force").stderr
     link_signer(Path("data"), TASK).key_file.write_bytes(b"")

@@ -130,7 +130,7 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
         ("mephisto.task.task_reward=-1", "task_reward: must be 0.0 or more"),
         ("mephisto.provider.bonus_budget=-1", "bonus_budget: must be 0.0 or more"),
         ("mephisto.task.assignment_duration_in_seconds=5", "assignment_duration_in_seconds: must be 30 or more"),
-        ("mephisto.architect.frame_sites=[a.b]", "is no site"),
+        ("mephisto.architect.frame_sites=[a.b]", "is not a site"),
         ("mephisto.provider.auto_approval_delay_in_seconds=9999999", "0 to 2592000 seconds"),
         (f"mephisto.task.task_title={'x' * 129}", "task_title has 129 characters, and MTurk takes 128"),
         (f"mephisto.task.task_description={'x' * 2001}", "task_description has 2001 characters, and MTurk takes 2000"),

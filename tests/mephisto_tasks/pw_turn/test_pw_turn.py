@@ -140,7 +140,7 @@ def run_launch(tmp_path: Path, *arguments: str) -> Result:
         (["pw_turn", "mephisto.blueprint.onboarding_file=nowhere.json"], "nowhere.json: cannot be read"),
         (["pw_turn", "mephisto.blueprint.instructions_file=nowhere.yaml"], "nowhere.yaml: cannot be read"),
         (["pw_turn", "mephisto.blueprint.zoo_files=[nowhere.yaml]"], "nowhere.yaml"),
-        (["pw_turn", "mephisto.architect.port=high"], "is no port"),
+        (["pw_turn", "mephisto.architect.port=high"], "is not a port"),
     ],
 )
 def test_wrong_commands_say_what_to_do_without_a_traceback(tmp_path: Path, arguments: list[str], said: str) -> None:

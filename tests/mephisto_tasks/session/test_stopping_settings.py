@@ -35,9 +35,9 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ({"margin": 0}, "with a margin of 0 two equal models would never be decided"),
         (
             {"margin": 10},
-            "10 is no margin, within which two models count as equal; give a share above 0 and below 1, such as 0.1",
+            "10 is not a margin, within which two models count as equal; give a share above 0 and below 1, such as 0.1",
         ),
-        ({"margin": float("nan")}, "nan is no margin"),
+        ({"margin": float("nan")}, "nan is not a margin"),
         (
             {"max_dialogues": None},
             "`parlai-humaneval plan --technique pw_turn --stop decided --models 3 --gap 0.1` recommends a number",
@@ -57,7 +57,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
             "3 models with a floor of 4 dialogues each need 6 at least, as one counts for each model in it; "
             "raise max_dialogues to 6 or more",
         ),
-        ({"alpha": 0.9}, "0.9 is no rate of false claims"),
+        ({"alpha": 0.9}, "0.9 is not a rate of false claims"),
         (
             {"stop": "collected"},
             "margin and max_dialogues: only studies with stop=decided use them; add stop=decided",

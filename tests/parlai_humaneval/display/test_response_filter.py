@@ -91,7 +91,7 @@ def test_a_classifier_that_breaks_lets_nothing_through(scorers: str, name: str) 
         ("no_colon", "expected module:function"),
         ("no_such_module:f", "cannot be imported"),
         ("{}:absent", "cannot be imported"),
-        ("{}:number", "is no function"),
+        ("{}:number", "is not a function"),
     ],
 )
 def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> None:
@@ -105,7 +105,7 @@ def test_a_classifier_that_is_not_there(scorers: str, name: str, said: str) -> N
     [
         (None, "cannot be read"),
         (b"# only this\n\n", "holds no words"),
-        (b"good\n***\n", "is no word"),
+        (b"good\n***\n", "is not a word"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )

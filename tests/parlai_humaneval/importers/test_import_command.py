@@ -354,7 +354,7 @@ def test_a_folder_with_a_bad_file(command, tmp_path: Path):
     (folder / "3.json").write_text(json.dumps(other), encoding="utf-8")
     refused = command("--from", "model_chat", tmp_path / "chats")
     assert refused.exit_code == 1
-    assert "2.json is no JSON" in refused.stderr
+    assert "2.json is not JSON" in refused.stderr
     assert not command.out.exists()
     done = command("--from", "model_chat", tmp_path / "chats", "--skip-bad", "--json")
     found = json.loads(done.stdout)

@@ -364,8 +364,8 @@ def test_unfinished_work_is_left_out_and_no_error(tmp_path, form: Any):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{broken", "is no JSON"),
-        ('{"a": 1}\n{broken', "line 2 is no JSON"),
+        ("{broken", "is not JSON"),
+        ('{"a": 1}\n{broken', "line 2 is not JSON"),
         ("[3]", "entry 1: 3, expected an object"),
         ('{"outputs": {"x": 1}, "inputs": {}}', "outputs has neither messages .* nor final_data"),
         ('{"outputs": {"final_data": [1]}, "inputs": []}', "not two lists of the same length"),

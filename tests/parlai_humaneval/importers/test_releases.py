@@ -493,8 +493,8 @@ def test_only_unknown_fields_are_a_remark(command, tmp_path: Path, name: str, ad
     ("arguments", "said"),
     [
         (["hh_pairs.jsonl"], "not which models gave the two"),
-        (["--from", "arena", "fed_sheet.json"], "it is no file of arena"),
-        (["--from", "usr", "arena_votes.jsonl"], "it is no file of usr"),
+        (["--from", "arena", "fed_sheet.json"], "it is not a file of arena"),
+        (["--from", "usr", "arena_votes.jsonl"], "it is not a file of usr"),
         (["potato"], "name the file of the items too"),
         (["--from", "potato", "potato_items.jsonl"], "none of the files holds answers of potato"),
         (["--from", "fed", "nowhere.json"], "there is no such file"),

@@ -214,8 +214,8 @@ def test_more_completed_than_wanted_is_no_debt() -> None:
     ("groups", "wanted", "said"),
     [
         ([], 1, "nothing to rate"),
-        ([("a", "b"), ("a", "b")], 1, "stands twice"),
-        ([("a", "b"), ("b", "a")], 1, "stands twice"),
+        ([("a", "b"), ("a", "b")], 1, "is listed twice"),
+        ([("a", "b"), ("b", "a")], 1, "is listed twice"),
         ([("a", "b")], 0, "at least 1"),
     ],
 )

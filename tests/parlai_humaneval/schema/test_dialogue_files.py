@@ -230,7 +230,7 @@ def test_a_missing_speaker_is_told_with_its_line(put: Put, text: str, expected: 
         (OURS + "\n{", "line 2: not JSON .*one whole dialogue a line"),
         (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!"]}', 'line 2: at turns: .*expected {"dialogue_id"'),
         (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!", " "]}', "line 2: at turns.1"),
-        (OURS + "\n" + OURS, "line 2: the id d1 stands twice"),
+        (OURS + "\n" + OURS, "line 2: the id d1 appears twice"),
         ('{"dialog": [[{"id": "a"}]]}', "line 1: a dialogue with 0 line.s. begins here; expected at least 2"),
         ('{"dialog": [{"id": "a", "text": "Hi!"}]}', "a dialogue with 1 line.s. begins here"),
         ('{"dialog": [["a", "Hi!"]]}', 'line 1: at dialog.0.*expected {"dialog"'),

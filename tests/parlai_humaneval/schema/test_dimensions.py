@@ -73,7 +73,7 @@ def test_records_say_from_where_to_where_each_scale_goes() -> None:
         ([{**TASTE, "hints": ["Only one."]}], "2 to 11"),
         ([{**TASTE, "hints": ["Bad.", " "]}], "with a sentence for each point"),
         ([{**TASTE, "points": 3}], "with a sentence for each point"),
-        (["safety", "overall", "safety"], "stand twice: safety"),
+        (["safety", "overall", "safety"], "are listed twice: safety"),
     ],
 )
 def test_what_cannot_be_meant_is_told(wanted: list[object], message: str) -> None:

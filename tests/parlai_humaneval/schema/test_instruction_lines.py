@@ -88,7 +88,7 @@ def test_wrong_parts(data: Any, said: str) -> None:
 
 @pytest.mark.parametrize("condition", [{"when": "personas"}, {"unless": ["practice", "personas"]}])
 def test_unknown_conditions_name_the_known_ones(condition: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="'personas', which is no flag; known: persona, first_message"):
+    with pytest.raises(DataError, match="'personas', which is not a flag; known: persona, first_message"):
         kept([{**condition, "text": "Play."}])
 
 
@@ -96,7 +96,7 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "the_file.yaml"
     section = {"sections": [{"heading": "H", "lines": [{"when": "personas", "text": "Play."}]}]}
     path.write_text(yaml.safe_dump({"title": "T", "preview": section}))
-    with pytest.raises(DataError, match=r"the_file.*'personas', which is no flag"):
+    with pytest.raises(DataError, match=r"the_file.*'personas', which is not a flag"):
         load_instructions(path, {}, ["persona"])
 
 

@@ -253,7 +253,7 @@ def test_all_taken_is_not_all_done() -> None:
     ("items", "wanted", "numbers", "said"),
     [
         ([], None, {}, "nothing to judge"),
-        (singles(1) * 2, None, {}, "i:d0 stands twice"),
+        (singles(1) * 2, None, {}, "i:d0 appears twice"),
         ([Item("i", AB, ())], None, {}, "needs a dialogue"),
         ([Item("i", AB, ("d",), wanted=0)], None, {}, "at least one judgement"),
         (singles(2), {AB: 3}, {}, "3 judgements of a vs b .* its items take 2 at most"),

@@ -71,7 +71,7 @@ def test_marks_and_rare_line_ends_are_no_trouble(put: Put) -> None:
         ("", "holds no persona"),
         (lines(PERSONA) + "\n\n" + lines({**PERSONA, "persona_id": "p2"}), "line 2: the line is empty"),
         (lines(PERSONA) + "\nnot json", "line 2: not JSON"),
-        (lines(PERSONA, PERSONA), "stand twice: p1"),
+        (lines(PERSONA, PERSONA), "appear twice: p1"),
         (lines({"persona_id": "p1"}), "line 1: at sentences: is missing"),
         (lines({**PERSONA, "sentences": []}), "line 1: at sentences"),
         (lines({**PERSONA, "sentences": ["ok", "  "]}), "line 1: at sentences.1"),

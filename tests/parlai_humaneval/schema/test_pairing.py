@@ -102,8 +102,8 @@ def test_of_very_many_pairings_a_part_is_taken() -> None:
 @pytest.mark.parametrize(
     ("dialogues", "wanted", "said"),
     [
-        ([*with_person("a", 2), *with_person("b", 3)], 7, "7 judg.* only 6 can be had: .*2 dialogues of a with 3 .*of b"),
-        ([*with_person("a", 1), *with_person("b", 1)], 2, "only 1 can be had: .*one dialogue of a with one dialogue of b"),
+        ([*with_person("a", 2), *with_person("b", 3)], 7, "7 judg.* allow only 6: .*2 dialogues of a with 3 .*of b"),
+        ([*with_person("a", 1), *with_person("b", 1)], 2, "allow only 1: .*one dialogue of a with one dialogue of b"),
         (with_person("a", 1), 1, r"no dialogue of b alone or with a person, only dialogues of a \(1\)"),
         ([], 1, "no dialogue of a .*dialogues of no model"),
         ([*with_person("a", 1), talk("both", ("b", "a"))], 1, "no dialogue of b alone"),

@@ -43,7 +43,7 @@ def test_a_file_that_is_no_key_is_refused(tmp_path, content):
     """A truncated key would silently rename every worker."""
     path = tmp_path / "key"
     path.write_bytes(content)
-    with pytest.raises(PseudonymKeyError, match="is no pseudonym key"):
+    with pytest.raises(PseudonymKeyError, match="is not a pseudonym key"):
         Pseudonymizer.load_or_create(path)
 
 

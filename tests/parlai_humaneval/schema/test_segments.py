@@ -84,7 +84,7 @@ def test_exchanges_of_the_seed_come_on_top() -> None:
             bots(8),
             people(1),
             0.2,
-            "share of 0.2 beside 8 .* takes 2 .*but of 1 only 1 are long enough .*lower the share to 0.11",
+            "share of 0.2 in addition to 8 .* takes 2 .*but of 1 only 1 are long enough .*lower the share to 0.11",
         ),
         (bots(8), [], 0.2, "but of 0 only 0 are long enough"),
     ],

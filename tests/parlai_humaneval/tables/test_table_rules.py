@@ -193,7 +193,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         ("turns", [{**TURN, "position": 0}, OTHER], "turns.position: 0 in row 1, expected 1 or more"),
         ("turns", [{**OTHER, "position": 1}, {**TURN, "position": 0}], "0 in row 2, .* the first place is 1"),
         ("comparisons", [{**PAIR, "model_b": "tie"}], "comparisons.model_b: 'tie' in row 1, expected a model's name"),
-        ("comparisons", [PAIR, TURNED], "swapped, too; keep one of them"),
+        ("comparisons", [PAIR, TURNED], "swapped; keep one of them"),
     ],
 )
 def test_rows_that_cannot_be_are_named(table: TableName, rows: list[dict[str, Any]], words: str):
@@ -239,8 +239,8 @@ def test_a_near_name_of_a_column_is_pointed_out():
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("turns.jsonl", "[1]\n", "line 1 is no JSON object"),
-        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2 is no JSON"),
+        ("turns.jsonl", "[1]\n", "line 1 is not a JSON object"),
+        ("turns.jsonl", '{"a": 1}\n{"b"', "line 2 is not JSON"),
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",

@@ -248,7 +248,7 @@ def test_seconds_of_a_dialogue_run_from_start_to_end():
 
 def test_a_repeated_dialogue_is_refused_by_name():
     """The same dialogue read twice would count twice."""
-    with pytest.raises(TableError, match=r"'d2' stands in 2 records"):
+    with pytest.raises(TableError, match=r"'d2' is in 2 records"):
         tables([partial(), partial()])
 
 

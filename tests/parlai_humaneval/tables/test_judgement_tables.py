@@ -208,7 +208,7 @@ def test_live_and_judged_records_together_and_through_files(tmp_path):
 
 def test_a_repeated_judgement_is_refused_by_name():
     """Read twice, it would count twice. A dialogue and a judgement may share an id."""
-    with pytest.raises(TableError, match=r"judgement_id 'j1' stands in 2 records"):
+    with pytest.raises(TableError, match=r"judgement_id 'j1' is in 2 records"):
         tables([make_pair("j1", "a", "b", "first")] * 2)
     assert len(tables([make_choice("j1", [("a",)]), make_pair("j1", "a", "b", "first")]).judgements) == 1
 

@@ -135,7 +135,7 @@ def test_a_verdict_stays_one():
 def test_records_of_one_id():
     """The same record twice is refused by name of the option, or counts once."""
     record = make_rated("d1", "a", {"fluent": 80})
-    with pytest.raises(TableError, match=r"'d1' stands in 2 records.*--repeats"):
+    with pytest.raises(TableError, match=r"'d1' is in 2 records.*--repeats"):
         tables([record, record])
     found = tables([record, record], repeats="first")
     assert (len(found.dialogues), len(found.ratings)) == (1, 1)

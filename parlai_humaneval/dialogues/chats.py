@@ -80,6 +80,9 @@ def form_of(data: Any) -> Form | None:
 def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
     """The dialogues in the data of a line, as this project's own JSON has them; ``chat_settings`` says the form, which two
     belong together, and how many turns were empty. Pairs of ACUTE-Eval's onboarding are left out. Raises DataError."""
+    is_fit = form_of(data) == form if form in ("acute_pairs", "model_chat") else isinstance(data, (str, list, Mapping))
+    if not is_fit or (form == "text" and isinstance(data, list)):
+        raise DataError(f"it is not in form={form}", where=where, try_=f"expected {SHAPES[form]}, or form=auto")
     match form:
         case "acute_pairs":
             yield from _acute(data, where)
@@ -102,15 +105,21 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
 def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
     """The messages in two cells of a table, each of which may hold what one said, or a conversation: JSON, or a text with
     labels. A prompt that the reply begins with is there once."""
-    lists = [_json(cell) for cell in (prompt, reply)]
-    if all(isinstance(one, list) and one and all(isinstance(text, str) for text in one) for one in lists):
-        turns = zip(*lists, strict=False)  # of the arena: all that was asked, and all replies
+    asked_for, replied = _texts(prompt), _texts(reply)
+    if asked_for and replied:  # of the arena: all that was asked, and all replies
+        turns = zip(asked_for, replied, strict=False)
         return [], [
             {"role": role, "content": text} for turn in turns for role, text in zip(("user", "bot"), turn, strict=True)
         ]
     asked, said = _told(prompt, "user", "person"), _told(reply, "bot", "bot", "system")
     is_repeated = bool(asked) and _text(asked[0]) in map(_text, said)
     return ([] if is_repeated else asked), said
+
+
+def replies_in(cell: str) -> list[str]:
+    """What a model said in a cell that holds a reply or a conversation, as :func:`told_in` reads it."""
+    others = (*_PEOPLE, *_SYSTEM, *_TOOLS)
+    return [_text(message) for message in told_in("", cell)[1] if _role(message).lower() not in others]
 
 
 def texts_of(text: str) -> list[str]:
@@ -172,8 +181,17 @@ def _said(text: str) -> list[dict[str, str]]:
     ]
 
 
+def _texts(cell: str) -> list[str]:
+    """The texts of a JSON list of texts, of which some may be null; nothing where it is none."""
+    data = _json(cell)
+    is_list = isinstance(data, list) and all(isinstance(one, (str, type(None))) for one in data)
+    return [one or "" for one in data] if is_list else []
+
+
 def _told(cell: str, role: str, *kinds: str) -> list[Any]:
     """``role``: of whoever said a text with no label, or with one of these ``kinds`` alone."""
+    if texts := _texts(cell):
+        return [{"role": role, "content": text} for text in texts]
     data = _json(cell)
     found = data if isinstance(data, list) else _messages(data)
     if isinstance(found, list) and found and all(map(_is_message, found)):
@@ -214,7 +232,12 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
     made["entities"] |= entities
     if isinstance(data, Mapping):
         made["dialogue_id"] = _id(data)
-        made["entities"] |= {str(who): str(name) for who, name in (data.get("entities") or {}).items()}
+        named = data.get("entities") or {}
+        if not isinstance(named, Mapping):
+            raise DataError(
+                f"entities is {named!r}", where=where, try_="expected an object: who speaks → model or human"
+            )
+        made["entities"] |= {str(who): str(name) for who, name in named.items()}
         made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}
     return {**made, "context": context}
 
@@ -238,8 +261,12 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     judged, dialogues = data.get("speakers_to_eval"), data["dialogue_dicts"]
     if data.get("is_onboarding"):
         return
-    whole = all(isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) for one in dialogues)
-    if not isinstance(judged, list) or not len(judged) == len(dialogues) == 2 or not whole:
+    whole = all(
+        isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) and all(map(_is_message, one["dialogue"]))
+        for one in dialogues
+    )
+    judged = judged if isinstance(judged, list) and all(isinstance(one, str) for one in judged) else []
+    if not len(judged) == len(dialogues) == 2 or not whole:
         raise DataError("it is not a pair of dialogues", where=where, try_=f"expected {SHAPES['acute_pairs']}")
     ids = [
         str(one.get("id") or f"{data.get('pair_id', '')}{where.rpartition(' ')[2]}{side}")
@@ -285,11 +312,13 @@ def _is_message(message: Any) -> bool:
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    return str(_first(message, ("role", "from", "sender_class", "speaker", "author", "id")) or "").strip()
+    found = _first(message, ("role", "from", "sender_class", "speaker", "author", "id"))
+    return str((found.get("role") if isinstance(found, Mapping) else found) or "").strip()
 
 
 def _text(message: Mapping[str, Any]) -> str:
     content = _first(message, ("content", "value", "text", "message"))
+    content = content.get("parts", content.get("text")) if isinstance(content, Mapping) else content
     if isinstance(content, list):  # parts of a message, of which pictures have no text
         parts = [
             part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, Mapping))

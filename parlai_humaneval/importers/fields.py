@@ -48,8 +48,8 @@ def take(row: Data, field: Any) -> Any:
     if "{" in field:
         return _BRACES.sub(lambda match: _in_text(row, match[1]), field)
     if field.startswith("#"):
-        found = at(row, field[1:])
-        return None if found is None else content_id("i", found)
+        first, *others = (at(row, path) for path in field[1:].split("+"))
+        return None if first is None else content_id("i", first, *(one for one in others if one not in (None, "")))
     return at(row, f"{PLACE}.{field[1:]}" if field.startswith(PLACE) else field)
 
 
@@ -95,7 +95,8 @@ def opened(data: Any) -> Any:
 
 def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if "metric" in field:
-        return metric_of(take(row, field["metric"]))
+        question = take(row, field["metric"])
+        return metric_of(None if question is None else str(question))
     if "split" in field:
         parts = str(take(row, field["split"]) or "").split(field["by"])
         return parts[field["part"]] if len(parts) == 2 else None

@@ -71,6 +71,7 @@ class Form:
     fold: str | None = None
     nest: str | None = None
     gather: bool = False
+    shuffled: bool = False
     asked: bool = False
     refuse: str | None = None
     advice: str = ""
@@ -225,6 +226,7 @@ def _read(
     left_out: Counter[str] = Counter()
     made: list[_Made] = []
     unknown, unread = set[str](), set[str]()
+    is_numbered = False  # Some raters are called by the row, for want of a name
     for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
             left_out[f"rows that hold no answer of {release.name}"] += 1
@@ -246,6 +248,9 @@ def _read(
         for answer in answers:
             cells = {column: take({**row, **answer}, spec) for column, spec in form.columns.items()}
             named = {column: answer[column] for column in (name, value) if column in answer}
+            if form.shuffled:  # by its name, as a side would be taken for the place at which a rater saw it
+                cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
+            is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             made.append(({**further, **named, **cells}, row))
     compared, guesses = _rankings(made, name, value) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
@@ -261,8 +266,13 @@ def _read(
     of_columns = {column: _origin(spec) for column, spec in form.columns.items() if column in frame}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
-    notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in form.unknown), *form.notes)]
-    notes += [f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}."] if ticked else []
+    costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
+    notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
+    if ticked:
+        notes.append(
+            f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked no option "
+            "count only if the file has an empty answer of theirs."
+        )
     if unknown:
         fate = "pass through" if form.passing else "are left out"
         notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
@@ -404,4 +414,4 @@ def _origin(spec: Any) -> str:
         return " or ".join(map(_origin, spec))
     if isinstance(spec, dict):
         return next((value for value in spec.values() if isinstance(value, str)), ", ".join(spec.get("one_hot", ())))
-    return f"“{spec[1:]}”" if spec.startswith("=") else spec
+    return f"“{spec[1:]}”" if spec.startswith("=") else " ".join(spec.split())

@@ -240,6 +240,10 @@ def _completed(
     if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
         frame = frame[~empty]
+    private = [name for name in map(str, frame.columns) if name not in ours and plain_name(name) in WORDS["private"]]
+    if private:
+        frame = frame.drop(columns=private)
+        seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
@@ -419,6 +423,8 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     for first, second in ((f"{name}_a", f"{name}_b") for name in names if name != "position"):
         if second not in frame.columns:
             continue
+        if frame[first].dtype != frame[second].dtype:  # such as numbers of the one, and “n/a” among those of the other
+            frame[[first, second]] = frame[[first, second]].astype(object)
         frame.loc[swap, [first, second]] = frame.loc[swap, [second, first]].to_numpy(copy=True)
     for name in ("side", "position_a"):
         # Of two, the other place; of more, the place of the other model is not known.

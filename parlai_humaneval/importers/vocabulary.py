@@ -166,7 +166,7 @@ def mapped(
         columns = [name] if name in frame.columns else [*SIDES] if name == "model" and table == "comparisons" else []
         for column in columns:
             frame[column] = pd.Series(
-                [cell if pd.isna(cell) else words.get(_word(cell), cell) or None for cell in frame[column]],
+                [cell if pd.isna(cell) else _filled(words.get(_word(cell), cell)) for cell in frame[column]],
                 frame.index,
                 dtype=object,
             )
@@ -181,6 +181,11 @@ def mapped(
     if table == "ratings" and "value" in frame.columns and "value" not in maps:
         frame = _numbers(frame, understood)
     return frame
+
+
+def _filled(cell: Any) -> Any:
+    """None for an empty text; 0 and False are answers."""
+    return None if isinstance(cell, str) and not cell else cell
 
 
 def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understood) -> pd.DataFrame:
@@ -214,7 +219,7 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
         if word:
             counts[word, str(meaning)] += 1
         bad.append(int(meaning == BOTH_BAD))
-        winners.append(TIE if meaning == BOTH_BAD else {"model_a": a, "model_b": b}.get(meaning, meaning) or None)
+        winners.append(TIE if meaning == BOTH_BAD else _filled({"model_a": a, "model_b": b}.get(meaning, meaning)))
     named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
     shown = [f"{old} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named]
     if shown:

@@ -65,7 +65,8 @@ _MAKES = {
 
 @dataclass(frozen=True)
 class Wide:
-    """``columns`` to make rows of, and what they are; of ``both``, ``names`` has the model and the criterion of each."""
+    """``columns`` to make rows of, and what they are. ``names``: the model and the criterion of each of ``both``; what each
+    column is of, twice, where it differs from the column's name."""
 
     columns: Sequence[str]
     kind: Literal["criteria", "models", "both", "ranks"]
@@ -202,7 +203,8 @@ def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen:
             f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"
         )
     if len(fields) == 1:
-        return Wide(list(matches), "models" if fields == ["model"] else "criteria")
+        named = {name: (match[1], match[1]) for name, match in matches.items()}
+        return Wide(list(matches), "models" if fields == ["model"] else "criteria", named)
     return Wide(list(matches), "both", {name: (match["model"], match["criterion"]) for name, match in matches.items()})
 
 
@@ -238,6 +240,8 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
             model=[wide.names[one][0] for one in melted[name]], criterion=[wide.names[one][1] for one in melted[name]]
         )
         seen.columns.update({"model": f"the names of {listed}"})
+    elif wide.names:
+        melted[name] = [wide.names[one][0] for one in melted[name]]
     empty = melted[value].isna()
     return melted[~empty], int(empty.sum())
 
@@ -286,6 +290,8 @@ def answers_apart(table: TableName, frame: pd.DataFrame, *, keep: bool, only_com
     can say what was expected."""
     name, value = ANSWERS[table]
     keys = [key for key in _KEYS if key in frame.columns]
+    called = [one if pd.isna(one) else str(one) for one in frame[name]]  # of JSON and Excel it may be a number
+    frame = frame.assign(**{name: pd.Series(called, frame.index, dtype=object)})
     groups = {str(one): group for one, group in frame.groupby(name, sort=False)}
     asked = len(frame[keys].astype(str).drop_duplicates())
     cells = {

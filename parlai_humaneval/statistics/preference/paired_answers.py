@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -18,6 +18,7 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
 from parlai_humaneval._util.text import UNSPACED, count_words
+from parlai_humaneval.dialogues.chats import replies_in
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, first_hand_dialogues
 from parlai_humaneval.tables.columns import Tables
@@ -181,19 +182,8 @@ def _of_columns(comparisons: pd.DataFrame, pairs: pd.DataFrame) -> list[Floats]:
     for own, other, into in ((cells[0], cells[1], sides[0]), (cells[1], cells[0], sides[1])):
         for place, cell in zip(at, np.where(turned, other, own), strict=True):
             if isinstance(cell, str):
-                into[place] = _total(_messages(cell))
+                into[place] = _total(replies_in(cell))
     return sides
-
-
-def _messages(cell: str) -> list[str]:
-    """What a model said in a cell: all of it, or the contents of those JSON messages that are not the user's or system's."""
-    told = _json(cell) if cell.lstrip()[:1] == "[" else []
-    messages = [one for one in told if isinstance(one, Mapping) and "content" in one]
-    if not messages:
-        return [cell]
-    said = [one["content"] for one in messages if one.get("role") not in ("user", "human", "system")]
-    parts = [part for content in said for part in (content if isinstance(content, list) else [content])]
-    return [str(part.get("text") or "") if isinstance(part, Mapping) else str(part) for part in parts]
 
 
 def _total(texts: Sequence[str]) -> Sequence[float]:

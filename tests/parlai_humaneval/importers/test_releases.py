@@ -539,3 +539,42 @@ def test_every_release_has_a_name_in_the_command_a_row_in_the_page_and_a_sample_
     assert set(ALIASES.values()) <= set(releases())
     assert {release for release, *_ in (*VOTES.values(), *RATINGS.values())} == set(releases())
     assert {form.table for one in releases().values() for form in one.forms} <= set(get_args(TableName))
+
+
+ALPACA = [
+    {
+        "instruction": "Translate",
+        "input": text,
+        "output_1": "a",
+        "output_2": "b",
+        "generator_1": "x",
+        "generator_2": "w",
+        "preference": 2.0,
+    }
+    for text in ("one", "two")
+]
+
+
+def test_models_of_a_release_that_shuffled_them_have_no_place(command, tmp_path: Path) -> None:
+    """Guards against “the one shown first is chosen more often” where nobody knows which one was; and an instruction with
+    two inputs is two tasks."""
+    (tmp_path / "annotations.json").write_text(json.dumps(ALPACA))
+    done = command("--from", "alpaca_eval", tmp_path / "annotations.json", "--yes")
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    assert set(got["winner"]) == {"w"}
+    assert got["item_id"].nunique() == 2
+    assert got["side"].isna().all()
+    assert "who rated is not known" in done.output
+
+
+def test_further_fields_of_two_models_may_differ_in_kind(command, tmp_path: Path) -> None:
+    votes = [
+        {"question_id": n, "model_a": "z", "model_b": "y", "winner": "model_a", "judge": "j", "tstamp": 1.0, "anony": True,
+         "tokens_a": 10, "tokens_b": "n/a"}
+        for n in range(3)
+    ]  # fmt: skip
+    (tmp_path / "votes.jsonl").write_text("".join(json.dumps(one) + "\n" for one in votes))
+    done = command("--from", "arena", tmp_path / "votes.jsonl", "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert set(read_tables(command.out).comparisons["winner"]) == {"z"}

@@ -342,3 +342,32 @@ def test_published_tables(command, case: str, arguments: str, table: str, rows: 
             "coherence": (3.0, 4.0),
             "engaging": (3.0, 3.0),
         }
+
+
+@pytest.mark.parametrize("criteria", [(1, 2), ("1", 2), ("flu", 2)])
+def test_criteria_that_are_numbers_in_json_lose_no_rating(command, tmp_path: Path, criteria):
+    rows = [
+        {"dialogue_id": f"d{n}", "worker_id": "w", "model": "m", "criterion": one, "value": n % 5 + 1}
+        for n in range(4)
+        for one in criteria
+    ]
+    (tmp_path / "ratings.jsonl").write_text(lines(rows))
+    done = command(tmp_path / "ratings.jsonl", "--yes")
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).ratings
+    assert len(got) == len(rows)
+    assert set(got["criterion"]) == set(map(str, criteria))
+
+
+@pytest.mark.parametrize(("winners", "named"), [([0, 1, 0, 0.5], "winner:0=")])
+def test_a_winner_of_zero_is_an_answer(command, tmp_path: Path, winners, named):
+    """Guards a study against the loss of every vote for one model."""
+    votes = [{**vote, "winner": one} for vote, one in zip(VOTES, winners, strict=True)]
+    (tmp_path / "comparisons.jsonl").write_text(lines(votes))
+    known = ["--map", "winner:0.5=tie,1=model_b"]
+    refused = command(tmp_path / "comparisons.jsonl", "--yes", *known)
+    assert refused.exit_code == 1
+    assert named in refused.stderr
+    done = command(tmp_path / "comparisons.jsonl", "--yes", "--map", "winner:0.5=tie,1=model_b,0=model_a")
+    assert done.exit_code == 0, done.stderr
+    assert list(read_tables(command.out).comparisons["winner"]) == ["x", "y", "x", "tie"]

@@ -49,6 +49,24 @@ def test_a_column_for_each_model(command, tmp_path: Path, arguments: list[str]):
     assert set(got["criterion"]) == ({"quality"} if "--set" in arguments else {"rating"})
 
 
+def test_a_pattern_of_one_field_takes_the_name_out_of_the_question(command, tmp_path: Path):
+    """As forms on the web name the columns of a grid."""
+    text = "item,rater,How fluent? [Bot A],How fluent? [Bot B]\nq1,ann,4,3\n"
+    done = imported(command, tmp_path, text, "--table", "ratings", "--wide", "How fluent? [{model}]")
+    assert done.exit_code == 0, done.stderr
+    assert list(read_tables(command.out).ratings["model"]) == ["Bot A", "Bot B"]
+
+
+def test_columns_that_identify_raters_are_left_out(command, tmp_path: Path):
+    text = "item,rater,model,criterion,value,IPAddress,RecipientEmail\nq1,ann,a,x,4,10.1.2.3,ann@example.org\n"
+    done = imported(command, tmp_path, text, "--table", "ratings")
+    assert done.exit_code == 0, done.stderr
+    assert "left out: IPAddress, RecipientEmail" in done.output
+    assert not any(
+        "10.1.2.3" in file.read_text() or "example.org" in file.read_text() for file in command.out.iterdir()
+    )
+
+
 def test_criteria_without_a_model_are_not_taken_for_models(command, tmp_path: Path):
     done = imported(command, tmp_path, "item,rater,helpful,kind\nq1,ann,4,3\n", "--table", "ratings")
     assert done.exit_code == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items
-from parlai_humaneval.dialogues.chats import form_of, texts_of, told_in
+from parlai_humaneval.dialogues.chats import form_of, replies_in, texts_of, told_in
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.sources import load_sources, taken_as
 
@@ -208,3 +208,44 @@ def test_published_chats() -> None:
     case = CASES / "I1_same_question"
     same = load_sources([str(case / f"{name}.jsonl") for name in ("alpha", "beta")], lambda task: [], list)
     assert items(same, wanted=6) == [(f"alpha-{n}", f"beta-{n}") for n in range(6)]
+
+
+REPLY = "# Head\n- a\n- b\n**bold** two words"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        REPLY,
+        json.dumps([REPLY]),
+        json.dumps([{"role": "user", "content": "A long question"}, {"role": "assistant", "content": REPLY}]),
+        json.dumps([{"role": "developer", "content": "Be kind."}, {"role": "assistant", "content": REPLY}]),
+        json.dumps([{"role": "tool", "content": "42"}, {"role": "assistant", "content": REPLY}]),
+        json.dumps([{"id": "human_evaluator", "text": "A long question"}, {"id": "otter", "text": REPLY}]),
+        json.dumps([{"from": "human", "value": "A long question"}, {"from": "gpt", "value": REPLY}]),
+        json.dumps({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": REPLY}]}),
+        json.dumps([{"author": {"role": "user"}, "content": {"parts": ["Hi"]}},
+                    {"author": {"role": "assistant"}, "content": {"parts": [REPLY]}}]),
+        f"\n\nHuman: A long question\n\nAssistant: {REPLY}",
+    ],
+)  # fmt: skip
+def test_what_a_model_said_in_a_cell_is_all_that_counts_as_its_style(cell: str) -> None:
+    """Guards the control for length against counting what the person wrote."""
+    assert replies_in(cell) == [REPLY]
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        (CHAT, "acute_pairs"),
+        (CHAT, "model_chat"),
+        ({**CHAT, "entities": ["alpha"]}, "auto"),
+        ([None], "text"),
+        ({**PAIR, "speakers_to_eval": [[], "beta"]}, "auto"),
+        ({**PAIR, "dialogue_dicts": [{"dialogue": ["x"]}, {"dialogue": ["y"]}]}, "auto"),
+    ],
+)
+def test_lines_of_another_form_are_refused_in_words(tmp_path: Path, line: Any, form: str) -> None:
+    (tmp_path / "chats.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(DataError):
+        load_sources([{"file": str(tmp_path / "chats.jsonl"), "form": form}], lambda task: [], list)

@@ -166,7 +166,7 @@ def _predicted(
     if ran.stopped == "failed":
         raise ConfigError(
             f"judge {judge.name} gave no replies ({'; '.join(ran.failures)})",
-            try_="mend that and launch again, which asks what is missing, or leave judge out",
+            try_="fix that and launch again, which asks only for the missing replies, or leave judge=… out",
         )
     foretold = predictions(judged)
     lacking = len(records) - len(foretold)
@@ -235,8 +235,8 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
-            f"A rater judges {each} of each pair of models that is still open, so that units of work get shorter as pairs "
-            f"are decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise "
+            f"A rater judges {each} of each pair of models that is still open, so units of work get shorter as "
+            f"pairs are decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise "
             "items_per_worker_and_group."
         )
 

@@ -96,8 +96,8 @@ class StaticConfig(TaskConfig):
     """File of attention checks; if empty, the task's own for the metric. Write your own if you change the question."""
 
     generate: Literal["", "self_chat", "pairs"] = ""
-    """Dialogues that models hold before the launch: each with itself, or every two with each other. This needs no
-    people, and gives every model the same chances. If empty, the dialogues already exist."""
+    """Dialogues that models hold before the launch: each model with itself, or every pair of models with each other.
+    This needs no people, and gives every model the same chances. If empty, the dialogues already exist."""
     num_dialogues: int = Field(default=20, ge=1)
     """With ``generate``: dialogues for each model or pair. More show more of a model, and cost only computing time."""
     exchanges: int = Field(default=6, ge=1, le=200)
@@ -249,7 +249,7 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
     if cap > possible and config.show == "segment":
-        how = f"num_dialogues={cap}" if config.generate else f"{cap} of every two models are enough"
+        how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
         raise ValueError(
             f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
             f"is judged once. The pair that is decided last may need all judgements, so set "

@@ -255,7 +255,7 @@ def try_model(
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
             raise WrongUsage(
-                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people come by a link",
+                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people join through a link",
                 try_=f"leave {setting}=… out",
             )
     not_twice({"turns": turns}, overrides)

@@ -133,7 +133,7 @@ def launch(
 ) -> None:
     task, chosen = technique_of_file(task, chosen)
     if as_json and not (only_total or list_settings):
-        raise WrongUsage("--json needs --total or --list-settings", try_="add one of them, or leave --json out")
+        raise WrongUsage("--json requires --total or --list-settings", try_="add one of them, or leave --json out")
     if list_settings:
         known = techniques()
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:

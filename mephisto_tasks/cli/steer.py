@@ -178,7 +178,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     if running.task != task:
         raise CannotChange(
             f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}",
-            try_="give this one another task_name=…",
+            try_="give the new launch a different task_name=…",
         )
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
@@ -186,8 +186,8 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         raise AlreadyRunning(
             f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these "
             f"settings, at {snapshot.url}",
-            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
-            f"another task_name=…{stopped}",
+            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
+            f"launch a different task_name=…{stopped}",
         )
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would get these orders:")
     for order in orders:

@@ -131,8 +131,8 @@ class TaskConfig(StoppingSettings):
     block_qualification: str | None = None
     """Qualification whose holders are turned away. It applies to all studies that name it, so no check is repeated."""
     reading_speed_wpm: float = Field(default=600.0, gt=0)
-    """Words per minute that nobody reads faster, used by the check ``too_fast``. Raters who answer faster have not read
-    the text. Raise it for texts that are easy to skim."""
+    """Reading speed in words per minute that nobody exceeds, used by the check ``too_fast``. Raters who answer
+    faster have not read the text. Raise it for texts that are easy to skim."""
     blocking_checks: list[str] = Field(default_factory=list)
     """Quality checks that give ``block_qualification`` to raters who fail them (`parlai-humaneval unblock` removes it).
     They keep out careless raters while the study runs. Reports can exclude them later as well."""

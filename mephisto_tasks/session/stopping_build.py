@@ -67,4 +67,4 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every two models are decided, {standing.cap:,} at most{little}:"
+    return f"{what.capitalize()} are collected until every pair of models is decided, {standing.cap:,} at most{little}:"

@@ -116,8 +116,8 @@ class ItemAllocator(UnitAllocator[Visit]):
     ) -> None:
         for name, value in (
             ("items of a unit", per_unit),
-            ("units of a worker", units_per_worker),
-            ("items of a worker and cell", per_worker_and_cell),
+            ("units per worker", units_per_worker),
+            ("items per worker and cell", per_worker_and_cell),
         ):
             if value is not None and value < 1:
                 raise ValueError(f"the number of {name} must be at least 1, not {value}")

@@ -296,7 +296,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return {}, {}
-    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
+    form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
         data = read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}

@@ -199,7 +199,7 @@ def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen:
     }
     if not matches:
         raise TableError(
-            f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"
+            f"--wide {pattern} matches no column of ratings", where=seen.source, try_=f"it has: {', '.join(columns)}"
         )
     if len(fields) == 1:
         return Wide(list(matches), "models" if fields == ["model"] else "criteria")

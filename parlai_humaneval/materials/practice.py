@@ -47,7 +47,7 @@ class ChooseItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> ChooseItem:
         if len(set(self.replies)) < len(self.replies):
-            raise ValueError("two replies are the same, so that a rater could not tell the right one")
+            raise ValueError("two replies are the same, so a rater could not tell which one is right")
         if self.right and max(self.right) > len(self.replies):
             raise ValueError(f"right names reply {max(self.right)}, but there are {len(self.replies)}")
         if len(set(self.right)) < len(self.right):

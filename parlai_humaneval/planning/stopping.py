@@ -313,7 +313,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         yield (
             f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
             f"{question.reuse} times, but the rule takes raters for independent",
-            "give --reuse 1, so that nobody judges another's dialogues",
+            "give --reuse 1: then nobody judges dialogues of other raters",
         )
     decisive, icc = _decisive(question), question.icc or 0.0
     widest = decisive if models < 2 else _widest(question, _scores(question))

@@ -157,7 +157,7 @@ class SequentialStudy:
         if not self.rule.judge:
             raise StudyError("this study began without a judge", try_="begin another study to use one")
         if not 0 <= dialogue < len(came.dialogues) or len(came.dialogues[dialogue]) != 2:
-            raise StudyError(f"worker {worker} has no dialogue of two models at place {dialogue}")
+            raise StudyError(f"worker {worker} has no dialogue of two models at position {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
             raise StudyError(
                 f"worker {worker} has answered in dialogue {dialogue}: what a judge says after a person is not a prediction",
@@ -320,7 +320,7 @@ class SequentialStudy:
 
     @property
     def _each(self) -> float:
-        """Dialogues for a comparison of two models: two where each is rated by itself, and a part of one where a dialogue,
+        """Dialogues for a comparison of two models: two where each is rated on its own, and a part of one where a dialogue,
         or a worker, compares more than two."""
         rule = self.rule
         if rule.shown == "pairs":
@@ -350,10 +350,9 @@ class SequentialStudy:
         return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 
     def strengths(self) -> Strengths | None:
-        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is rated
-        by itself, so that none wins. All answers count, also
-        those that came after the answer was reached, which nothing was stopped by, and turns of dialogues that were
-        never finished."""
+        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is
+        rated on its own, so that none wins. All answers count, also those that came after the answer was reached,
+        which nothing was stopped by, and turns of dialogues that were never finished."""
         answered = (
             (worker, came.dialogues[number], outcome)
             for worker, came in self._workers.items()
@@ -374,12 +373,12 @@ class SequentialStudy:
 
     def _came(self, worker: str) -> Worker:
         if worker not in self._workers:
-            raise StudyError(f"nobody called {worker} came to this study", try_="say first that they arrived")
+            raise StudyError(f"no worker {worker} has arrived in this study", try_="record the arrival first")
         return self._workers[worker]
 
     def _check(self, worker: str, came: Worker, dialogue: int, outcome: Outcome) -> None:
         if not 0 <= dialogue < len(came.dialogues):
-            raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at place {dialogue}")
+            raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at position {dialogue}")
         if dialogue in came.outcomes:
             raise StudyError(f"dialogue {dialogue} of worker {worker} was answered before: an answer counts once")
         if len(outcome.picks) != len(came.dialogues[dialogue]):

@@ -47,7 +47,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, or accents in "
-            "another Unicode form. They were cleaned, so that each name is one thing."
+            "another Unicode form. They were cleaned up, so each name means one thing."
         )
 
 

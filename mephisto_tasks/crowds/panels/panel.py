@@ -101,7 +101,7 @@ class PanelFile(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Prefix of each rater's ID.")]
     title: Annotated[str, Field(min_length=1, max_length=60, description="The panel's name for raters.")]
     parameters: PanelParameters
-    link: Annotated[str, Field(description="Query of the link for the panel's form.")] = ""
+    link: Annotated[str, Field(description="Query string of the study's link, for the panel's form.")] = ""
     values: Annotated[list[str], Field(description="Values that a study sets as values.NAME.")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
     statuses: Annotated[PanelStatuses, Field(description="The panel's names for the states of a submission.")] = (

@@ -86,7 +86,7 @@ def rank_sum_test(
         return base.but(notes=("a sample is empty: nothing can be tested",))
     if np.ptp(together) == 0:
         u = a.size * b.size / 2
-        tied = ("all values are equal: nothing tells the samples apart",)
+        tied = ("all values are equal: nothing distinguishes the samples",)
         return base.but(statistic=u, estimate=0.5, notes=tied)
     is_x = np.arange(together.size) < a.size
     lower = rank_sums(np.tile(together, 2), np.concatenate([is_x, ~is_x]), np.repeat([0, 1], together.size), 2)
@@ -394,7 +394,7 @@ def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result
     base = Result.by(
         "share of pairs, Wilson interval",
         REPLICATION_SOURCE,
-        "pairs are independent of each other (they share models, so that the interval is too narrow)",
+        "pairs are independent of each other (they share models, so the interval is too narrow)",
         name=f"pairs with the same conclusion at p < {alpha:g}",
         n=len(pairs),
         details={"alpha": alpha, "same": same},

@@ -166,7 +166,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
         raise TableError(
-            "it answered nothing that people did not answer, too, so that it cannot add to their answers",
+            "it answered only what people answered as well, so it adds nothing to their answers",
             where="judge",
             try_="let it answer the other dialogues as well",
         )

@@ -69,7 +69,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     none = int((acted[all_asked] == 0).sum())
     if none:
         yield (
-            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, though one reply has to be: "
+            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, although raters must choose a reply: "
             f"{'it counts' if none == 1 else 'they count'} nowhere. Check the column selected."
         )
 

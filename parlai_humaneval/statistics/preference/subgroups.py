@@ -105,7 +105,7 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
 def group_rates(
     pairs: pd.DataFrame, values: npt.ArrayLike, by: str, *, level: float = 0.95
 ) -> tuple[list[GroupRate], list[GroupTest]]:
-    """Win rates of every two models in each group of ``values``, and the test whether they are the same in all.
+    """Win rates of every pair of models in each group of ``values``, and the test whether they are the same in all.
 
     ``pairs``: as :func:`.paired_answers` gives them; ``values``: the group of each, None where it has none; ``by``: their
     name. Pairs of models with the most answers come first, at most ``MOST_PAIRS``; one with fewer than two groups large

@@ -195,7 +195,7 @@ def fitted_pairs(
         said = ""
         if slots and ((own.won >= 0).all() or (own.won <= 0).all()):
             said = (
-                "The effect of the place cannot be estimated: one place never won. "
+                "The effect of the position cannot be estimated: one position never won. "
                 "The strengths are estimated without it."
             )
         maximum_of = maximised(own, known, slots=slots and not said)

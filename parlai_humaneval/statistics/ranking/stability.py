@@ -81,7 +81,7 @@ def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> flo
     if wanted.ndim != 1 or rows.ndim != 2 or rows.shape[1] != wanted.size:
         raise ValueError("rankings must be rows that rank as many models as the reference.")
     if pd.isna(rows).any() or pd.isna(wanted).any():
-        raise ValueError("A place in a ranking is missing.")
+        raise ValueError("A rank is missing.")
     return float(np.asarray(rows == wanted, dtype=bool).all(axis=1).mean())
 
 

@@ -323,7 +323,7 @@ def _without_overlap(tables: Tables) -> Tables:
             lambda people, judge: (people, _without_overlap(judge)),
             "'engaging' of 'd0', the judge's to 'engaging' of 'xd0'",
         ),
-        (lambda people, judge: (people, only(ratings=judge.ratings[:40])), "nothing that people did not answer"),
+        (lambda people, judge: (people, only(ratings=judge.ratings[:40])), "answered only what people answered"),
         (lambda people, judge: (judge, compared(np.random.default_rng(0))[0]), "different kinds of answers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Studies in which each model is rated by itself: who is compared with whom, and what becomes evidence."""
+"""Studies in which each model is rated on its own: who is compared with whom, and what becomes evidence."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ class IdentityRule(PageRule):
             return None
         if self._book.holds_any(things, visitor.shown):
             return None
-        return Refusal("wrong_link", "ids of ours without their signature", DAMAGED, title=WRONG_ADDRESS)
+        return Refusal("wrong_link", "our ids without their signature", DAMAGED, title=WRONG_ADDRESS)
 
     def hold(self, visitor: Visitor) -> Refusal | None:
         """Remember whose this is from now on, and note in ``data`` whether it is the worker's first browser."""

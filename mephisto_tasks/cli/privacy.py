@@ -170,7 +170,7 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     for plan in plans:
         what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        whole = "all of their data goes" if plan.everywhere else "only this goes, as they also did other tasks"
+        whole = "all of their data is deleted" if plan.everywhere else "only this goes, as they also did other tasks"
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
             words = f"others judged their dialogues: texts go from {counted(plan.judged_by_others, 'assignment')}"

@@ -173,7 +173,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     where = task_options(task_name, data_dir)
     if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
         raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir}, and only just begins", try_="try again soon"
+            f"task {task_name!r} is already launched from {data_dir}, and is still starting", try_="try again soon"
         )
     if running.task != task:
         raise CannotChange(

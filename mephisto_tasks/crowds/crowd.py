@@ -281,7 +281,7 @@ class Crowd:
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         """What to do about such rules, as a clause."""
-        return "invite only people whom you know to meet it"
+        return "invite only people who meet this rule"
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
         """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""

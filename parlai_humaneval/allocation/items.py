@@ -177,7 +177,7 @@ class ItemAllocator(UnitAllocator[Visit]):
                 if not self._has_unit(past):
                     return None
                 if name in past.sessions:
-                    raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
+                    raise ValueError(f"the worker has had the unit {name!r} before; a new unit needs another name")
                 session = Session(name)
             items = self._pool.draw(
                 session.lacks or self.per_unit, past.barred, lambda key: self._free_items(past, key)

@@ -201,7 +201,7 @@ def segment_items(
         raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
     if not bot_dialogues:
         raise NotEnough(
-            "there is no dialogue with a model in it", try_="name files or tasks of them, or models that are to talk"
+            "there is no dialogue with a model in it", try_="name files or tasks with dialogues, or models to talk"
         )
     _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
     people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)

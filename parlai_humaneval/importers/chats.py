@@ -250,7 +250,7 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
         raise UnreadableUnit(
             f"{RATING} {given!r} holds {count} ratings, and {len(names)} names were given for them ({', '.join(names)})",
             where=last.where,
-            try_="name as many with --criteria",
+            try_="give as many names with --criteria",
         )
     return dict(zip(names, zip(values, asked, strict=True), strict=True))
 

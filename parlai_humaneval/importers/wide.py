@@ -223,7 +223,7 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
         name = "model"
     listed = ", ".join(wide.columns)
     if wide.kind == "ranks":
-        seen.columns.update(dict.fromkeys(SIDES, f"every two of {listed}"))
+        seen.columns.update(dict.fromkeys(SIDES, f"every pair of {listed}"))
         seen.columns["winner"] = "the better rank; 1 is the best"
         return _compared(frame, wide.columns), int(frame[list(wide.columns)].isna().sum().sum())
     for column in (name, value):

@@ -73,7 +73,7 @@ class TickItem(_Item):
         if not self.must and not self.must_not:
             raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
-            raise ValueError("must and must_not have something in common")
+            raise ValueError("`must` and `must_not` overlap")
         return self
 
 
@@ -142,7 +142,7 @@ PracticeItem = Annotated[
     Discriminator(
         _kind,
         custom_error_type="no_right_answer",
-        custom_error_message="this item says no right answer: it needs right, must or must_not, sides, labels, or better",
+        custom_error_message="this item has no right answer: it needs right, must or must_not, sides, labels, or better",
     ),
 ]
 

@@ -265,7 +265,7 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
             yield f"shares of a pilot are for {having}, not for {name}", instead
         if len(shares) < 2 or len(shares) != (inputs.models or len(shares)):
             of = f"{len(shares)} shares for {inputs.models or 'several'} models"
-            yield f"{of}: expected one share a model", ""
+            yield f"{of}: expected one share per model", ""
         if not inputs.entry.picks_one(setting) and max(shares) > 1:
             yield "where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30", ""
         if math.fsum(shares) == 0 or _range_of(shares) == 0:

@@ -328,7 +328,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     if question.alpha > MOST_RISK:
         yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "give --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        why = "win rates lie between 0 and 1, and so does the margin within which two models count as equal"
+        why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
         if margin <= 0:
             why = "with it two equal models would never be decided"
         elif margin < SMALLEST_MARGIN:

@@ -168,14 +168,14 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
-            an answer that stands there twice, rows that contradict each other (:mod:`.validate`). The message
+            an answer that appears twice, rows that contradict each other (:mod:`.validate`). The message
             names the file.
     """
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
     if read is None:
         what = f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}"
-        raise TableError(what, try_="make them of other files with parlai-humaneval import")
+        raise TableError(what, try_="make them from other files with parlai-humaneval import")
     return with_besides(tables_of(read), directory, format)
 
 
@@ -201,7 +201,7 @@ def _read_all(
         found[name] = inside if directory.is_dir() else [directory] * (stem(directory) == name)
         if len(found[name]) > 1:
             names = " and as ".join(path.name.removeprefix(name) for path in found[name])
-            raise TableError(f"{directory} holds {name} as {names}", try_="say which to read, or remove one")
+            raise TableError(f"{directory} holds {name} as {names}", try_="name the one to read, or remove one")
     if not any(found.values()):
         return None
     empty = {name: Checked(from_rows(name, [], besides.get(name, ()))) for name in found}

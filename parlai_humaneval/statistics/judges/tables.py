@@ -191,7 +191,7 @@ def _nothing_matched(people: Both, judge: Both) -> TableError:
     return TableError(
         f"none of its answers is to what people answered{hint}",
         where="judge",
-        try_="name dialogues, turns, models and metrics or criteria alike",
+        try_="use the same names of dialogues, turns, models and metrics or criteria",
     )
 
 

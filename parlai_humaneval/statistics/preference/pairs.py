@@ -112,7 +112,7 @@ def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     winner = comparisons["winner"].to_numpy(dtype=object)
     tied = nobody_won(comparisons)
     for wrong, words in (
-        (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
+        (np.asarray(a == b), "the same model is on both sides; leave the row out"),
         (
             np.asarray((winner != a) & (winner != b) & ~tied, dtype=bool),
             f"the winner is neither of the models nor {TIE}",

@@ -83,7 +83,7 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
     of_group, names = pd.factorize(np.asarray(groups, dtype=object), sort=True)
     of_worker, raters = pd.factorize(np.asarray(workers, dtype=object))
     if not len(x) == len(of_group) == len(of_worker):
-        raise ValueError("won, groups and workers must be lists of the same length, an entry an answer")
+        raise ValueError("won, groups and workers must be lists of the same length, one entry per answer")
     how = f"joint {FLIPPED}, clustered by worker", SOURCE, independent()
     base = Result.by(*how, name=f"same win rate in {len(names)} groups", n=len(x), details={"n_workers": len(raters)})
     if len(names) < 2:

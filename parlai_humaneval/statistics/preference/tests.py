@@ -326,5 +326,5 @@ def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.A
     if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):
         raise ValueError(f"choices of shape {matrix.shape}: expected {len(who)} turns (workers) × {len(models)} models")
     if not np.isin(matrix[~np.isnan(matrix)], (0, 1)).all():
-        raise ValueError("expected 1 where a model was chosen, 0 where not, nothing else (nan where it was not shown)")
+        raise ValueError("expected 1 if a model was chosen, 0 if not, nan if it was not shown, and nothing else")
     return matrix, who

@@ -156,7 +156,7 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
     """(x − mean) / sd of all ratings of one worker, ddof = 1 (Ji et al. 2022, §3.3); None where they do not vary."""
     x = np.asarray(ratings, dtype=float)
     if not np.isfinite(x).all():
-        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
+        raise ValueError("a rating is nan or infinite: leave out unanswered ratings")
     if x.size < 2 or (x == x[0]).all():
         return None
     return np.asarray((x - x.mean()) / x.std(ddof=1))

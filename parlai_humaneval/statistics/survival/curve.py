@@ -66,7 +66,7 @@ def checked(k: npt.ArrayLike, spotted: npt.ArrayLike) -> tuple[Ints, Floats]:
     """The two as arrays, or a ValueError that says what is wrong."""
     exchanges, found = np.asarray(k, dtype=float).ravel(), np.asarray(spotted, dtype=float).ravel()
     if exchanges.size != found.size:
-        raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: give one of each a segment.")
+        raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: expected one per segment.")
     if not (np.isfinite(exchanges).all() and (exchanges >= 1).all() and (exchanges % 1 == 0).all()):
         raise ValueError("k is the number of exchanges shown: whole numbers from 1, none missing.")
     if not np.isin(found, (0.0, 1.0)).all():
@@ -183,7 +183,7 @@ NO_EVENTS = "all or none were spotted at every length: no effect can be estimate
 SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
 METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
 CONSTANT = "it is the same in all observations: its effect cannot be estimated"
-SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
+SEPARATED = "it separates exactly the spotted segments from the others: its effect is infinite and cannot be estimated"
 _PREDICTORS = (-36.0, 3.6)  # Beyond these the chance to be spotted is 0 or 1 to the last digit
 _TOO_FAR = 25.0
 """A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""

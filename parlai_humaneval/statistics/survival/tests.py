@@ -252,7 +252,7 @@ def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLi
     """The log-rank statistic of right-censored times, for any number of groups (Mantel 1966; Peto & Peto 1972)."""
     times, happened = np.asarray(time, dtype=float).ravel(), np.asarray(event, dtype=float).ravel()
     if times.size != happened.size:
-        raise ValueError(f"{times.size} times, but {happened.size} events: give one of each an observation.")
+        raise ValueError(f"{times.size} times, but {happened.size} events: give one of each per observation.")
     if not np.isfinite(times).all() or not np.isin(happened, (0.0, 1.0)).all():
         raise ValueError("time must be numbers and event 0 or 1, none missing.")
     codes, names = group_codes(group, times.size)

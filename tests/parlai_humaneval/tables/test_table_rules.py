@@ -244,7 +244,7 @@ def test_a_near_name_of_a_column_is_pointed_out():
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",
-            "column turn stands there twice",
+            "column turn appears twice",
         ),
         (
             "ratings.csv",

@@ -170,7 +170,9 @@ def _predicted(
         )
     foretold = predictions(judged)
     lacking = len(records) - len(foretold)
-    nothing = f"Judge {judge.name} has said nothing of {counted(lacking, 'pairing')}: they count as raters judge them."
+    nothing = (
+        f"Judge {judge.name} has said nothing of {counted(lacking, 'pairing')}: they count by raters' answers alone."
+    )
     return foretold, [nothing] if lacking else []
 
 
@@ -228,8 +230,9 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
         yield "These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
-            f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a rater meets "
-            "no dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: lower items_per_unit, "
+            f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a "
+            "rater sees no dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: "
+            "lower items_per_unit, "
             "or name more dialogues."
         )
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group

@@ -63,13 +63,13 @@ class StaticConfig(TaskConfig):
     """Lengths of the segments in exchanges (one line of each speaker), not counting ``seed_exchanges``. Short segments
     show what raters notice immediately. Longer ones show what they discover later."""
     seed_exchanges: int = Field(default=0, ge=0, le=10)
-    """Number of exchanges before every segment that no model wrote: 1 with ``start=first_exchange``. They say nothing
-    about the models, but raters need them to understand the rest."""
+    """Number of exchanges before every segment that were not written by a model: 1 with ``start=first_exchange``.
+    They say nothing about the models, but raters need them to understand the rest."""
     sample: int | None = Field(default=None, ge=1)
     """How many of the rated dialogues to draw at random; null: all. A sample is enough to see whether people agree."""
 
     features: list[str] = Field(default_factory=list)
-    """Features on which raters compare the two speakers of a segment. Each adds a question, and says more about why a
+    """Features on which raters compare the two speakers of a segment. Each adds a question, and shows more of why a
     model passes for a person."""
     scales: list[str | dict[str, Any]] = Field(default_factory=list)
     """Scales for rating a whole dialogue: names, or your own as {name, text, hints}. Each takes raters a few seconds.

@@ -64,7 +64,7 @@ def demo(
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
         raise WrongUsage(
-            "--dialogues asks for so many of each group, and stop=decided for as many as it takes",
+            "--dialogues sets a number for each group, but stop=decided collects as many as it takes",
             try_="say max_dialogues=N",
         )
     if prefer is not None and raters is None:

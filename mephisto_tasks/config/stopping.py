@@ -64,8 +64,8 @@ class StoppingSettings(BaseModel):
     judge_max_cost: float | None = Field(
         default=None, ge=0, examples=[f"judge_max_cost=5 judge=my_judge.yaml {_WITH_IT}"]
     )
-    """Most that the judge may cost in one launch, in the currency of its prices. Pairings that it does not judge count
-    as raters judge them."""
+    """Most that the judge may cost in one launch, in the currency of its prices. Pairings that it does not judge
+    count by raters' answers alone."""
 
     @field_validator("margin", "alpha", mode="before")
     @classmethod

@@ -189,7 +189,7 @@ def _builds() -> list[str]:
         with urllib.request.urlopen(f"{CPU_BUILDS}/torch/", timeout=10):
             return ["--extra-index-url", CPU_BUILDS]
     except OSError:
-        _say("PyTorch's builds for CPUs cannot be reached: what pip finds otherwise may bring CUDA, some 5 GB")
+        _say("PyTorch's builds for CPUs cannot be reached: other builds that pip finds may bring CUDA, some 5 GB")
         return []
 
 

@@ -164,7 +164,7 @@ def _pilot(
             )
         return None
     if compare:
-        raise PlanError("--pilot has one technique, and says nothing about others", try_="leave --compare out")
+        raise PlanError("--pilot covers one technique and no others", try_="leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)

@@ -302,7 +302,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     """Why such a study cannot be simulated, and what to do, the first first."""
     habits, models = question.habits, question.models or 2
     if question.method == "liu2023":
-        yield "--stop decided has nothing of the sizes of Liu et al. 2023", "leave --method out"
+        yield "--stop decided does not use the sizes of Liu et al. 2023", "leave --method out"
     if habits.measures != "choice" and models < 2:
         what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
         yield what, "give --models 2 or more, or leave --stop out"

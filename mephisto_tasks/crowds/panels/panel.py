@@ -38,7 +38,7 @@ NO_ID = phrase(
     "that is what you did, please tell the researchers, and return the task."
 )
 NOT_FILLED_IN = phrase(
-    "The link holds a placeholder where your id from {panel} should stand. Please open the study from its page on "
+    "The link holds a placeholder where your id from {panel} should be. Please open the study from its page on "
     "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
     "task."
 )

@@ -99,7 +99,7 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
     if other:
         yield (
             f"{counted(len(other), 'turn')} with other models than the rest of the dialogue ({_first(other)}). Is a name "
-            "misspelt? Such a dialogue stands apart from the others, as one of all these models."
+            "misspelt? Such a dialogue counts separately from the others, as one of all these models."
         )
     if lacking:
         yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."

@@ -96,7 +96,7 @@ class ModelOrder(BaseModel):
             yield sentence(not_compared([self.groups[a], self.groups[b]]))
         more = len(ordered[NAMED:]) + len(apart[NAMED:])
         if more:
-            yield f"The same holds of {more} more pairs of groups: strengths compare models within a group only."
+            yield f"The same is true of {more} more pairs of groups: strengths compare models within a group only."
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:

@@ -90,8 +90,7 @@ KEPT_S = 30.0
 FULL_TITLE = phrase("The study is full just now")
 FULL = phrase(
     "As many people are taking part right now as the study has room for. You need not do anything: this page tries "
-    "again by itself, and goes in "
-    "as soon as there is a place. If you have begun before, all that you did is kept."
+    "again by itself, and lets you in as soon as there is a place. If you have begun before, all that you did is kept."
 )
 BUSY = phrase(
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "

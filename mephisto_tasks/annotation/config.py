@@ -101,7 +101,7 @@ class StaticConfig(TaskConfig):
     num_dialogues: int = Field(default=20, ge=1)
     """With ``generate``: dialogues for each model or pair. More show more of a model, and cost only computing time."""
     exchanges: int = Field(default=6, ge=1, le=200)
-    """With ``generate``: lines of each speaker. Models get lost in long talks with themselves. Short ones reveal
+    """With ``generate``: lines of each speaker. Models drift in long conversations with themselves. Short ones reveal
     little."""
     start: Literal["hi", "openers", "first_exchange", "contexts"] = "hi"
     """With ``generate``: how dialogues begin: with “Hi!”, a line from ``start_file``, or the first exchange or the

@@ -54,8 +54,8 @@ NOT_ADMITTED = phrase(
 TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
 TOO_FAST = phrase("Too many messages came at once; the connection is closed. It may be opened again.")
 TOO_SLOW = phrase("The rest of that request did not come in time. Please try again.")
-UNREADABLE = "What was sent cannot be read: it is cut off, or not packed as its headers say."
-NEVER_ALIVE = "This connection does not say for whom it speaks; it is closed."
+UNREADABLE = "The request cannot be read: it is cut off, or not packed as its headers say."
+NEVER_ALIVE = "This connection does not name its agent; it is closed."
 NOT_TEXT = "Only text messages are taken here; files are not."
 
 

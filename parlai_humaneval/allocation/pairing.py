@@ -250,7 +250,7 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
             raise DataError(
                 f"dialogue {one.dialogue_id} is not between people",
                 where=one.place,
-                try_="leave it out, or say that both speakers are human",
+                try_="leave it out, or declare both speakers human",
             )
     return random.Random(f"people:{seed}").sample(fit, number)
 

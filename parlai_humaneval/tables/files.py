@@ -42,8 +42,8 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
 ABOUT_STOPPING = (
-    "What happened in studies that end when they are decided, an event a line, oldest first: who came when and was given "
-    "what, with which chance; what came of it; what was decided. Each decision can be made again from it. `study` names the "
+    "Events of studies that end when they are decided, one per line, oldest first: arrivals, the dialogues that "
+    "raters got and their chances, outcomes, and decisions. Each decision can be made again from it. `study` names the "
     "study. Workers have other names here than in the tables."
 )
 NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
@@ -259,7 +259,7 @@ def _readme(
             "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
         ]
     else:
-        lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
+        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts stand exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]

@@ -276,7 +276,7 @@ class Agreement(Section):
             ),
             table_of(
                 WITH_OWN,
-                "What the dialogue's own rater said, and who rated it once more",
+                "Answers of a dialogue's own rater, and of those who rated it again",
                 again,
                 "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
                 "clustered by worker.",

@@ -226,7 +226,7 @@ class Stopping(Section):
         tables = [
             pairs_table(self.pairs),
             table_of("stopping_studies", "The rule, and what it took", self.studies),
-            table_of("stopping_peeks", "What testing after every worker would have said", peeks),
+            table_of("stopping_peeks", "What testing after every worker would have found", peeks),
             table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
         ]
         return [table for table in tables if table.rows]

@@ -69,10 +69,10 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     """Which workers rate the degraded model lower than the others, over all that they rated.
 
     One-sided rank-sum test on the criteria where more is better. (With the reversed ones the test would pass fewer of
-    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2). p is exact for workers with at most 20
-    ratings a side, no two of them equal; else it is the authors' normal approximation, corrected for ties. The
-    approximation is too small for very few ratings: three below three others have p = .050 exactly (not passed), and .040
-    by the approximation.
+    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2). p is exact for workers with at
+    most 20 ratings per side, no two of them equal; else it is the authors' normal approximation, corrected for ties.
+    The approximation is too small for very few ratings: three below three others have p = .050 exactly (not passed),
+    and .040 by the approximation.
 
     Returns:
         A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side

@@ -142,6 +142,6 @@ def test_what_cannot_be_of_ratings_is_refused() -> None:
         running.answer("w", 0, Outcome(picks=(1, 2), turns=3), at=1.0)
     running.choose("w", 0, rating(20), whole=200, at=1.0)
     assert running.turns == 0
-    with pytest.raises(StudyError, match="rated each by itself"):
+    with pytest.raises(StudyError, match="rated on their own"):
         running.forecast()
     assert running.strengths() is None

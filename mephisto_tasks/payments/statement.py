@@ -224,7 +224,7 @@ class Books:
         if resumable:
             yield (
                 f"Left unfinished: {counted(resumable, 'assignment')}. Raters may resume while the launch runs; "
-                "their share is owed when the launch has ended"
+                "what they did is owed when the launch has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, so not paid: {counted(programs, 'assignment')}"

@@ -235,7 +235,9 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
         named = data.get("entities") or {}
         if not isinstance(named, Mapping):
             raise DataError(
-                f"entities is {named!r}", where=where, try_="expected an object: who speaks → model or human"
+                f"entities is {named!r}",
+                where=where,
+                try_="expected an object with the model, or human, of each speaker",
             )
         made["entities"] |= {str(who): str(name) for who, name in named.items()}
         made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}

@@ -160,7 +160,7 @@ class SequentialStudy:
             raise StudyError(f"worker {worker} has no dialogue of two models at position {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
             raise StudyError(
-                f"worker {worker} has answered in dialogue {dialogue}: a judge's answer after a person's is not a "
+                f"worker {worker} has answered in dialogue {dialogue}: an answer of a judge after that of a person is not a "
                 "prediction",
                 try_="let the judge answer before any rater is asked",
             )

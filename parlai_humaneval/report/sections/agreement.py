@@ -276,10 +276,9 @@ class Agreement(Section):
             ),
             table_of(
                 WITH_OWN,
-                "Answers of a dialogue's own rater, and of those who rated it again",
+                "What the dialogue's own rater said, and who rated it once more",
                 again,
-                "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
-                "clustered by worker.",
+                "Share of yes, or mean rating. Difference: the other minus the own rater, clustered by worker.",
             ),
             table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),
         ]

@@ -340,10 +340,10 @@ def test_what_could_not_happen_is_refused_and_changes_nothing() -> None:
     study.answer("w", 0, outcome, at=1)
     before = list(study.log)
     for call, said in (
-        (lambda: study.answer("stranger", 0, outcome, at=2), "no worker stranger"),
+        (lambda: study.answer("stranger", 0, outcome, at=2), "nobody called stranger"),
         (lambda: study.answer("w", 0, outcome, at=2), "answered before"),
-        (lambda: study.answer("w", 2, outcome, at=2), "none at position 2"),
-        (lambda: study.answer("w", 1, Outcome(picks=(1, 1, 1), turns=6), at=2), "one number per model"),
+        (lambda: study.answer("w", 2, outcome, at=2), "none at place 2"),
+        (lambda: study.answer("w", 1, Outcome(picks=(1, 1, 1), turns=6), at=2), "one number a model"),
         (lambda: study.finish("w", [outcome] * 2, at=2), "2 outcomes for the 1 open"),
         (lambda: study.arrive("w", at=2), "has taken part"),
         (lambda: study.arrive("x", 0, at=2), "at least one"),
@@ -400,7 +400,7 @@ def test_a_cap_can_be_raised_also_after_it_was_reached() -> None:
     study.arrive("w0", 5, at=0)
     study.finish("w0", [Outcome(picks=(3, 3), turns=6)] * 5, at=1)
     assert study.ended == "cap"
-    with pytest.raises(StudyError, match="not higher"):
+    with pytest.raises(StudyError, match="no higher"):
         study.extend(5, at=2)
     study.extend(9, at=2)
     assert (study.ended, study.free) == (None, 4)

@@ -87,11 +87,11 @@ def test_a_mean_has_the_limits_it_is_given() -> None:
 
 def test_a_share_is_a_part_of_the_whole() -> None:
     """Guards that 15 of 10 is refused: it came back as a share of 1.5."""
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         clustered_share(cluster_sums([3, 0] * 5, [1] * 10, list("aabbccddee")))
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         crossed_share([-1.0] * 14, ONES, WORKERS, [DIALOGUES])
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         two_way_share([2.0] * 14, ONES, WORKERS, DIALOGUES)
 
 

@@ -400,7 +400,7 @@ def test_a_cap_can_be_raised_also_after_it_was_reached() -> None:
     study.arrive("w0", 5, at=0)
     study.finish("w0", [Outcome(picks=(3, 3), turns=6)] * 5, at=1)
     assert study.ended == "cap"
-    with pytest.raises(StudyError, match="no higher"):
+    with pytest.raises(StudyError, match="not higher"):
         study.extend(5, at=2)
     study.extend(9, at=2)
     assert (study.ended, study.free) == (None, 4)

@@ -7,6 +7,7 @@ sent back; bob was cut off in his first turn as the launch ended; both had been 
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,16 @@ def run(command: str, data_dir: Path, *options: str) -> str:
 
 
 def figures(document: Any) -> Any:
-    """A document without what tells versions and machines apart; of remarks, whose words may get better, their number."""
+    """A document without what tells versions and machines apart. Words may get better: of remarks and methods their number
+    counts, and of other sentences the numbers in them."""
     if isinstance(document, dict):
         return {
-            key: len(value) if key == "remarks" else figures(value)
+            key: len(value) if key in ("remarks", "methods") else figures(value)
             for key, value in document.items()
             if key not in ("versions", "made", "version")
         }
+    if isinstance(document, str) and document.endswith("."):
+        return re.findall(r"\d+(?:\.\d+)?", document)
     return [figures(value) for value in document] if isinstance(document, list) else document
 
 

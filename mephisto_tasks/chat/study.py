@@ -119,8 +119,6 @@ NEXT = Notice(
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
 OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
 ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
-
-
 FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
 FIRST_REPLY_S = 20.0
 
@@ -172,7 +170,7 @@ class ChatStudy(engine.Study):
         elif silent := [name for name in models if name not in said]:
             self.remarks.append(
                 f"Replies are shown as written: {listed(silent)} gave no first reply within {FIRST_REPLY_S:g} seconds. "
-                "If its replies contain markdown, set replies.appearance=markdown."
+                "If the replies contain markdown, set replies.appearance=markdown."
             )
 
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:

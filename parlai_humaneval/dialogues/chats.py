@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import DataError
@@ -35,7 +35,7 @@ _SYSTEM = ("system", "developer")
 _TOOLS = ("tool", "function", "observation", "function_call")
 _KINDS = {**dict.fromkeys(_PEOPLE, "person"), **dict.fromkeys(_BOTS, "bot"), **dict.fromkeys(_SYSTEM, "system")}
 _LABEL = re.compile(rf"^[ \t]*({'|'.join(_KINDS)})[ \t]*[:：]\s*", re.IGNORECASE | re.MULTILINE)
-_RULES = re.compile(rf"(?:^[ \t]*[-=*]{{3,}}\s*$)+(?=\s*(?:{_LABEL.pattern}|\Z))", re.IGNORECASE | re.MULTILINE)
+_LINE, _RULE = re.compile(r"^.*\S.*$", re.MULTILINE), re.compile(r"\s*[-=*]{3,}\s*")
 _FENCE = re.compile(r"^(.*[:：])?[ \t]*(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)  # Also right behind a label
 EMPTY = "…"  # Stands for a message without text between two others
 
@@ -107,10 +107,8 @@ def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
     labels. A prompt that the reply begins with is there once."""
     asked_for, replied = _texts(prompt), _texts(reply)
     if asked_for and replied:  # of the arena: all that was asked, and all replies
-        turns = zip(asked_for, replied, strict=False)
-        return [], [
-            {"role": role, "content": text} for turn in turns for role, text in zip(("user", "bot"), turn, strict=True)
-        ]
+        texts = (text for turn in zip(asked_for, replied, strict=False) for text in turn)
+        return [], [{"role": role, "content": text} for role, text in zip(cycle(("user", "bot")), texts, strict=False)]
     asked, said = _told(prompt, "user", "person"), _told(reply, "bot", "bot", "system")
     is_repeated = bool(asked) and _text(asked[0]) in map(_text, said)
     return ([] if is_repeated else asked), said
@@ -124,14 +122,24 @@ def replies_in(cell: str) -> list[str]:
 
 def texts_of(text: str) -> list[str]:
     """The dialogues of a text file: between lines of dashes, else between blank lines, unless these separate all turns."""
-    rules = [match.span() for match in _RULES.finditer(_without_code(text))]
-    parts = [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *rules, (len(text), 0)])]
+    parts = [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *_rules(text), (len(text), 0)])]
     parts = [part.strip() for part in parts if part.strip()]
-    if len(parts) > 1:
+    if len(parts) != 1:
         return parts
     blanks = [match.end() for match in re.finditer(r"\n\s*\n", _without_code(parts[0]))]
     blocks = [parts[0][start:end] for start, end in pairwise([0, *blanks, len(parts[0])])]
     return blocks if all(len(_labels(block)) > 1 for block in blocks) else parts
+
+
+def _rules(text: str) -> list[tuple[int, int]]:
+    """Where lines of dashes part dialogues: before a label, another such line, or the end. Others belong to a message."""
+    found, parts = list[tuple[int, int]](), True
+    for line in reversed(list(_LINE.finditer(_without_code(text)))):
+        if parts and _RULE.fullmatch(line[0]):
+            found.append(line.span())
+        else:
+            parts = is_text(line[0])
+    return found[::-1]
 
 
 def is_text(line: str) -> bool:
@@ -184,8 +192,7 @@ def _said(text: str) -> list[dict[str, str]]:
 def _texts(cell: str) -> list[str]:
     """The texts of a JSON list of texts, of which some may be null; nothing where it is none."""
     data = _json(cell)
-    is_list = isinstance(data, list) and all(isinstance(one, (str, type(None))) for one in data)
-    return [one or "" for one in data] if is_list else []
+    return [one or "" for one in data] if isinstance(data, list) and {*map(type, data)} <= {str, type(None)} else []
 
 
 def _told(cell: str, role: str, *kinds: str) -> list[Any]:
@@ -234,11 +241,7 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
         made["dialogue_id"] = _id(data)
         named = data.get("entities") or {}
         if not isinstance(named, Mapping):
-            raise DataError(
-                f"entities is {named!r}",
-                where=where,
-                try_="expected an object with the model, or human, of each speaker",
-            )
+            raise DataError(f"entities is {named!r}", where=where, try_='expected {"speaker": "model or human", …}')
         made["entities"] |= {str(who): str(name) for who, name in named.items()}
         made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}
     return {**made, "context": context}

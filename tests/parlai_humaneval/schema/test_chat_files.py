@@ -249,3 +249,13 @@ def test_lines_of_another_form_are_refused_in_words(tmp_path: Path, line: Any, f
     (tmp_path / "chats.jsonl").write_text(json.dumps(line) + "\n")
     with pytest.raises(DataError):
         load_sources([{"file": str(tmp_path / "chats.jsonl"), "form": form}], lambda task: [], list)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "---\n", "---\n---\n"])
+def test_a_text_without_a_dialogue_has_none(text: str) -> None:
+    assert texts_of(text) == []
+
+
+def test_several_lines_of_dashes_part_two_dialogues_once() -> None:
+    first, second = "User: Hi\nBot: Hello\n---\nstill the bot", "User: Bye\nBot: Bye"
+    assert texts_of(f"---\n{first}\n\n---\n  ===\n\n{second}\n---\n") == [first, second]

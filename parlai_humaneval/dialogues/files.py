@@ -32,8 +32,9 @@ from parlai_humaneval._util.data_files import (
     validated,
 )
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.dialogues.chats import SHAPES, Form, chats_of, form_of, is_text, texts_of
+from parlai_humaneval.dialogues.chats import SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
+from parlai_humaneval.dialogues.messages import is_text, texts_of
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""

@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
-from parlai_humaneval.dialogues.chats import chats_of, told_in
+from parlai_humaneval.dialogues.chats import chats_of
+from parlai_humaneval.dialogues.messages import told_in
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn

@@ -18,7 +18,7 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
 from parlai_humaneval._util.text import UNSPACED, count_words
-from parlai_humaneval.dialogues.chats import replies_in
+from parlai_humaneval.dialogues.messages import replies_in
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, first_hand_dialogues
 from parlai_humaneval.tables.columns import Tables

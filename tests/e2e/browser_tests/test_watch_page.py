@@ -177,7 +177,7 @@ def test_pausing_from_the_page(visit: Callable[..., Rater], study: Study, opened
     pause = opened.get_by_role("button", name="Pause", exact=True)
     pause.focus()
     opened.keyboard.press("Enter")
-    expect(opened.get_by_role("dialog")).to_contain_text("Who is inside goes on and finishes")
+    expect(opened.get_by_role("dialog")).to_contain_text("Raters inside can finish")
     opened.keyboard.press("Escape")
     expect(pause).to_be_focused()
     expect(opened.locator("#part-state")).to_contain_text("Running")

@@ -113,7 +113,7 @@ async def test_a_bad_link_leaves_nothing_behind(start: Launch) -> None:
     bad: list[tuple[list[tuple[str, str]], str]] = [
         ([], "does not say who you are"),
         (address("{{%PROLIFIC_PID%}}"), "placeholder"),
-        (address("a" * 1900), "no id of Prolific"),
+        (address("a" * 1900), "not an ID of Prolific"),
         ([*address("ann"), ("PROLIFIC_PID", "bob")], "two different people"),
         ([("PROLIFIC_PID", "ann")], "no id of yours"),
     ]

@@ -33,7 +33,8 @@ OBJECT_STORE = 80_000_000
 NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of Linux."""
 NOTE = (
-    "a generator of 4 + 4 layers and width 256 talks to itself, six exchanges a dialogue, 24 tokens a reply, greedy search, "
+    "a generator of 4 + 4 layers and width 256 talks to itself, six exchanges a dialogue, 24 tokens per reply, "
+    "greedy search, "
     "batches of 8, one processor thread a copy. Peer: {peer}; the two take turns, and the median round of each counts. "
     "Loading is not counted"
 )

@@ -35,7 +35,7 @@ to threads that wait for each other, the more so on a machine with other work.""
 AS_INSTALLED = None
 """As many threads as torch takes of its own: what somebody gets who types the two commands."""
 NOTE = (
-    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens a reply, greedy search, as many "
+    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens per reply, greedy search, as many "
     "processor threads for either side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is "
     "counted; ours includes writing the file; the two sides take turns, and the best round of each counts"
 )

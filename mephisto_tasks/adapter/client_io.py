@@ -305,7 +305,7 @@ class StudyIOHandler(ClientIOHandler):
             try:
                 channel.enqueue_send(Packet(packet_type=PACKET_TYPE_REQUEST_STATUSES, subject_id=SYSTEM_CHANNEL_ID))
             except Exception:
-                logger.exception("it could not be asked whose page has gone; it is asked again soon")
+                logger.exception("could not find out which raters left their page; trying again soon")
 
     def send_status_update(self, agent_id: str, status: str) -> None:
         # Mephisto queues these on its loop, where the end of the run may overtake them.

@@ -237,7 +237,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             agent.await_submit(SUBMIT_TIMEOUT_S)
         except sqlite3.Error:  # the launch ends, and its database is held still: the work is done all the same
-            logger.warning("it could not be seen whether the rater of agent %s is there", agent.db_id, exc_info=True)
+            logger.warning("could not check whether the rater of agent %s is there", agent.db_id, exc_info=True)
 
     def _mark_completed(self, agent: Agent, held: HeldUnit[Any]) -> None:
         self._see_to(held, held.page.state.flush)
@@ -260,7 +260,7 @@ class StudyTaskRunner(TaskRunner):
             redirect = self.site.exit(agent.get_worker().worker_name, outcome)
             text = self.site.for_them(agent.get_worker().worker_name, text, redirect)
         except Exception:  # the last words are said whatever the site's files say
-            logger.exception("it could not be found out where the rater of agent %s goes now", agent.db_id)
+            logger.exception("could not find out where the rater of agent %s goes now", agent.db_id)
         resumes = title_and_text in (wording.PAUSED, wording.AWAY) and redirect is None
         page.end(wording.filled(title, words), text, next_, redirect, resumes=resumes)
 

@@ -58,8 +58,8 @@ class BrowserBook:
             self._path,
             error=BookUnusable,
             migrations=(_TABLES,),
-            if_busy="see that there is room on the disk, and that you may write it",
-            if_damaged="remove the file: then whoever comes first with a name has it",
+            if_busy="check that the disk has room, and that you may write to it",
+            if_damaged="remove the file: then the first rater with a name gets it",
             patience_s=WAIT_S,
             # Raters wait for each write. The newest may be lost with the machine's power, never with the launch.
             pragmas=("journal_mode = WAL", "synchronous = NORMAL"),

@@ -89,8 +89,8 @@ KEPT_S = 30.0
 
 FULL_TITLE = phrase("The study is full just now")
 FULL = phrase(
-    "As many people are taking part as can at once. You need not do anything: this page tries again by itself, and goes in "
-    "as soon as there is a place. If you have begun before, all that you did is kept."
+    "As many people are taking part right now as the study has room for. You need not do anything: this page tries "
+    "again by itself, and lets you in as soon as there is a place. If you have begun before, all that you did is kept."
 )
 BUSY = phrase(
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
@@ -232,7 +232,7 @@ class IdentityRule(PageRule):
             return None
         if self._book.holds_any(things, visitor.shown):
             return None
-        return Refusal("wrong_link", "ids of ours without their signature", DAMAGED, title=WRONG_ADDRESS)
+        return Refusal("wrong_link", "our ids without their signature", DAMAGED, title=WRONG_ADDRESS)
 
     def hold(self, visitor: Visitor) -> Refusal | None:
         """Remember whose this is from now on, and note in ``data`` whether it is the worker's first browser."""

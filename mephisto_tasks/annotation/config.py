@@ -63,13 +63,13 @@ class StaticConfig(TaskConfig):
     """Lengths of the segments in exchanges (one line of each speaker), not counting ``seed_exchanges``. Short segments
     show what raters notice immediately. Longer ones show what they discover later."""
     seed_exchanges: int = Field(default=0, ge=0, le=10)
-    """Number of exchanges before every segment that no model wrote: 1 with ``start=first_exchange``. They say nothing
-    about the models, but raters need them to understand the rest."""
+    """Number of exchanges before every segment that were not written by a model: 1 with ``start=first_exchange``.
+    They say nothing about the models, but raters need them to understand the rest."""
     sample: int | None = Field(default=None, ge=1)
     """How many of the rated dialogues to draw at random; null: all. A sample is enough to see whether people agree."""
 
     features: list[str] = Field(default_factory=list)
-    """Features on which raters compare the two speakers of a segment. Each adds a question, and says more about why a
+    """Features on which raters compare the two speakers of a segment. Each adds a question, and shows more of why a
     model passes for a person."""
     scales: list[str | dict[str, Any]] = Field(default_factory=list)
     """Scales for rating a whole dialogue: names, or your own as {name, text, hints}. Each takes raters a few seconds.
@@ -96,12 +96,12 @@ class StaticConfig(TaskConfig):
     """File of attention checks; if empty, the task's own for the metric. Write your own if you change the question."""
 
     generate: Literal["", "self_chat", "pairs"] = ""
-    """Dialogues that models hold before the launch: each with itself, or every two with each other. This needs no
-    people, and gives every model the same chances. If empty, the dialogues already exist."""
+    """Dialogues that models hold before the launch: each model with itself, or every pair of models with each other.
+    This needs no people, and gives every model the same chances. If empty, the dialogues already exist."""
     num_dialogues: int = Field(default=20, ge=1)
     """With ``generate``: dialogues for each model or pair. More show more of a model, and cost only computing time."""
     exchanges: int = Field(default=6, ge=1, le=200)
-    """With ``generate``: lines of each speaker. Models get lost in long talks with themselves. Short ones reveal
+    """With ``generate``: lines of each speaker. Models drift in long conversations with themselves. Short ones reveal
     little."""
     start: Literal["hi", "openers", "first_exchange", "contexts"] = "hi"
     """With ``generate``: how dialogues begin: with “Hi!”, a line from ``start_file``, or the first exchange or the
@@ -249,7 +249,7 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
     if cap > possible and config.show == "segment":
-        how = f"num_dialogues={cap}" if config.generate else f"{cap} of every two models are enough"
+        how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
         raise ValueError(
             f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
             f"is judged once. The pair that is decided last may need all judgements, so set "

@@ -365,7 +365,7 @@ def the_kind(items: Sequence[Item]) -> str:
     if len(kinds) > 1:
         raise InvalidValue(
             "stop=decided answers one question, and these dialogues make pairs of several kinds "
-            f"({', '.join(kinds)}), which are judged apart",
+            f"({', '.join(kinds)}), which are judged separately",
             try_="name dialogues of one kind",
         )
     return kinds[0]

@@ -94,7 +94,7 @@ class JudgedStudy:
             raise JudgeError(
                 f"a judge called {self.spec.name} has answered {len(self.answers):,} questions of this task with "
                 "another model, prompt, format or seed, and answers of two judges are not mixed",
-                try_="give this one another name",
+                try_="give the new judge a different name",
             )
 
     @property

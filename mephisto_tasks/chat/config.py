@@ -64,8 +64,8 @@ class InteractiveConfig(RatingConfig):
     take more of each rater's time. Smith et al. 2022 have 6. Ji et al. 2022 have 10, after which the rater may end the
     dialogue."""
     rater_ends: bool = False
-    """Whether raters may continue after ``turns`` and end the dialogue when they like. Chats then have their natural
-    length. Bored people stop early, which shows in the lengths."""
+    """Whether raters may continue after the number of ``turns`` and end the dialogue when they like. Chats then have
+    their natural length. Bored people stop early, which shows in the lengths."""
     max_turns: int = Field(default=100, ge=1, le=500)
     """Maximum number of turns if the rater ends the dialogue. It limits the time and the replies of one chat."""
     first_message: str = phrase("Hi!")

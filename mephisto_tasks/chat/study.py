@@ -235,8 +235,8 @@ class ChatStudy(engine.Study):
         now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
-                f"What a rater has is one {now} from now on, and no {before} as the page's instructions say until the next "
-                "launch: so many groups are left. The pay for it is the same."
+                f"From now on each rater gets one {now}, because only so many groups are left. The page's instructions say "
+                f"{before} until the next launch. The pay is the same."
             )
         return steered
 

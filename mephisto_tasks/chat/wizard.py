@@ -161,7 +161,7 @@ class PartnerRoom:
                 try:
                     self._hear(packet)
                 except Exception:  # one odd packet must not leave all partners alone
-                    logger.exception("a packet of a partner's page could not be dealt with")
+                    logger.exception("a packet from a partner's page could not be handled")
             self._look_around()
             for partner in self._partners.values():
                 with speaking(partner.language):

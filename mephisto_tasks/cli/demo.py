@@ -64,7 +64,7 @@ def demo(
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
         raise WrongUsage(
-            "--dialogues asks for so many of each group, and stop=decided for as many as it takes",
+            "--dialogues sets a number for each group, but stop=decided collects as many as it takes",
             try_="say max_dialogues=N",
         )
     if prefer is not None and raters is None:
@@ -255,7 +255,7 @@ def try_model(
     for setting in (short_name(name_of(override)) for override in overrides):
         if setting in OF_TRIAL:
             raise WrongUsage(
-                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people come by a link",
+                f"{setting}=… is for `launch`: here MODEL and --opponent are the models, and people join through a link",
                 try_=f"leave {setting}=… out",
             )
     not_twice({"turns": turns}, overrides)

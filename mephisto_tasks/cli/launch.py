@@ -133,7 +133,7 @@ def launch(
 ) -> None:
     task, chosen = technique_of_file(task, chosen)
     if as_json and not (only_total or list_settings):
-        raise WrongUsage("--json needs --total or --list-settings", try_="add one of them, or leave --json out")
+        raise WrongUsage("--json requires --total or --list-settings", try_="add one of them, or leave --json out")
     if list_settings:
         known = techniques()
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
@@ -169,7 +169,7 @@ def launch(
     if only_total and not crowd.market.has_price:
         paid = [f"place={each.place}" for each in crowds() if each.market.has_price and each.status() is None]
         raise WrongUsage(
-            "--total is the cost of a launch on a crowd's site that is paid",
+            "--total is the cost of a launch on a paid crowd site",
             try_=f"add {' or '.join(paid)}" if paid else "leave it out, because this launch pays no site",
         )
     task_name = str(config.mephisto.task.task_name)

@@ -301,7 +301,7 @@ def _check_enough(tables: Tables) -> None:
         raise CommandError("the pilot has no ratings", try_="have two or more raters finish a dialogue each")
     if len(workers) == 1:
         raise CommandError(
-            "the pilot has 1 rater, which says nothing about how raters differ", try_="have two or more, ten if you can"
+            "the pilot has 1 rater, which shows nothing about how raters differ", try_="use two or more, ten if you can"
         )
 
 

@@ -28,7 +28,7 @@ REMAINS = (
     ("payments", "amounts and dates, for the accounts; a random name “forgotten-…” replaces the rater's"),
     ("figures in reports", "leaderboards, and your own copies and publications; they name nobody"),
     ("released data", "its pseudonyms have no key, so nobody can link rows to people"),
-    ("the crowd's own site", "it has its own record of the rater; ask there"),
+    ("the crowd's own site", "the site keeps its own record of the rater; ask there"),
     ("backups", "backups and copies of the data directory: delete them yourself"),
     ("your own files", "lists of raters, names.csv of invitations, mails"),
     ("numbers", "the database's numbers continue, so a gap shows that a rater took part, but not who"),
@@ -170,7 +170,7 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     for plan in plans:
         what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        whole = "all of their data goes" if plan.everywhere else "only this goes, as they also did other tasks"
+        whole = "all of their data is deleted" if plan.everywhere else "only this goes, as they also did other tasks"
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
             words = f"others judged their dialogues: texts go from {counted(plan.judged_by_others, 'assignment')}"

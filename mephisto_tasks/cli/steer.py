@@ -173,12 +173,12 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
     where = task_options(task_name, data_dir)
     if running is None or snapshot is None or not run_id == running.task_run_id == snapshot.task_run_id:
         raise AlreadyRunning(
-            f"task {task_name!r} is already launched from {data_dir}, and only just begins", try_="try again soon"
+            f"task {task_name!r} is already launched from {data_dir}, and is still starting", try_="try again soon"
         )
     if running.task != task:
         raise CannotChange(
             f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}",
-            try_="give this one another task_name=…",
+            try_="give the new launch a different task_name=…",
         )
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
@@ -186,8 +186,8 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         raise AlreadyRunning(
             f"task {task_name!r} is already launched from {data_dir} (process {snapshot.pid}) with these "
             f"settings, at {snapshot.url}",
-            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give this one "
-            f"another task_name=…{stopped}",
+            try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
+            f"launch a different task_name=…{stopped}",
         )
     click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would get these orders:")
     for order in orders:

@@ -33,9 +33,9 @@ class StoppingSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     stop: Literal["collected", "decided"] = Field(default="collected", examples=[_WITH_IT])
-    """When the study ends: once all requested dialogues (judgements) are collected, or as soon as every two models are
-    decided. decided: one model is better, or both are equal within ``margin``; raters get the undecided pairs. This
-    often takes a fraction of the dialogues, and you may check results at any time."""
+    """When the study ends: once all requested dialogues (judgements) are collected, or as soon as every pair of
+    models is decided. decided: one model is better, or both are equal within ``margin``; raters get the undecided
+    pairs. This often takes a fraction of the dialogues, and you may check results at any time."""
     margin: float | None = Field(default=None, gt=0, lt=1, examples=["margin=0.1 stop=decided max_dialogues=400"])
     """With ``stop=decided``: two models are equal if their win rates differ by less than this; 0.1 means 10 points. If
     each model is rated alone, half the scale counts as a whole win, so 0.1 means 5 points of 100, or 0.2 on a scale
@@ -52,7 +52,7 @@ class StoppingSettings(BaseModel):
     is decided was not needed, so many raters at a time waste dialogues, and few take more hours."""
     time_out_minutes: float = Field(default=60.0, gt=0, le=10_000, examples=[f"time_out_minutes=30 {_WITH_IT}"])
     """With ``stop=decided``: minutes per dialogue, from a rater's arrival, for which the study waits for their answers.
-    Later answers are stored but do not count. With too short a time, only quick raters decide."""
+    Later answers are stored but do not count. If this is too short, only quick raters' answers count."""
     transitive: bool = Field(default=True, examples=[f"transitive=false {_WITH_IT}"])
     """With ``stop=decided``: whether A better than B and B better than C decides that A is better than C. This saves
     dialogues. Use false if models may beat each other in a circle, so that only dialogues of the two models decide."""
@@ -64,8 +64,8 @@ class StoppingSettings(BaseModel):
     judge_max_cost: float | None = Field(
         default=None, ge=0, examples=[f"judge_max_cost=5 judge=my_judge.yaml {_WITH_IT}"]
     )
-    """Most that the judge may cost in one launch, in the currency of its prices. Pairings that it does not judge count
-    as raters judge them."""
+    """Most that the judge may cost in one launch, in the currency of its prices. Pairings that it does not judge
+    count by raters' answers alone."""
 
     @field_validator("margin", "alpha", mode="before")
     @classmethod
@@ -82,7 +82,7 @@ class StoppingSettings(BaseModel):
 
     @property
     def rated_by_each(self) -> int:
-        """Models that a worker rates, where each is rated by itself."""
+        """Models that a worker rates, where each is rated on its own."""
         return 1
 
     def check_stopping(self, models: Sequence[str], groups: Collection[Sequence[str]], settings: Sequence[str]) -> None:
@@ -105,7 +105,7 @@ class StoppingSettings(BaseModel):
         alone, pairs = ({frozenset(group) for group in combinations(models, size)} for size in (1, 2))
         refuse(
             {frozenset(group) for group in groups} not in (alone, pairs, {frozenset(models)}),
-            "stop=decided compares every two models, or all of them at once",
+            "stop=decided compares every pair of models, or all models at once",
             "leave groups out and name the models, with a group_size of 2 or of the number of models",
         )
         self.rule(models, groups)

@@ -94,15 +94,15 @@ class TaskConfig(StoppingSettings):
     """When raters learn whether an answer was right, and why: after each item, or after a whole attempt. After each
     item, people learn more. After a whole attempt, the practice is more of a test."""
     onboarding_qualification: str | None = None
-    """Name of the qualification that the practice grants; null: no practice. Raters who hold it do not practice again
-    in any study with the same name here."""
+    """Name of the qualification that the practice grants; null: no practice. Raters with this qualification do not
+    practice again in any study with the same name here."""
     language: str = "en"
     """Language of the page: en, zh, a file from ``languages_dir``, or auto for the rater's browser language (en if it
     is not available). An assignment keeps the language it began in. People answer best in the language that the models
     speak."""
     languages_dir: str = ""
     """Folder of gettext PO files (``de.po``), one for each additional language; if empty, none. A zh.po in it extends
-    the packaged translation. One such file is all that a new language needs."""
+    the packaged translation. A new language needs only one such file."""
     instructions_file: str = ""
     """YAML file with the texts of the page; if empty, the task's own. Write your own if your study asks raters for
     something that the techniques do not."""
@@ -131,8 +131,8 @@ class TaskConfig(StoppingSettings):
     block_qualification: str | None = None
     """Qualification whose holders are turned away. It applies to all studies that name it, so no check is repeated."""
     reading_speed_wpm: float = Field(default=600.0, gt=0)
-    """Words per minute that nobody reads faster, used by the check ``too_fast``. Raters who answer faster have not read
-    the text. Raise it for texts that are easy to skim."""
+    """Reading speed in words per minute that nobody exceeds, used by the check ``too_fast``. Raters who answer
+    faster have not read the text. Raise it for texts that are easy to skim."""
     blocking_checks: list[str] = Field(default_factory=list)
     """Quality checks that give ``block_qualification`` to raters who fail them (`parlai-humaneval unblock` removes it).
     They keep out careless raters while the study runs. Reports can exclude them later as well."""

@@ -20,7 +20,7 @@ class WorkerRules(BaseModel):
     """Where raters live: ISO codes such as US, GB or US-NY (part of a country, if the crowd's site supports it). The
     site checks this if it can. Use it to find people who read the language well."""
     min_approval_rate: int | None = Field(default=None, ge=0, le=100)
-    """Minimum percentage of a rater's earlier work that was approved. The crowd's site checks it. It keeps out people
+    """Minimum percentage of a rater's earlier work that was approved. The crowd's site checks it. It excludes people
     whose work was often rejected; 95 or more is common."""
     min_approved: int | None = Field(default=None, ge=0)
     """Minimum number of a rater's earlier tasks that were approved. The crowd's site checks it. With only a few tasks,

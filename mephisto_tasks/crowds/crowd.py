@@ -277,11 +277,11 @@ class Crowd:
         from mephisto_tasks.admission.eligibility import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
-        return [f"Nothing checks here that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
+        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         """What to do about such rules, as a clause."""
-        return "invite only people whom you know to meet it"
+        return "invite only people who meet this rule"
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
         """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""

@@ -100,7 +100,7 @@ def _unchangeable(name: str, before: JsonValue, now: JsonValue, task_name: str) 
         )
     return CannotChange(
         f"{what}: a running launch cannot change that",
-        try_="stop it and launch again (it continues with its counts), or give this one another task_name=…",
+        try_="stop it and launch again (it continues with its counts), or give the new launch a different task_name=…",
     )
 
 

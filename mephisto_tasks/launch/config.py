@@ -85,8 +85,8 @@ class Words(BaseModel):
     place: str = "local"
     """Where raters come from."""
     server: str = "here"
-    """What serves the pages: the launch itself, or Mephisto's router elsewhere. Elsewhere suits an unreachable
-    machine."""
+    """What serves the pages: the launch itself, or Mephisto's router elsewhere. Use the router if this machine
+    cannot be reached from outside."""
     workers: str = "any"
     """Preset for who may take part, such as a paper's. Settings like workers.locales refine it. You can only replicate
     a paper's results with similar people."""

@@ -223,8 +223,8 @@ class Books:
             yield f"In progress: {counted(running, 'assignment')}"
         if resumable:
             yield (
-                f"Left unfinished: {counted(resumable, 'assignment')}. Raters may resume while the launch runs, and a share "
-                "is owed when it has ended"
+                f"Left unfinished: {counted(resumable, 'assignment')}. Raters may resume while the launch runs; "
+                "what they did is owed when the launch has ended"
             )
         if programs := len(self.dues) - len(people):
             yield f"Done by programs of this package, so not paid: {counted(programs, 'assignment')}"

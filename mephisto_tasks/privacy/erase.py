@@ -210,5 +210,5 @@ def _alone(data_dir: Path, tasks: Sequence[str]) -> Iterator[None]:
                 try:
                     stack.enter_context(only_judging(data_dir, task))
                 except JudgingElsewhere as error:
-                    raise ForgetError(error, try_="forget after that: nothing was deleted") from error
+                    raise ForgetError(error, try_="run forget again after that: nothing was deleted") from error
         yield

@@ -54,8 +54,8 @@ NOT_ADMITTED = phrase(
 TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
 TOO_FAST = phrase("Too many messages came at once; the connection is closed. It may be opened again.")
 TOO_SLOW = phrase("The rest of that request did not come in time. Please try again.")
-UNREADABLE = "What was sent cannot be read: it is cut off, or not packed as its headers say."
-NEVER_ALIVE = "This connection does not say for whom it speaks; it is closed."
+UNREADABLE = "The request cannot be read: it is cut off, or not packed as its headers say."
+NEVER_ALIVE = "This connection does not name its agent; it is closed."
 NOT_TEXT = "Only text messages are taken here; files are not."
 
 
@@ -384,7 +384,7 @@ class _Routes:
         body = await _body(request, p.SubmitOnboardingBody)
         agent = self._admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
-            raise p.BadPacket("That is not a practice, so it cannot be handed in as one; the task goes on.")
+            raise p.BadPacket("This is not a practice round, so it cannot be handed in as one; the task goes on.")
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
         return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 
@@ -392,7 +392,7 @@ class _Routes:
         body = await _body(request, p.SubmitTaskBody)
         agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises:
-            raise p.BadPacket("That is a practice, so it cannot be handed in as a task; the practice goes on.")
+            raise p.BadPacket("This is a practice round, so it cannot be handed in as a task; the practice goes on.")
         if "files" in body.final_data:  # Mephisto would fetch what stands there
             raise p.BadPacket("Files cannot be handed in.")
         self.router.submit_task(agent, body.final_data, body.client_timestamp)
@@ -402,7 +402,7 @@ class _Routes:
         body = await _body(request, p.SubmitMetadataBody)
         agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises or not agent.limit.allows():
-            raise p.BadPacket("Nothing is noted of a practice." if agent.practises else TOO_FAST)
+            raise p.BadPacket("Notes are not kept in a practice round." if agent.practises else TOO_FAST)
         metadata = body.metadata.model_dump(exclude_none=True)
         self.router.forward(p.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
         return _json({"status": "Submitted metadata"})

@@ -99,7 +99,7 @@ class Hosts:
 
 _WRONG_NAME = "This study is not served under {name}."
 _WRONG_SITE = "Pages of {name} may not speak to this study."
-_HOW = " If it is served there, whoever runs it has to launch it with " + SETTING + "=[{name}]."
+_HOW = " If it is served there, its operator has to launch it with " + SETTING + "=[{name}]."
 
 
 def _split(host: str) -> tuple[str, int | None]:

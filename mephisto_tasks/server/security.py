@@ -208,8 +208,8 @@ class Visitors:
         if "X-Forwarded-For" in request.headers and not self._warned:
             self._warned = True
             logger.warning(
-                "Requests come through a proxy on this machine, so that raters' addresses are not seen and nobody's "
-                "requests are limited. If it is yours: trusted_proxies=[127.0.0.1]"
+                "Requests come through a proxy on this machine, so the server does not see raters' addresses and "
+                "limits nobody's requests. If it is yours: trusted_proxies=[127.0.0.1]"
             )
         return True
 

@@ -199,20 +199,18 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
 def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
-        return t(
-            "That reply is not among the ones that you were shown. Please give a place to each of the replies below."
-        )
+        return t("That reply is not among the ones that you were shown. Please rank each of the replies below.")
     open_ = len(shown) - len(answer.ranks)
     if open_:
         return tn(
-            "Please give every reply a place: one has none yet.",
-            "Please give every reply a place: {n} have none yet.",
+            "Please rank every reply: one has no rank yet.",
+            "Please rank every reply: {n} have no rank yet.",
             open_,
         )
     if max(answer.ranks.values()) > len(shown):
-        return t("Places go from 1 to {last}. Please give every reply one of these.", last=len(shown))
+        return t("Ranks go from 1 to {last}. Please give every reply one of these.", last=len(shown))
     if not step.ties and len(set(answer.ranks.values())) < len(shown):
-        return t("Two replies have the same place. Please give each a place of its own.")
+        return t("Two replies have the same rank. Please give each reply a different rank.")
     if step.reason is not None and step.reason.required:
         return _check_reason(step.reason, answer.reason)
     return None

@@ -159,8 +159,8 @@ class Setup(Generic[C]):
         )
         if unknown := stopping.unknown_workers(monitor, finished):
             raise ConfigError(
-                f"the log of this study's decisions says nothing of {counted(unknown, 'worker')} whose dialogues "
-                f"are finished: it was cut, or {PSEUDONYM_KEY} is another one",
+                f"the log of this study's decisions does not mention {counted(unknown, 'worker')} whose dialogues "
+                f"are finished: the log was cut, or {PSEUDONYM_KEY} has changed",
                 try_="put both files back as they were, or begin another study: task_name=…",
             )
         stopping.note_missing(monitor, finished)  # a launch that was killed may not have counted its last ones

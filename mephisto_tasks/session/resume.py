@@ -127,7 +127,7 @@ class Recorded:
         """Something new is about to happen. Raises DoesNotFit: more is on record than the world asked for."""
         if self._next:
             raise DoesNotFit(
-                f"the record goes on with {self._next[0].event!r}, which is not what this dialogue would ask now"
+                f"the record continues with {self._next[0].event!r}, which is not what this dialogue would ask now"
             )
 
 

@@ -330,7 +330,7 @@ def monitor_of(
     except ReplayError as error:
         raise ConfigError(
             error,
-            where="the log of this study's decisions cannot be gone on with",
+            where="the log of this study's decisions cannot be continued",
             try_="put the file back as it was, or begin another study: task_name=…",
         ) from error
     if rule.max_dialogues < study.rule.max_dialogues:

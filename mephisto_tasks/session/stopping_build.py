@@ -19,7 +19,7 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
         of_what = f", a study by {techniques[0]}," if techniques and techniques[0] else ""
         raise ConfigError(
             f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that",
-            try_="say so again, with the same technique, margin and alpha, or begin another study: task_name=…",
+            try_="set it again, with the same technique, margin and alpha, or begin another study: task_name=…",
         )
 
 
@@ -67,4 +67,4 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every two models are decided, {standing.cap:,} at most{little}:"
+    return f"{what.capitalize()} are collected until every pair of models is decided, {standing.cap:,} at most{little}:"

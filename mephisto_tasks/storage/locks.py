@@ -118,7 +118,7 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
             holder = _read(path).get("pid", "unknown")
             raise AlreadyRunning(
                 f"task {task_name!r} is already launched from {data_dir} (process {holder})",
-                try_="stop that launch first, or give this one another task_name=…",
+                try_="stop that launch first, or give the new launch a different task_name=…",
             )
         if not _is_still(path, descriptor):
             is_new = False

@@ -189,7 +189,7 @@ def _builds() -> list[str]:
         with urllib.request.urlopen(f"{CPU_BUILDS}/torch/", timeout=10):
             return ["--extra-index-url", CPU_BUILDS]
     except OSError:
-        _say("PyTorch's builds for CPUs cannot be reached: what pip finds otherwise may bring CUDA, some 5 GB")
+        _say("PyTorch's builds for CPUs cannot be reached: other builds that pip finds may bring CUDA, some 5 GB")
         return []
 
 
@@ -216,7 +216,7 @@ def _install(*arguments: str) -> None:
     if not ways:
         raise InstallingFailed(f"{sys.executable} has neither pip nor uv", "run `python -m ensurepip`, and this again")
     if not any(subprocess.run([*way, "--quiet", *arguments], check=False).returncode == 0 for way in ways):
-        raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above", "mend it, and run this again")
+        raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above", "fix it, and run this again")
 
 
 def _say(line: str) -> None:

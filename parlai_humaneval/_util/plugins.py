@@ -32,7 +32,7 @@ def load_plugins() -> None:
             raise PluginError(
                 f"the plug-in {plugin.name!r} of the package {package} cannot be loaded ({type(error).__name__}: "
                 f"{error})",
-                try_=f"mend it, or uninstall it: pip uninstall {package}",
+                try_=f"fix it, or uninstall it: pip uninstall {package}",
             ) from error
 
 

@@ -116,8 +116,8 @@ class ItemAllocator(UnitAllocator[Visit]):
     ) -> None:
         for name, value in (
             ("items of a unit", per_unit),
-            ("units of a worker", units_per_worker),
-            ("items of a worker and cell", per_worker_and_cell),
+            ("units per worker", units_per_worker),
+            ("items per worker and cell", per_worker_and_cell),
         ):
             if value is not None and value < 1:
                 raise ValueError(f"the number of {name} must be at least 1, not {value}")
@@ -177,7 +177,7 @@ class ItemAllocator(UnitAllocator[Visit]):
                 if not self._has_unit(past):
                     return None
                 if name in past.sessions:
-                    raise ValueError(f"the worker has had the unit {name!r} before; a new one needs a name of its own")
+                    raise ValueError(f"the worker has had the unit {name!r} before; a new unit needs another name")
                 session = Session(name)
             items = self._pool.draw(
                 session.lacks or self.per_unit, past.barred, lambda key: self._free_items(past, key)

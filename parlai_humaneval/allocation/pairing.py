@@ -201,7 +201,7 @@ def segment_items(
         raise ValueError(f"the share of dialogues between people is at least 0 and less than 1, not {human_share}")
     if not bot_dialogues:
         raise NotEnough(
-            "there is no dialogue with a model in it", try_="name files or tasks of them, or models that are to talk"
+            "there is no dialogue with a model in it", try_="name files or tasks with dialogues, or models to talk"
         )
     _long_enough(bot_dialogues, max(lengths), seeded, "dialogues")
     people = _drawn(human_dialogues, len(bot_dialogues), human_share, max(lengths), seeded, seed)
@@ -250,7 +250,7 @@ def _drawn(people: Sequence[Dialogue], bots: int, share: float, k: int, seeded: 
             raise DataError(
                 f"dialogue {one.dialogue_id} is not between people",
                 where=one.place,
-                try_="leave it out, or say that both speakers are human",
+                try_="leave it out, or declare both speakers human",
             )
     return random.Random(f"people:{seed}").sample(fit, number)
 

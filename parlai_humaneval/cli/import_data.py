@@ -185,7 +185,7 @@ def _fitting(
 ) -> None:
     chats, pairs = ("model_chat", "mephisto"), ("acute_eval", "mephisto")
     if listed and source != "tables" and of_tables["--table"]:
-        raise CommandError(f"--table goes with --from tables, not with {source}, which says itself what it is")
+        raise CommandError(f"--table goes with --from tables, not with {source}, which defines its own table")
     uses: list[tuple[str, bool, tuple[str, ...]]] = [
         *((name, bool(given) and not listed, ("tables",)) for name, given in of_tables.items()),
         ("--task-name", bool(tasks), ("mephisto",)),

@@ -164,7 +164,7 @@ def _pilot(
             )
         return None
     if compare:
-        raise PlanError("--pilot has one technique, and says nothing about others", try_="leave --compare out")
+        raise PlanError("--pilot covers one technique and no others", try_="leave --compare out")
     from parlai_humaneval.planning.pilot import read_pilot
 
     return read_pilot(Path(path).expanduser(), technique, setting, repeats)
@@ -367,7 +367,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
-        lines += [*_wrapped(f"All are planned to tell each pair of {plans[0].models} models apart, corrected."), ""]
+        lines += [*_wrapped(f"All are planned to distinguish each pair of {plans[0].models} models, corrected."), ""]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
     titles: dict[str, list[str]] = {}

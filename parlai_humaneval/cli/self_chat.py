@@ -129,7 +129,7 @@ def show(files: Sequence[GeneratedFile], seconds: float, as_json: bool) -> None:
 @described("self-chat-merge")
 def self_chat_merge(folders: Sequence[str], out: str | None, allow_missing: bool, force: bool, as_json: bool) -> None:
     if out is None and len(folders) > 1:
-        raise SelfChatError("several folders are named", try_="say where the files go, for example --out chats")
+        raise SelfChatError("several folders are named", try_="name a folder for the files, for example --out chats")
     merged = merge(list(map(Path, folders)), Path(out or folders[0]), allow_missing=allow_missing, force=force)
     if as_json:
         files = [file.model_dump(mode="json") for file in merged.files]

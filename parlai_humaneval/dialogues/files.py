@@ -126,8 +126,8 @@ class _Turns(_Known):
     def _whose(self) -> _Turns:
         if len(self.speakers) not in (2, len(self.turns)):
             raise ValueError(
-                f"speakers must name two who take turns, or the speaker of each of the {len(self.turns)} turns; "
-                f"{len(self.speakers)} stand there"
+                f"`speakers` must name two who take turns, or the speaker of each of the {len(self.turns)} turns; "
+                f"it has {len(self.speakers)}"
             )
         return self
 
@@ -177,13 +177,13 @@ def _parsed(path: Path, numbered: Sequence[Numbered]) -> Iterator[Parsed]:
     lines = [line for _, line in numbered]
     opens = lines[0].strip()
     if (opens.startswith("[") and (len(lines) == 1 or not opens.endswith("]"))) or (opens == "{" and len(lines) > 1):
-        whole = parse_json("\n".join(lines), str(path), "expected a list of dialogues, or one whole dialogue a line")
+        whole = parse_json("\n".join(lines), str(path), "expected a list of dialogues, or one whole dialogue per line")
         entries = [whole] if isinstance(whole, dict) or form_of(whole) == "messages" else whole
         yield from ((f"{path}, entry {number}", number, data) for number, data in enumerate(entries, start=1))
         return
     for number, line in numbered:
         where = f"{path}, line {number}"
-        yield where, number, parse_json(line, where, "expected one whole dialogue a line")
+        yield where, number, parse_json(line, where, "expected one whole dialogue per line")
 
 
 def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], dict[str, Any]]) -> Draft:
@@ -297,7 +297,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
     file = path.with_suffix(".metadata")
     if path.suffix == ".metadata" or not file.is_file():
         return {}, {}
-    form = "mend it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
+    form = "fix it, or move it elsewhere: expected the metadata that ParlAI writes next to conversations"
     try:
         data = read_json(file, form)
         speakers, opt = data.get("speakers") or [], data.get("opt") or {}
@@ -333,7 +333,7 @@ __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
-    'a JSON object a line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, or {"messages": […]}), '
+    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, or {"messages": […]}), '
     "a list of them, User: … and Assistant: … in lines, "
     "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
 )

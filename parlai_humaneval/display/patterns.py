@@ -138,7 +138,7 @@ def read_phrase(
         after = words.after(parts["after"], words.space if parts["space_after"] or unspaced else "")
         expression, triggers = expression + after.expression, triggers + after.needed
     if not triggers:
-        raise PhraseError("it holds no word that must stand there")
+        raise PhraseError("it contains none of the required words")
     starts = (_NO_HANGUL if _HANGUL_FIRST.match(notation) else "") if unspaced else _NOT_IN_A_WORD
     return Phrase(starts + expression, triggers, unspaced)
 

@@ -243,7 +243,7 @@ class ReplyDisplay(BaseModel):
             )
         if self.filter_classifier and self.filter != "block":
             raise InvalidValue(
-                "filter_classifier judges whole replies, of which no part can be masked", try_="say filter=block"
+                "`filter_classifier` judges whole replies, so no part of a reply can be masked", try_="say filter=block"
             )
         return self
 
@@ -252,8 +252,8 @@ class ReplySettings(ReplyDisplay):
     """The same for live replies, with when they appear."""
 
     streaming: bool = False
-    """Whether raters see replies grow word by word while models write them, all at the same pace, so that speed gives no
-    model away. Raters choose when all replies are complete. They wait less, but the papers' raters saw whole replies."""
+    """Whether raters see replies grow word by word while models write them, at the same pace, so speed reveals no
+    model. Raters choose when all replies are complete. They wait less, but the papers' raters saw whole replies."""
 
     ask_again: int = Field(default=2, ge=0, le=10)
     """How often a model is asked for another reply if its reply gives it away (its name, or a phrase that reveals a

@@ -79,7 +79,7 @@ def catalogue(path: Path) -> Any:
         raise CatalogueError(f"cannot be read as a PO file of a language ({error})", where=path) from error
     if wrong := wrong_places(found):
         raise CatalogueError(
-            f"translations must have the same places in braces as the English text: {'; '.join(wrong)}", where=path
+            f"translations must have the same {{placeholders}} as the English text: {'; '.join(wrong)}", where=path
         )
     return found
 

@@ -64,7 +64,7 @@ def rows_of(unit: Unit, plan: ImportPlan) -> Rows:
         raise UnreadableUnit(what, where=unit.where, try_="--from acute_pairs reads files with a pair in each line")
     if not unit.worker:
         raise UnreadableUnit(
-            "nothing says who judged: an agent_data.json does not",
+            "nothing shows who judged: an agent_data.json does not",
             where=unit.where,
             try_="import the Mephisto data directory (--from mephisto), or what DataBrowser.get_data_from_unit gives",
         )

@@ -250,7 +250,7 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
         raise UnreadableUnit(
             f"{RATING} {given!r} holds {count} ratings, and {len(names)} names were given for them ({', '.join(names)})",
             where=last.where,
-            try_="name as many with --criteria",
+            try_="give as many names with --criteria",
         )
     return dict(zip(names, zip(values, asked, strict=True), strict=True))
 
@@ -280,9 +280,7 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
     where = f"{unit.where}, task_description"
     first, second = (required(chat.task, f"model_{number}_nickname", str, where) for number in (1, 2))
     if first == second:
-        raise UnreadableUnit(
-            f"both models are named {first!r}, so that neither can win", where=where, try_="rename one"
-        )
+        raise UnreadableUnit(f"both models are named {first!r}, so neither can win", where=where, try_="rename one")
     # What the page asked travels with the first line, “Hi!”.
     told = unit.data["dialog"][0].get("task_data")
     question = unit.question

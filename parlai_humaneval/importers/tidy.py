@@ -98,7 +98,7 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
             found.append(Source(guess, path))
         else:
             advice = table_advice(list(map(str, read_frame(path).columns)))
-            raise TableError("the name does not say which table it is", where=path, try_=advice)
+            raise TableError("the file's name does not show which table it is", where=path, try_=advice)
     return found
 
 
@@ -381,7 +381,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
             )
         hints.append(_HINT)
         if table == "ratings" and "model" in missing:
-            hints.append("if columns are a model each, --wide '{model}', or '{model}_{criterion}' for names of both")
+            hints.append("if each column is a model, --wide '{model}', or '{model}_{criterion}' for names of both")
         unknown: Mapping[str, str] = WORDS["unknown"]
         hints += [f"--set {name}= where it is not known: {unknown[name]}" for name in missing if name in unknown]
     column = error.where.removeprefix(f"{table}.")

@@ -280,7 +280,7 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
         return Unit(where, _merged(state.get("inputs"), outputs["final_data"], where), **{**times, **known})
     messages = outputs["messages"]
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise UnreadableUnit("outputs.messages is not a list of objects", where=where)
+        raise UnreadableUnit("`outputs.messages` is not a list of objects", where=where)
     sent = [time for message in messages if (time := _time(message.get("timestamp"))) is not None]
     times = _times(sent[0], sent[-1]) if sent else {}
     return _saved(_world_data(messages), where, **{**times, **known, "messages": tuple(messages)})

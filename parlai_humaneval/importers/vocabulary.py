@@ -118,9 +118,9 @@ def table_advice(names: Sequence[str]) -> str:
         found.append((len(there) / len(needed), len(there), table, there, needed))
     share, _, table, there, needed = max(found, key=lambda one: one[:2])
     if not share:
-        return f"say so with --table: {', '.join(TABLES)}"
+        return f"name it with --table: {', '.join(TABLES)}"
     has, lacks = (", ".join(name for name in needed if (name in there) == is_there) for is_there in (True, False))
-    return f"say so with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
+    return f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
 
 
 def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
@@ -262,7 +262,7 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
     foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
     pairs = ",".join(f'"{word}=…"' if "," in word else f"{word}=…" for word in foreign[:4])
-    return f"say what it means, --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
+    return f"give its meaning with --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:

@@ -200,7 +200,7 @@ def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen:
     }
     if not matches:
         raise TableError(
-            f"no column of ratings is --wide {pattern}", where=seen.source, try_=f"it has: {', '.join(columns)}"
+            f"--wide {pattern} matches no column of ratings", where=seen.source, try_=f"it has: {', '.join(columns)}"
         )
     if len(fields) == 1:
         named = {name: (match[1], match[1]) for name, match in matches.items()}
@@ -225,7 +225,7 @@ def long(table: TableName, frame: pd.DataFrame, wide: Wide, seen: Understood) ->
         name = "model"
     listed = ", ".join(wide.columns)
     if wide.kind == "ranks":
-        seen.columns.update(dict.fromkeys(SIDES, f"every two of {listed}"))
+        seen.columns.update(dict.fromkeys(SIDES, f"every pair of {listed}"))
         seen.columns["winner"] = "the better rank; 1 is the best"
         return _compared(frame, wide.columns), int(frame[list(wide.columns)].isna().sum().sum())
     for column in (name, value):

@@ -63,7 +63,7 @@ class JudgeFile(BaseModel):
     answer_format: AnswerFormat = Field(
         "json",
         description="`json`: an object; `letter`: the letter alone, where one of several is chosen; `score`: a number for "
-        "each candidate by itself, of which the highest is chosen",
+        "each candidate on its own, and the highest is chosen",
     )
     both_orders: bool = Field(True, description="also ask with the candidates in reverse order")
     price_per_1k: Price | None = Field(

@@ -56,7 +56,7 @@ def check_format(questions: Sequence[JudgeQuestion], spec: JudgeSpec) -> None:
     others = (one for one in questions if one.single is None or len(one.replies or one.conversations) < 2)
     if spec.answer_format == "score" and (other := next(others, None)):
         raise CannotJudge(
-            "score gives each candidate a number, of which the highest is chosen, but raters were asked "
+            "score gives each candidate a number, and the highest is chosen, but raters were asked "
             f"“{other.text}”, which is not a choice of one",
             where="answer_format",
             try_="use answer_format: json",

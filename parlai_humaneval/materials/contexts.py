@@ -57,7 +57,7 @@ def _distinct_lines(path: Path, what: str) -> list[str]:
         if not text:
             raise DataError("the line is empty", where=where, try_=f"write one {what} or remove the line")
         if text in first_seen:
-            raise DataError(f"the {what} of line {first_seen[text]} stands here again", where=where)
+            raise DataError(f"the {what} of line {first_seen[text]} appears here again", where=where)
         first_seen[text] = number
     if not first_seen:
         raise DataError(f"holds no {what}", where=path, try_="write one a line")

@@ -133,7 +133,7 @@ class Guide(_Material):
         twice = [part for part, count in Counter(line.at for line in lines).items() if count > 1]
         if twice:
             raise InvalidValue(
-                f"more than one sentence has the place {', '.join(twice)}", try_="give them conditions, or join them"
+                f"more than one sentence has the position {', '.join(twice)}", try_="give them conditions, or join them"
             )
         return lines
 

@@ -47,7 +47,7 @@ class ChooseItem(_Item):
     @model_validator(mode="after")
     def _possible(self) -> ChooseItem:
         if len(set(self.replies)) < len(self.replies):
-            raise ValueError("two replies are the same, so that a rater could not tell the right one")
+            raise ValueError("two replies are the same, so a rater could not tell which one is right")
         if self.right and max(self.right) > len(self.replies):
             raise ValueError(f"right names reply {max(self.right)}, but there are {len(self.replies)}")
         if len(set(self.right)) < len(self.right):
@@ -73,7 +73,7 @@ class TickItem(_Item):
         if not self.must and not self.must_not:
             raise InvalidValue("there is no right answer", try_="name what must be ticked, or what must_not")
         if set(self.must) & set(self.must_not):
-            raise ValueError("must and must_not have something in common")
+            raise ValueError("`must` and `must_not` overlap")
         return self
 
 
@@ -142,7 +142,7 @@ PracticeItem = Annotated[
     Discriminator(
         _kind,
         custom_error_type="no_right_answer",
-        custom_error_message="this item says no right answer: it needs right, must or must_not, sides, labels, or better",
+        custom_error_message="this item has no right answer: it needs right, must or must_not, sides, labels, or better",
     ),
 ]
 

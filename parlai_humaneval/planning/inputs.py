@@ -265,7 +265,7 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
             yield f"shares of a pilot are for {having}, not for {name}", instead
         if len(shares) < 2 or len(shares) != (inputs.models or len(shares)):
             of = f"{len(shares)} shares for {inputs.models or 'several'} models"
-            yield f"{of}: expected one share a model", ""
+            yield f"{of}: expected one share per model", ""
         if not inputs.entry.picks_one(setting) and max(shares) > 1:
             yield "where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30", ""
         if math.fsum(shares) == 0 or _range_of(shares) == 0:
@@ -286,8 +286,8 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
     chance = chance_agreement(inputs)
     if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
         yield (
-            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {name}'s answers, so "
-            "that such a judge saves nothing",
+            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {name}'s "
+            "answers, so such a judge saves nothing",
             f"give the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
         )
     if inputs.dialogue_icc is not None and inputs.dialogue_sd is not None:
@@ -309,7 +309,7 @@ ADVICE = {
     "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
     "rating_sd": "a part of the scale, above 0 and at most 0.5, such as 0.15 for 15 points of 100",
     "rater_sd": "a part of the scale, from 0 to 0.5, such as 0.14 for 14 points of 100",
-    "worker_inequality": "a coefficient of variation, not negative: 0 where all give equally many, about 1 of most crowds",
+    "worker_inequality": "a coefficient of variation, 0 or more: 0 if all give equally many answers, about 1 in most crowds",
     "exclusion": "a share from 0, below 1: 0.26 for 26 %",
     "pay": "dollars, not negative",
     "wage": "dollars an hour, not negative",

@@ -100,7 +100,7 @@ def all_at_once(inputs: PlanInputs, models: int) -> ChoiceDesign:
         return _pair(gap * discordance, discordance)
     if inputs.method == "liu2023" and discordance == 1.0:
         if gap >= 0.5:
-            raise PlanError(f"gap {gap:g}: Liu et al. read it as distance from .5, which is below .5")
+            raise PlanError(f"gap {gap:g}: Liu et al. define it as the distance from .5, so it must be below .5")
         return _pair(2 * gap, 1.0)
     return _pair(gap, discordance)
 

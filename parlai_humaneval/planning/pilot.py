@@ -148,7 +148,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     if name is None and len(there) != 1:
         if there:
             raise PlanError(
-                f"the pilot holds {', '.join(there)}", try_=f"say what to plan with --technique ({', '.join(there)})"
+                f"the pilot holds {', '.join(there)}", try_=f"name what to plan with --technique ({', '.join(there)})"
             )
         unnamed = [one for one in measures if not one.technique]
         could_be = [

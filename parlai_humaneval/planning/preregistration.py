@@ -122,7 +122,7 @@ def preregistration_of(
         )
     if twice := sorted(_OF_OPTIONS & settings.keys()):
         raise PreregistrationError(
-            f"{twice[0]}=… is planned, and would be registered otherwise",
+            f"{twice[0]}=… comes from an option of the plan, not from a setting",
             try_=f"give it as an option, --{twice[0].replace('_', '-')}",
         )
     metric = str(settings.get("metric") or next(iter(entry.questions), ""))
@@ -162,9 +162,7 @@ def amount_of_group(question: PlanInputs, plan: Plan) -> int:
 def check_new(path: Path) -> None:
     """Refuse a file that is there: what was registered is never replaced. Raises PreregistrationError."""
     if path.exists():
-        what = (
-            "a folder is there" if path.is_dir() else "it is there already, and what was registered is never replaced"
-        )
+        what = "a folder is there" if path.is_dir() else "it exists already, and a registration is never overwritten"
         raise PreregistrationError(what, where=path, try_="name another file")
 
 

@@ -302,7 +302,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     """Why such a study cannot be simulated, and what to do, the first first."""
     habits, models = question.habits, question.models or 2
     if question.method == "liu2023":
-        yield "--stop decided has nothing of the sizes of Liu et al. 2023", "leave --method out"
+        yield "--stop decided does not use the sizes of Liu et al. 2023", "leave --method out"
     if habits.measures != "choice" and models < 2:
         what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
         yield what, "give --models 2 or more, or leave --stop out"
@@ -313,7 +313,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         yield (
             f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
             f"{question.reuse} times, but the rule takes raters for independent",
-            "give --reuse 1, so that nobody judges another's dialogues",
+            "give --reuse 1: then nobody judges dialogues of other raters",
         )
     decisive, icc = _decisive(question), question.icc or 0.0
     widest = decisive if models < 2 else _widest(question, _scores(question))
@@ -328,7 +328,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     if question.alpha > MOST_RISK:
         yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "give --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        why = "win rates lie between 0 and 1, and so does the margin within which two models count as equal"
+        why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
         if margin <= 0:
             why = "with it two equal models would never be decided"
         elif margin < SMALLEST_MARGIN:

@@ -101,7 +101,7 @@ def too_fast(record: DialogueRecord | Sequence[JudgementRecord]) -> Finding:
         return Finding(None, f"{len(timed)} turns have a reading time; at least {MIN_TIMED_TURNS} are needed to judge.")
     hasty = sum(seconds < words * 60 / speed for words, seconds in timed)
     share = hasty / len(timed)
-    reason = f"{hasty} of {len(timed)} turns were answered faster than {speed:g} words a minute can be read."
+    reason = f"{hasty} of {len(timed)} turns were answered faster than {speed:g} words per minute can be read."
     return Finding(share < TOO_FAST_SHARE, reason, share)
 
 
@@ -141,7 +141,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
         hasty += seconds < words * 60 / reading_speed(record)
     share = hasty / len(timed)
     slowest = max(reading_speed(record) for record in timed)
-    reason = f"{hasty} of {len(timed)} items were answered faster than {slowest:g} words a minute can be read."
+    reason = f"{hasty} of {len(timed)} items were answered faster than {slowest:g} words per minute can be read."
     return Finding(share < TOO_FAST_SHARE, reason, share)
 
 
@@ -207,7 +207,7 @@ def degraded_rated_lower(degraded: ArrayLike, others: ArrayLike, *, alpha: float
         return RankSum(None, 1.0)
     together = np.concatenate([low, high])
     if not np.isfinite(together).all():
-        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
+        raise ValueError("a rating is nan or infinite: leave out unanswered ratings")
     if np.ptp(together) == 0:
         return RankSum(False, 1.0)
     from scipy.stats import mannwhitneyu

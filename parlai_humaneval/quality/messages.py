@@ -77,7 +77,7 @@ def greeting(record: DialogueRecord) -> Finding:
     """The first typed message greets, though the fixed first message has done so already."""
     fixed = [turn.human_text for turn in record.turns if turn.human_fixed]
     if not fixed or not _GREETING.match(fixed[0]):
-        return Finding(None, "No greeting was sent for the rater, so that one of their own is in order.")
+        return Finding(None, "No greeting was sent for the rater, so raters may send their own.")
     messages = typed_messages(record)
     if not messages:
         return Finding(None, "The rater typed no message.")

@@ -282,8 +282,8 @@ def pair_p(pair: PairLine) -> str:
         return deciding_p(pair.p_clustered, pair.p_decides)
     holm = " after Holm's correction" if pair.family_tests > 1 else ""
     return (
-        f"{format_p(pair.p_decides)}{holm} if every answer were independent, which as the larger decides (by worker "
-        f"{format_p(pair.p_clustered)}{' without' if holm else ''})"
+        f"{format_p(pair.p_decides)}{holm} if every answer were independent, which decides because it is larger "
+        f"(clustered by worker: {format_p(pair.p_clustered)}{' without' if holm else ''})"
     )
 
 
@@ -291,7 +291,7 @@ def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = Fals
     """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
 
     ``decided``: how many of a section's studies end when they are decided, whose p-values nobody should cite. ``alike``:
-    some pairs have a p with both places counting alike.
+    some pairs have a p with both positions weighted equally.
     """
     if all(pair.p_decides is None for pair in pairs):
         return ()

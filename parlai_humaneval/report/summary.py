@@ -35,8 +35,8 @@ GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
     "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
-    "better; an interval (by worker, not corrected; before it is rounded) without 50 %: they differ. About 56, 64 and 71 % "
-    "are small, medium and large differences.",
+    "better; if the interval (clustered by worker, not corrected, before rounding) excludes 50 %, they differ. "
+    "About 56, 64 and 71 % are small, medium and large differences.",
     "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
     "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
     "picked, it lies nearer to 50 %.",
@@ -53,7 +53,7 @@ _SAME_AS_DECIDED = frozenset({"turns", "free_for_all", "comparisons"})
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
 _HOW: Mapping[str, str] = {
     "turns": "as shares of turns in which a reply was chosen",
-    "comparisons": "of every two models only those that favour one of them, ties left out",
+    "comparisons": "of every pair of models only those that favour one of them, ties left out",
     "likert": "as means of ratings as they were given",
 }
 
@@ -112,7 +112,7 @@ def verdict_of(answers: Sequence[Summary]) -> str:
     if not tested:
         return f"Whether the models differ cannot be tested in any of {where}."
     apart = [(answer, pair) for answer, pair in tested if pair.differs]
-    how = "tested by worker, corrected within each question"
+    how = "tests clustered by worker, corrected within each question"
     if not apart:
         return f"None of {counted(len(tested), 'pair')} of models differs in {where} ({how})."
     told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]

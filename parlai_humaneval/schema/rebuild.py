@@ -149,7 +149,7 @@ def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
 def _turn(record: DialogueRecord, number: int) -> Turn:
     """The turn under way, of which an event must be."""
     if not record.turns or record.turns[-1].turn != number:
-        raise EventLogError(f"an event of turn {number} stands outside that turn")
+        raise EventLogError(f"an event of turn {number} is outside that turn")
     return record.turns[-1]
 
 

@@ -115,7 +115,7 @@ def locked(folder: Path) -> Iterator[None]:
                 "another run is writing here", where=folder, try_="wait for it, or choose another folder"
             ) from error
         except OSError:  # some file systems of clusters know no locks
-            logger.warning("%s: its file system has no locks; see to it that no two runs write here at once", folder)
+            logger.warning("%s: its file system has no locks; make sure that no two runs write here at once", folder)
         yield
 
 
@@ -167,7 +167,7 @@ class DialogueFile:
             raise SelfChatError(
                 f"was made in another way ({'; '.join(differing)})",
                 where=self.path,
-                try_=f"ask for the same as then, {ANEW}",
+                try_=f"use the same options as before, {ANEW}",
             )
         self.numbers = numbers_in(self.path)
 
@@ -187,7 +187,7 @@ class DialogueFile:
                     f"is shard {other} of dialogues that were made in another way ({'; '.join(differing)}), and shard "
                     f"{self._shard} could not be merged with it",
                     where=path.parent,
-                    try_="ask for the same as then, or choose another folder",
+                    try_="use the same options as before, or choose another folder",
                 )
 
     def begin(self, *, force: bool) -> None:

@@ -123,7 +123,7 @@ def _gap_by_order(group: ComparisonGroup, test: TurnTest, effect: Result | None,
 
 
 def places_alike(result: Result) -> Result:
-    """``result``, which says of itself that all places count alike in it."""
+    """``result``, which says of itself that all positions count equally in it."""
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 

@@ -30,7 +30,7 @@ class Outcome(_Record):
             raise ValueError("an outcome needs an answered turn: a dialogue without one is left, not answered")
         if not self.picks or not all(0 <= picks <= self.turns for picks in self.picks):
             raise ValueError(
-                f"picks {self.picks} of {self.turns} turns: give one number a model, each from 0 to the number of turns"
+                f"picks {self.picks} of {self.turns} turns: give one number per model, each from 0 to the number of turns"
             )
         return self
 

@@ -116,7 +116,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _some_floor(cls, floor: int) -> int:
         if floor < 1:
-            raise ValueError(f"the floor is {floor} dialogues a model: it must be 1 or more")
+            raise ValueError(f"the floor is {floor} dialogues per model: it must be 1 or more")
         return floor
 
     @model_validator(mode="after")

@@ -157,11 +157,12 @@ class SequentialStudy:
         if not self.rule.judge:
             raise StudyError("this study began without a judge", try_="begin another study to use one")
         if not 0 <= dialogue < len(came.dialogues) or len(came.dialogues[dialogue]) != 2:
-            raise StudyError(f"worker {worker} has no dialogue of two models at place {dialogue}")
+            raise StudyError(f"worker {worker} has no dialogue of two models at position {dialogue}")
         if dialogue in came.outcomes or dialogue in came.so_far:
             raise StudyError(
-                f"worker {worker} has answered in dialogue {dialogue}: what a judge says after a person is not a prediction",
-                try_="have the judge answer before anybody is asked",
+                f"worker {worker} has answered in dialogue {dialogue}: an answer of a judge after that of a person is not a "
+                "prediction",
+                try_="let the judge answer before any rater is asked",
             )
         self.look(at=at)
         if dialogue in came.foreseen or not self._is_waited_for(came):
@@ -320,7 +321,7 @@ class SequentialStudy:
 
     @property
     def _each(self) -> float:
-        """Dialogues for a comparison of two models: two where each is rated by itself, and a part of one where a dialogue,
+        """Dialogues for a comparison of two models: two where each is rated on its own, and a part of one where a dialogue,
         or a worker, compares more than two."""
         rule = self.rule
         if rule.shown == "pairs":
@@ -339,8 +340,7 @@ class SequentialStudy:
         """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile."""
         if not self.rule.is_foreseen:
             raise StudyError(
-                "no forecast of panels, or of models that are rated each by itself: how much a dialogue tells differs "
-                "too much"
+                "no forecast for panels, or for models that are rated on their own: dialogues are too unequally informative"
             )
         begun, known = self.answered + self.in_flight, copy.deepcopy(self.studies)
         workers = self._workers.values()
@@ -350,10 +350,9 @@ class SequentialStudy:
         return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 
     def strengths(self) -> Strengths | None:
-        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is rated
-        by itself, so that none wins. All answers count, also
-        those that came after the answer was reached, which nothing was stopped by, and turns of dialogues that were
-        never finished."""
+        """Of all models, “after optional stopping”; None before there is anything to go by, and where each model is
+        rated on its own, so that none wins. All answers count, also those that came after the answer was reached,
+        which nothing was stopped by, and turns of dialogues that were never finished."""
         answered = (
             (worker, came.dialogues[number], outcome)
             for worker, came in self._workers.items()
@@ -374,17 +373,17 @@ class SequentialStudy:
 
     def _came(self, worker: str) -> Worker:
         if worker not in self._workers:
-            raise StudyError(f"nobody called {worker} came to this study", try_="say first that they arrived")
+            raise StudyError(f"no worker {worker} has arrived in this study", try_="record the arrival first")
         return self._workers[worker]
 
     def _check(self, worker: str, came: Worker, dialogue: int, outcome: Outcome) -> None:
         if not 0 <= dialogue < len(came.dialogues):
-            raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at place {dialogue}")
+            raise StudyError(f"worker {worker} has {len(came.dialogues)} dialogues, and none at position {dialogue}")
         if dialogue in came.outcomes:
             raise StudyError(f"dialogue {dialogue} of worker {worker} was answered before: an answer counts once")
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
-            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number a model")
+            raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number per model")
 
     def _begin_unit(self, groups: tuple[tuple[str, ...], ...]) -> Unit:
         unit = begun(self.rule, int(self.studies.arrived[0]), groups)
@@ -466,7 +465,7 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
     RuleChanged: it is another one. Raises ReplayError: the log does not begin with the study's beginning, or another
     decision or assignment follows from it."""
     if not log or not isinstance(log[0], events.Began):
-        raise ReplayError("the log does not begin with the beginning of a study: it is cut off, or of something else")
+        raise ReplayError("the log does not begin with the beginning of a study: it was cut, or it is another log")
     if rule is not None:
         log[0].rule.refuse_change(rule)
     study = SequentialStudy.of(log[0])
@@ -490,7 +489,7 @@ def replay(log: Sequence[Event], *, rule: StoppingRule | None = None, cut_off: b
                 case events.Looked():
                     study.look(at=event.at)
         except StudyError as error:
-            raise ReplayError(error, where="the log holds what could not happen") from error
+            raise ReplayError(error, where="the log contains impossible events") from error
     for place, (now, before) in enumerate(zip(study.log, log, strict=False)):
         if not (now.is_again(before) if isinstance(now, events.Claimed) else now == before):
             raise ReplayError(f"event {place + 1} of the log differs when it is replayed: {before!r} is now {now!r}")

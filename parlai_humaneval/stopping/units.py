@@ -1,6 +1,6 @@
 """What becomes evidence at once: a worker's dialogues, or those of two workers who rate one model each.
 
-Where each model is rated by itself, the difference of two ratings decides. Ratings of one worker share that worker's style,
+Where each model is rated on its own, the difference of two ratings decides. Ratings of one worker share that worker's style,
 which their difference leaves out. Where workers rate one model each, two are compared who came one after the other: it is
 drawn for both at once who rates which. In the order in which they finish, those who are quick because they like a model
 would be compared first.
@@ -129,7 +129,7 @@ def drawn(
     rule: StoppingRule, asked: Flags, dialogues: int, rng: np.random.Generator
 ) -> tuple[tuple[Models, ...], float]:
     """What so many dialogues are about, of the pairs that are ``asked`` about, and with which chance each is about its
-    models; where each is rated by itself, of two models or more, in any order."""
+    models; where each is rated on its own, of two models or more, in any order."""
     pairs, names = pairs_of(len(rule.models)), rule.models
     if rule.shown == "panel":
         shown = [names[i] for i in sorted({*pairs.first[asked[0]], *pairs.second[asked[0]]})]

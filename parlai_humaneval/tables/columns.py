@@ -47,7 +47,7 @@ class CleanedLabels:
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
             f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, or accents in "
-            "another Unicode form. They were cleaned, so that each name is one thing."
+            "another Unicode form. They were cleaned up, so each name means one thing."
         )
 
 
@@ -143,7 +143,7 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
     twice = sorted({str(name) for name in frame.columns[frame.columns.duplicated()]})
     if twice:
         again = f"give the second {twice[0]} another name in the file, or keep one of the two"
-        raise TableError(f"column {', '.join(twice)} stands there twice", where=table, try_=again)
+        raise TableError(f"column {', '.join(twice)} appears twice", where=table, try_=again)
     missing = [c for c in columns if c.exchange and not c.empty_ok and c.name not in frame.columns]
     if missing:
         present = list(map(str, frame.columns))
@@ -304,7 +304,7 @@ def _twice(one: pd.Series[Any], two: pd.Series[Any], named: str) -> tuple[str, s
         return f"are the same answer ({named})", "keep one of them"
     return (
         f"contradict each other: they have the same names ({named}), but {', '.join(differ[:3])}",
-        "keep the right one, or tell them apart by these names",
+        "keep the right one, or give them different names",
     )
 
 

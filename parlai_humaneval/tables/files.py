@@ -42,8 +42,8 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
 ABOUT_STOPPING = (
-    "What happened in studies that end when they are decided, an event a line, oldest first: who came when and was given "
-    "what, with which chance; what came of it; what was decided. Each decision can be made again from it. `study` names the "
+    "Events of studies that end when they are decided, one per line, oldest first: arrivals, the dialogues that "
+    "raters got and their chances, outcomes, and decisions. Each decision can be made again from it. `study` names the "
     "study. Workers have other names here than in the tables."
 )
 NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
@@ -168,14 +168,14 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
     Raises:
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
-            an answer that stands there twice, rows that contradict each other (:mod:`.validate`). The message
+            an answer that appears twice, rows that contradict each other (:mod:`.validate`). The message
             names the file.
     """
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
     if read is None:
         what = f"{directory} holds none of {', '.join(get_args(TableName))} as {NAMED}"
-        raise TableError(what, try_="make them of other files with parlai-humaneval import")
+        raise TableError(what, try_="make them from other files with parlai-humaneval import")
     return with_besides(tables_of(read), directory, format)
 
 
@@ -201,7 +201,7 @@ def _read_all(
         found[name] = inside if directory.is_dir() else [directory] * (stem(directory) == name)
         if len(found[name]) > 1:
             names = " and as ".join(path.name.removeprefix(name) for path in found[name])
-            raise TableError(f"{directory} holds {name} as {names}", try_="say which to read, or remove one")
+            raise TableError(f"{directory} holds {name} as {names}", try_="name the one to read, or remove one")
     if not any(found.values()):
         return None
     empty = {name: Checked(from_rows(name, [], besides.get(name, ()))) for name in found}
@@ -259,7 +259,7 @@ def _readme(
             "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
         ]
     else:
-        lines += ["UTF-8, one JSON object a line; `null` is a missing value. Texts stand exactly as they were."]
+        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts stand exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]

@@ -29,7 +29,7 @@ def settled(
     ``keep`` numbers the second answer of a worker, and further ones: the column ``answer_number`` holds 2, 3 …, and the
     ids get “ (answer 2)”. The worker stays the same, and so do the dialogues of a comparison of two. ``first`` and
     ``last`` leave the others out. The order is that of the column ``started``, where every answer to the same has one,
-    else that of the rows. None: nothing is changed, and what stands there twice is left for
+    else that of the rows. None: nothing is changed, and what appears twice is left for
     :func:`~parlai_humaneval.tables.columns.check_unique` to refuse; answers that were kept before are told. Raises
     ValueError."""
     if repeats not in (None, *get_args(Repeats)):
@@ -75,7 +75,7 @@ class Checked:
 def checked(
     table: TableName, frame: pd.DataFrame, repeats: Repeats | None, cleaned: tuple[CleanedLabels, ...] = ()
 ) -> Checked:
-    """:func:`settled`, refused where an answer still stands there twice, or a row cannot be. Raises TableError, whose
+    """:func:`settled`, refused where an answer still appears twice, or a row cannot be. Raises TableError, whose
     ``rows`` are those of ``frame``, numbered from 0 by its index."""
     whole, told = settled(table, frame, repeats)
     try:

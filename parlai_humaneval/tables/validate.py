@@ -43,8 +43,8 @@ def _known_places(frame: pd.DataFrame) -> None:
     """Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0."""
     chosen = is_set(frame, "selected") | is_set(frame, "continued")
     wanted = (
-        "1 or more, as this reply was chosen: the first place is 1. 0 is for replies that failed; where places are not "
-        "known, add a column failed with 0"
+        "1 or more, as this reply was chosen: the first position is 1. 0 is for replies that failed; where "
+        "positions are not known, add a column failed with 0"
     )
     refuse("turns", frame["position"], (frame["position"] == 0) & frame["failed"].isna() & chosen, wanted)
 
@@ -187,8 +187,8 @@ def _one_pick(frame: pd.DataFrame) -> None:
         turn,
         apart & wrong[card],
         "position: the same",
-        "; two replies have two places. Replies that were equal and shown as one are chosen together, and all but one "
-        "have same_as (candidate_id of that one). Where places are not known, put 0, and 0 in a column failed.",
+        "; different replies have different positions. Equal replies that were shown as one are chosen together, "
+        "and all but one have same_as (candidate_id of that one). If you do not know positions, put 0 there and in failed.",
     )
     chosen = apart & selected
     first = chosen & ~pd.Series(np.where(chosen, card, -1)).duplicated().to_numpy(dtype=bool)
@@ -277,8 +277,8 @@ def _slider_scales(ratings: pd.DataFrame) -> None:
         wrong = pd.Series(False, index=ratings.index)
         wrong[rows.index[short]] = True
         wanted = words_of_row(
-            f"{NAME_THEM}: every rating {who} {{name!r}} is {MOST_POINTS:g} or less, others go up to {{most:g}}, and "
-            "ratings on two scales cannot be standardised together",
+            f"{NAME_THEM}: every rating {who} {{name!r}} is {MOST_POINTS:g} or less, but other ratings go up to "
+            "{most:g}, and ratings on two scales cannot be standardised together",
             name=ratings[column],
             most=highest.reindex(ratings.index),
         )

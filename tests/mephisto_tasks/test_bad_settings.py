@@ -41,7 +41,7 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
         ("direct_assessment", ["quality_control_model=worse"], "worse"),
         ("direct_assessment", ["topic=sports"], "topic"),
         ("direct_assessment", ["persona=true", "persona_file={empty_line}"], "line 2: the line is empty"),
-        ("sata", ["onboarding_file={no_answer}"], "says no right answer: it needs right, must or must_not"),
+        ("sata", ["onboarding_file={no_answer}"], "has no right answer: it needs right, must or must_not"),
         ("sata", ["blocking_checks=[same_position]"], "blocking_checks need a block_qualification"),
         ("pw_turn", ["workers.locales=[USA]"], "workers.locales: 'USA' is not an ISO 3166 code"),
         ("pw_turn", ["workers.locale=[US]"], "Did you mean workers.locales=…?"),

@@ -265,7 +265,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
     assert "from 0 up, not nan" in told("--judge", judge(), "--max-cost", "nan")
     assert "cannot be read" in told("--judge", "nowhere.yaml")
     asked(study, judge())
-    assert "give this one another name" in told("--judge", judge(seed=7))
+    assert "give the new judge a different name" in told("--judge", judge(seed=7))
     assert "there is no task" in " ".join(run(study, "judge", "--judge", free, "--task-name", "none").output.split())
     assert "here raters judged their own dialogues" in told("--judge", free, "--unjudged", "3")
     with only_judging(study, "soba"):

@@ -101,7 +101,7 @@ class _Elsewhere(Exception):
         (
             ["try", "eliza", "models=[a,b]"],
             [
-                "error: models=… is for `launch`: here MODEL and --opponent are the models, and people come by a link",
+                "error: models=… is for `launch`: here MODEL and --opponent are the models, and people join through a link",
                 "   in: main try",
                 "  try: leave models=… out",
             ],

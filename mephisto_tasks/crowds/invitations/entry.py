@@ -30,7 +30,7 @@ INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
 WRONG = (
     phrase("Wrong link"),
     phrase(
-        "This link is not a right one; a part of it may be missing. Please copy the whole link once more, or ask "
+        "This link is not valid; a part of it may be missing. Please copy the whole link once more, or ask "
         "whoever gave it to you."
     ),
 )

@@ -273,7 +273,7 @@ def _wrong_link(turned_away: TurnedAway) -> Refusal:
     if isinstance(turned_away, OnlyLooks):
         more = {"preview": True}
         return Refusal("preview", "looks at the preview", str(turned_away), outcome=None, turns_away=False, more=more)
-    why, title = "came with an address that lets nobody in", turned_away.title or WRONG_LINK
+    why, title = "came with an address that is not valid", turned_away.title or WRONG_LINK
     return Refusal("wrong_link", why, str(turned_away), title=title)
 
 

@@ -31,9 +31,7 @@ class LocalCrowd(Crowd):
 
     def who_checks(self, settings: Mapping[str, Any]) -> str:
         site = next((crowd for crowd in crowds() if crowd.checks_rules), None)
-        return (
-            "invite only people whom you know to meet it" if site is None else f"{site.title} does (place={site.place})"
-        )
+        return "invite only people who meet this rule" if site is None else f"{site.title} does (place={site.place})"
 
     def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
         return LocalLaunch(self, config, data_dir, task_name, waiting_for)

@@ -124,7 +124,7 @@ class PanelLaunch(LinkLaunch):
     @cached_property
     def _panel(self) -> PanelDoor:
         panel = panel_of(self.settings)
-        assert panel is not None, "a launch without a panel is of invitations"
+        assert panel is not None, "a launch without a panel uses invitations"
         return panel
 
     def page_words(self) -> dict[str, Any]:

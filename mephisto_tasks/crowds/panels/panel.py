@@ -38,7 +38,7 @@ NO_ID = phrase(
     "that is what you did, please tell the researchers, and return the task."
 )
 NOT_FILLED_IN = phrase(
-    "The link holds a placeholder where your id from {panel} should stand. Please open the study from its page on "
+    "The link holds a placeholder where your id from {panel} should be. Please open the study from its page on "
     "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
     "task."
 )
@@ -101,7 +101,7 @@ class PanelFile(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Prefix of each rater's ID.")]
     title: Annotated[str, Field(min_length=1, max_length=60, description="The panel's name for raters.")]
     parameters: PanelParameters
-    link: Annotated[str, Field(description="Query of the link for the panel's form.")] = ""
+    link: Annotated[str, Field(description="Query string of the study's link, for the panel's form.")] = ""
     values: Annotated[list[str], Field(description="Values that a study sets as values.NAME.")] = []
     redirects: dict[Literal["complete", "screened_out", "no_consent", "timed_out", "returned"], str] = {}
     statuses: Annotated[PanelStatuses, Field(description="The panel's names for the states of a submission.")] = (

@@ -230,7 +230,7 @@ class Prolific:
         return f"Prolific(base={getattr(self, 'base', '')!r})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a token is not to be pickled")
+        raise TypeError("a token must not be pickled")
 
     def __enter__(self) -> Prolific:
         return self

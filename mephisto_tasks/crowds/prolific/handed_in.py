@@ -162,7 +162,7 @@ def states(data_dir: Path, task_name: str) -> list[SiteState]:
     studies.sort(key=lambda study: study.account)
     found = []
     for account, of_account in groupby(studies, key=lambda study: study.account):
-        with Prolific(read_token(account), patience=BRIEF) as client, asking("look how the study stands"):
+        with Prolific(read_token(account), patience=BRIEF) as client, asking("look up the state of the study"):
             found.append(_state(client, f"Prolific ({account})", list(of_account)))
     return found
 

@@ -119,7 +119,7 @@ def quote_of(
             advice.append(ADDS_MONEY)
     facts = [
         ("places open at once, at most", f"{asked.open_first:,}"),
-        ("people whom the balance can pay", f"{int(available // one):,}" if one else "any number"),
+        ("people that the balance can pay for", f"{int(available // one):,}" if one else "any number"),
     ]
     if eligible is not None:
         facts.append(("people on Prolific who may take part", f"{eligible:,}" if eligible else f"fewer than {FEW}"))
@@ -234,7 +234,7 @@ def _filter(known: Sequence[Mapping[str, Any]], title: str) -> Mapping[str, Any]
     for one in known:
         if _plain(title) in (_plain(one.get("title")), _plain(one.get("filter_id"))):
             return one
-    advice = "leave that rule out, and ask people in a practice"
+    advice = "leave that rule out, and ask people in a practice round"
     raise ConfigError(f"Prolific lists no filter “{title}” any more", try_=advice)
 
 

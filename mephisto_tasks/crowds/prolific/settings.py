@@ -20,7 +20,7 @@ class ProlificSettings(AccountSettings):
     there."""
     currency: str = Field(default="USD", examples=["GBP"])
     """Currency of task_reward and all other amounts (Prolific): USD or GBP, like the workspace. If they differ, the
-    launch is refused, so that nobody is paid a pound instead of a dollar."""
+    launch is refused, so nobody is paid a pound instead of a dollar."""
     draft_only: bool = False
     """Create the study as a draft on Prolific, show its price and serve its page, but do not publish it. Use it to
     review everything before you spend money."""

@@ -141,7 +141,7 @@ class Hooks:
     def subscribe(self, url: str) -> None:
         """Be told at our ``url``; failures are logged. A workspace's one secret is never replaced: others may use it."""
         try:
-            with asking("have Prolific tell what changes"):
+            with asking("make Prolific report changes"):
                 known = list(self._client.pages("hooks/secrets/", workspace_id=self._workspace))
                 secret = known[0] if known else self._client.post("hooks/secrets/", {"workspace_id": self._workspace})
                 self._secret = str(secret.get("value") or "")

@@ -19,7 +19,7 @@ from parlai_humaneval.schema.wire import MAX_TEXT, MOST_LEVELS, MOST_PARTS
 FILE = Path(__file__).resolve().parents[1] / "src/wire/schema.gen.ts"
 WIDTH = 120
 HEAD = f"""\
-/** Written by scripts/wire_types.py from parlai_humaneval/schema; `npm run wire` writes it anew. */
+/** Written by scripts/wire_types.py from parlai_humaneval/schema; `npm run wire` rewrites it. */
 import * as v from "valibot";
 import {{ WebAddress, within }} from "./lenient";
 

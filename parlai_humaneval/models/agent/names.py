@@ -113,9 +113,7 @@ def refusal(options: Mapping[str, Any]) -> str | None:
     if inference is None or beams is None:
         return None
     if options.get("skip_generation"):
-        return (
-            "skip_generation is true, as in trainings, so that it would never say anything; give skip_generation: false"
-        )
+        return "`skip_generation` is true, as in training, so the model would never reply; set `skip_generation: false`"
     if inference == "greedy" and beams != 1:
         return (
             f"inference greedy searches with one beam, and beam_size is {beams}; give beam_size: 1, or another inference "

@@ -155,7 +155,7 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
         raise InvalidValue(
             f"{place} ends the program when it is imported",
             where="function",
-            try_='put what it runs under `if __name__ == "__main__":`',
+            try_='put the code that it runs under `if __name__ == "__main__":`',
         ) from error
     except AttributeError as error:
         # Python's words for it name the module as it is called here; of whatever else lacks something, they are told.

@@ -311,7 +311,7 @@ class ChatServer:
             return OutsideError(message, final=exhausted, absence=_unreached(error))
         said = _server_message(error) or str(error)
         return refused(
-            f"{server} broke off and says {server.quote(said)}{asked}",
+            f"{server} stopped in the middle and says {server.quote(said)}{asked}",
             self._mend(body or said, sent),
             body or said,
             requests,

@@ -97,7 +97,7 @@ class Endpoint:
             late = f"{self.name} gave no answer within {timeout_s:g} s"
             raise BadAnswer(late, absence=Absence(sure=False)) from error
         except httpx.HTTPError as error:
-            cut = f"{self.name} cut the connection in the middle: {error}"
+            cut = f"{self.name} closed the connection in the middle of its answer: {error}"
             raise BadAnswer(cut, absence=Absence(sure=False)) from error
         status = response.status_code
         if status == HTTPStatus.OK:

@@ -1,4 +1,4 @@
-"""A process of our own, and a program as a model: a JSON object a line on its input, one a line back."""
+"""A process of our own, and a program as a model: one JSON object per line on its input, one a line back."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ _LOG = (
 )
 MENDS: Mapping[str, Callable[[Sent, re.Match[str]], Mend | None]] = {
     "history": lambda sent, match: Mend(
-        HISTORY, advice="even the newest turn is too long for it: lower max_tokens, or shorten the system prompt"
+        HISTORY, advice="even the newest turn is too long for the model: lower max_tokens, or shorten the system prompt"
     ),
     "limit": _limit,
     "out_of_tokens": lambda sent, match: OUT_OF_TOKENS,
@@ -223,7 +223,7 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
         after = yaml.safe_load(changed or "")
     if changed is None or not _differs_in(yaml.safe_load(text), after, model, mend):
         raise ZooError(
-            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping of their own",
+            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping",
             where=file,
             try_="write it yourself",
         )

@@ -112,7 +112,7 @@ class TrainingError(HumanevalError, ValueError):
 def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
     if not options.get("task"):
         raise TrainingError(
-            "nothing to learn from is named",
+            "no dialogues to learn from are named",
             where=spec.name,
             try_="give --data with dialogues of your own, or training.options.task in the zoo file",
         )
@@ -289,7 +289,7 @@ def plan_training(
         )
     where = spec.options.get("model_file")
     if folder is None and (not isinstance(where, str) or where.startswith(("zoo:", "models:"))):
-        raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="say with --out where to put the model")
+        raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="name a folder for it with --out")
     made = folder / "model" if folder is not None else Path(expand_home(str(where))).expanduser()
     plan = TrainingPlan(spec, made.absolute(), data, settings or {})
     if "model" not in plan.options():

@@ -310,7 +310,7 @@ class BotSpeakerAgent(Agent):
         """What :meth:`act` had given, where it is recorded already; a ValueError for other models' ``candidates``."""
         if sorted(candidate.model for candidate in candidates) != sorted(self._models):
             raise ValueError(
-                f"recorded are replies of {', '.join(candidate.model for candidate in candidates)}, but "
+                f"the recorded replies are from {', '.join(candidate.model for candidate in candidates)}, but "
                 f"{', '.join(self._models)} speak here"
             )
         text_of = {candidate.model: candidate.text for candidate in candidates}
@@ -397,7 +397,7 @@ class BotSpeakerAgent(Agent):
         if len(answers) - len(silent) < min(2, len(answers)):
             blank = [answer.info for answer in answers if answer.failed]
             if all(info is not None and info.finish_reason == "length" for info in blank):
-                ran_out = Problem("its tokens ran out before any text of its reply", try_=(OUT_OF_TOKENS.sentence,))
+                ran_out = Problem("it ran out of tokens before any text of its reply", try_=(OUT_OF_TOKENS.sentence,))
                 raise ModelFailed(silent, ran_out, mends=[OUT_OF_TOKENS])
             why = "; ".join(dict.fromkeys(answer.blocked for answer in answers if answer.blocked))
             raise ModelFailed(silent, f"no reply that may be shown: {why}" if why else "no text in any of its replies")
@@ -449,7 +449,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     if not names:
         raise ZooError(
             "no model is named",
-            try_=f"say which models speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
+            try_=f"name the models that speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
         )
     pool = ModelPlacement(
         resolve(list(dict.fromkeys(names)), zoo),

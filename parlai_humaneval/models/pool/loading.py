@@ -260,7 +260,7 @@ class Child:
         try:
             self._catch_up(dialogue)
         except Exception:
-            logger.exception("%s failed to hear a message; a fresh copy of it will hear the dialogue again", self.model)
+            logger.exception("%s failed to process a message; a fresh copy will process the dialogue again", self.model)
             self.renew()
 
     def ask(self, dialogue: Sequence[Utterance], hears: Callable[[str], None] | None = None) -> Request:

@@ -324,7 +324,7 @@ class ModelWorker:
             with isolate_model_code():
                 messages = _checked(stream.step())
         except Exception:
-            logger.exception("%s failed within %d replies; each is asked for alone", self.name, len(under_way))
+            logger.exception("%s failed on a batch of %d replies, now requested separately", self.name, len(under_way))
             with isolate_model_code():
                 stream.clear()
             for request in under_way:

@@ -97,8 +97,8 @@ def connect(address: str | None) -> Callable[[], None]:
             ) from error
         raise ZooError(
             f"the Ray cluster at {wanted} cannot be joined: {said}",
-            try_=f"make this machine a node of it: `ray start --address={wanted} --num-cpus=0` makes it one that models "
-            "are not put on",
+            try_=f"make this machine a node of it: `ray start --address={wanted} --num-cpus=0` makes it a node "
+            "on which no models run",
         ) from error
     finally:
         if main and before is not None:  # Ray takes SIGTERM for itself; None: it was not set from Python
@@ -117,7 +117,7 @@ def _check_reachable(address: str) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as connection:
             connection.sendall(HTTP2_GREETING)
             greeted = connection.recv(9)[3:4] == HTTP2_SETTINGS
-        trouble = "what listens there is something else"
+        trouble = "another program listens there"
     except OSError as error:
         greeted, trouble = False, error.strerror or str(error)
     if not greeted:

@@ -276,9 +276,10 @@ class Agreement(Section):
             ),
             table_of(
                 WITH_OWN,
-                "What the dialogue's own rater said, and who rated it once more",
+                "Answers of a dialogue's own rater, and of those who rated it again",
                 again,
-                "Share of yes, or mean rating. Difference: the other minus the own rater, clustered by worker.",
+                "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
+                "clustered by worker.",
             ),
             table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),
         ]

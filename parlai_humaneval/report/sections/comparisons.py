@@ -61,7 +61,7 @@ from parlai_humaneval.techniques.registry import with_trait
 KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
-ONLY_DECIDED = "of every two models only those that favour one of them, ties left out"
+ONLY_DECIDED = "of every pair of models only those that favour one of them, ties left out"
 NAMED = 6
 """As many pairs, or models, as are told one by one."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
@@ -119,7 +119,7 @@ R = TypeVar("R", bound=ComparedRow)
 
 
 class Comparisons(Section):
-    """Win rates of every two models that were compared; models are listed by strength, as far as answers order them.
+    """Win rates of every pair of models that were compared; models are listed by strength, as far as answers order them.
 
     ``told_elsewhere``: groups of turns that another section tells. ``order``: of each group of three models or more;
     ``of_order``: why that is not the order of win rates, and what strengths cannot compare.
@@ -186,7 +186,7 @@ class Comparisons(Section):
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
         tables = [
-            table_of("comparisons_pairs", "Win rates of every two models", self.pairs, *notes),
+            table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
             table_of("comparisons_models", "Each model against all that it met", self.models),
             table_of("comparisons_first_shown", "Is the one shown first chosen more often?", self.first_shown),
             table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),

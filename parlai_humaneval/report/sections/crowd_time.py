@@ -95,7 +95,7 @@ class CrowdTime(Section):
             table_of("crowd_time_spent", "Time that raters spent", self.spent),
             table_of(
                 "crowd_time_pairs",
-                "Rater hours to tell two models apart",
+                "Rater hours to distinguish two models",
                 self.pairs,
                 "Hours until the paper's test was below .05: at the first look, and from which on it stayed there; and of a "
                 "p-value that may be looked at after every answer. A dash: never within the time spent.",
@@ -108,7 +108,7 @@ class CrowdTime(Section):
         for spent in self.spent:
             known = ", ".join(filter(None, (spent.technique, spent.setting)))
             units.append((f"{spent.unit} ({known})" if known else spent.unit, spent.trimmed))
-        label = "mean seconds without left-open pages, clustered interval"
+        label = "mean seconds, without pages that were left open; clustered interval"
         groups: dict[str, list[PairTime]] = {}
         for pair in self.pairs:
             if pair.curve_p:

@@ -90,7 +90,7 @@ class DirectAssessment(Assessment, Section):
                 "direct_assessment_opinions",
                 "What raters thought of their topics",
                 self.opinions,
-                "Counts are of all rated dialogues, the degraded model's too; scores are without them.",
+                "Counts include the degraded model's dialogues; scores do not.",
             ),
             table_of(
                 "direct_assessment_raters", "Agreement of two raters of the same models (Pearson's r)", self.rater_pairs
@@ -242,7 +242,7 @@ def _told(section: Assessment) -> dict[str, Any]:
 
 def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[DataTable]:
     """As the paper's Table 3 (z) and Table 10 (raw)."""
-    note = "Reversed criteria are turned round: more is better. The degraded model is left out."
+    note = "Scores of reversed criteria are inverted: more is better. The degraded model is left out."
     keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
     everyone: Columns = (
         ("everyone", "Overall, all workers", "number"),

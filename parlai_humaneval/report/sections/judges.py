@@ -193,7 +193,7 @@ class Judges(Section):
                 "Agreement with people",
                 self.agreement,
                 "Pairs of an answer of the judge and one of a person; both orders count. People: two people on the same "
-                "thing, Fleiss' κ. Ceiling: the most that one answer for each thing could agree with these people.",
+                "thing, Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
             ),
             table_of("judges_pairs", "Two models by the judge and by people", self.pairs),
             table_of("judges_bias", "Place and length", self.bias),

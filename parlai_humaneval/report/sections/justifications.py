@@ -100,7 +100,7 @@ class Justifications(Section):
 
     def data_tables(self) -> list[DataTable]:
         notes = say("justifications", "of_words")
-        telling = table_of("justifications_words_of_models", "Which words tell models apart?", self.telling, *notes)
+        telling = table_of("justifications_words_of_models", "Which words distinguish models?", self.telling, *notes)
         weighty = table_of(TERMS, "Which words weigh most in them?", self.groups)
         return [
             table_of("justifications_words", "How long are the reasons?", self.groups),
@@ -109,7 +109,7 @@ class Justifications(Section):
         ]
 
     def figures(self) -> list[Figure]:
-        label = "words a reason, by the model that was chosen"
+        label = "words per reason, for each chosen model"
         lengths = [(group.label, group.words) for group in self.groups]
         return [*interval_figures("justifications_words", "Length of reasons", label, lengths)]
 

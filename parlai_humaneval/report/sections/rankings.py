@@ -99,7 +99,7 @@ class Rankings(Section):
                 Summary(
                     section="rankings",
                     **ranking.group._asdict(),
-                    what="mean place, 1 is the best",
+                    what="mean rank, 1 is the best",
                     verdict=_answer(ranking, models, pairs),
                     models=[ModelLine.of(row.model, row.mean_rank, "rankings", share=False) for row in models],
                     pairs=lines,
@@ -116,7 +116,7 @@ class Rankings(Section):
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [
             table_of("rankings_models", "Places of each model, 1 the best", self.models, note),
-            table_of("rankings_pairs", "Which model got the better place", self.pairs, note, *cited),
+            table_of("rankings_pairs", "Which model got the better rank", self.pairs, note, *cited),
             table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
         ]
         return [table for table in tables if table.rows]
@@ -128,7 +128,7 @@ class Rankings(Section):
             for figure in interval_figures(
                 f"rankings_places_{place}",
                 f"Mean place, {_where(ranking)}",
-                "mean place (1 is the best)",
+                "mean rank (1 is the best)",
                 [(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
             )
         ]

@@ -293,7 +293,7 @@ class SecondsRow(Row):
 
 
 CHI2 = "χ² of wins against losses (the paper's)"
-ALL_TIES = "all segments are ties: nothing tells the two apart"
+ALL_TIES = "all segments are ties: nothing distinguishes the two"
 SUBSAMPLES = 500
 """Of the stability, at most."""
 KINDS = ("bot_bot", "self_chat", "human_bot", "human_human")

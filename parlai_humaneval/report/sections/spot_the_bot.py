@@ -286,7 +286,7 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
             (f"{label}_n", f"{label}, n", "count"),
         )
     ]
-    title = "Pairs of raters who both gave the label, of those of whom one did"
+    title = "Pairs of raters who both gave the label, as a share of pairs in which at least one did"
     yield row_table("labels", title, (_MODEL, *columns), list(agreed.values()))
     points = [
         StabilityPoint(left_out=row.left_out or "none", dialogues=n, stability=most, as_all=same_as_all)

@@ -226,7 +226,7 @@ class Stopping(Section):
         tables = [
             pairs_table(self.pairs),
             table_of("stopping_studies", "The rule, and what it took", self.studies),
-            table_of("stopping_peeks", "What testing after every worker would have said", peeks),
+            table_of("stopping_peeks", "What testing after every worker would have found", peeks),
             table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
         ]
         return [table for table in tables if table.rows]
@@ -294,7 +294,7 @@ def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
     try:
         study = replay(read_log(log.events), cut_off=True)
     except (ValidationError, ReplayError) as error:
-        why = error if isinstance(error, ReplayError) else "an event of it cannot be read"
+        why = error if isinstance(error, ReplayError) else "one of its events cannot be read"
         first = log.events[0] if log.events else {}
         technique, setting, metric = (str(first.get(name) or "") for name in ("technique", "setting", "metric"))
         found.studies.append(_untold(log.study, (technique, setting, metric), CHANGED.format(why=why)))

@@ -1,4 +1,4 @@
-"""Section ``style_control``: what is left of leads at equal length, format and place (Li, Angelopoulos & Chiang 2024)."""
+"""Section ``style_control``: leads at equal length, format and position (Li, Angelopoulos & Chiang 2024)."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ def _family_remarks(section: TurnRows, family: Family, groups: Sequence[Comparis
 
 def _clear(tests: Sequence[tuple[str, Result]]) -> list[tuple[str, Result, str]]:
     """Tests that are significant after Holm's correction: where, and with which p."""
-    made = [(f" where {group} stood side by side" if len(tests) > 1 else "", test) for group, test in tests if test.n]
+    made = [(f" where {group} were shown together" if len(tests) > 1 else "", test) for group, test in tests if test.n]
     corrected = zip(made, holm([test.p_value for _, test in made]), strict=True)
     return [(where, test, deciding_p(test.p_value, p)) for (where, test), p in corrected if p is not None and p < ALPHA]
 
@@ -296,12 +296,12 @@ class TurnsSection(TurnRows):
             ("turns_nothing_ticked", "Single models: turns with nothing ticked", self.nothing_ticked),
             ("turns_effective", "Single models: effective win rates", self.effective),
             ("turns_by_turn", "Win rates by turn", self.by_turn),
-            ("turns_by_position", "Win rates by place (anchoring)", self.by_position),
+            ("turns_by_position", "Win rates by position (anchoring)", self.by_position),
             ("turns_reselection", "Chosen in two consecutive turns", self.patterns.reselection),
             ("turns_cascading", "What was chosen first, in later turns", self.patterns.cascading),
             ("turns_anchoring", "Tests of places", self.patterns.anchoring),
             ("turns_strengths", "Strengths (Plackett–Luce, log-odds against the mean)", self.strengths),
-            ("turns_pulls", "Pull of the place (log-odds against the mean)", self.positions),
+            ("turns_pulls", "Effect of the position (log-odds against the mean)", self.positions),
             ("turns_combos", "PW combo: turns and self-chats together", self.combos),
             ("turns_leave_one_out", "Without each model", self.leave_one_out),
         ]
@@ -399,7 +399,7 @@ class TurnsSection(TurnRows):
         """How the numbers shown were made, and no others."""
         kinds = {row.kind for row in self.models}
         tests = [
-            ("one", "one reply picked a turn", "two-sided binomial test of two models, Pearson's χ² of more"),
+            ("one", "one reply picked per turn", "two-sided binomial test of two models, Pearson's χ² of more"),
             ("any", "any number picked", "McNemar's χ² without correction of two models, Cochran's Q of more"),
         ]
         told = [

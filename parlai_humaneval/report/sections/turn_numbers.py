@@ -134,7 +134,7 @@ def model_rows(
 
 
 def _rates_by_place(group: ComparisonGroup, rates: Sequence[Result], level: float) -> Sequence[Result | None]:
-    """The win rates with all places counting alike, where the effect of the place outweighs a difference of two models."""
+    """The win rates with all positions weighted equally, where their effect outweighs a difference of two models."""
     nothing = [None] * len(rates)
     estimates = [rate.estimate for rate in rates if rate.estimate is not None]
     gaps = [abs(a - b) for a, b in combinations(estimates, 2)]

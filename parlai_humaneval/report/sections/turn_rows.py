@@ -85,7 +85,7 @@ class TurnModel(OfGroup):
     ``problem``: then all that is said of dialogues is of turns without it).
 
     ``rate``: clustered by worker; ``boot``: percentiles over resampled workers; ``wald``, ``wilson``: all turns taken as
-    independent. ``adjusted``: with all places counting alike, where the effect of the place outweighs a difference of
+    independent. ``adjusted``: with all positions weighted equally, where the effect of the place outweighs a difference of
     models; then it is told first. ``rank``: by what is told, 1 best, equal ones share the better rank.
     ``from_2``: without first turns, as Liu et al. 2023 count. ``dialogues``: of a single model, the share of dialogues with
     at least half of their turns good; ``dialogues_3``: the same of turns 3 on (Smith et al. 2022). ``…with_unfinished``:
@@ -198,8 +198,8 @@ class TestRow(OfGroup):
     ] = None
     adjusted: Annotated[
         Result | None,
-        Estimate("Difference, places alike"),
-        p_columns("p_value", "p_adjusted", "p, places alike", "p, places alike, Holm", "p_holm"),
+        Estimate("Difference, positions balanced"),
+        p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm", "p_holm"),
         once_columns(of="told"),
         Key(name="notes", of="notes"),
     ] = None

@@ -341,7 +341,7 @@ def small_sample_notes(groups: int, cluster: str, sizes: npt.ArrayLike | None = 
     if round(effective) >= FEW_CLUSTERS:
         return ()
     return (
-        f"the {cluster}s gave unequal numbers of answers, so that {groups} weigh like {effective:.1f} equal ones: take the "
+        f"the {cluster}s gave unequal numbers of answers, so {groups} weigh like {effective:.1f} equal ones: take the "
         "interval as a rough guide",
     )
 

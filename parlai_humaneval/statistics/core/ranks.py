@@ -76,7 +76,7 @@ def rank_sum_test(
     a, b = np.asarray(x, dtype=float).ravel(), np.asarray(y, dtype=float).ravel()
     together = np.concatenate([a, b])
     if not np.isfinite(together).all():
-        raise ValueError("a value is nan or infinite: leave missing ones out")
+        raise ValueError("a value is nan or infinite: leave out missing values")
     untied = np.unique(together).size == together.size
     words = "exact" if untied and max(a.size, b.size) <= MOST_EXACT else "corrected for ties and continuity"
     how = f"Wilcoxon rank-sum test ({alternative}), {words}", "Mann & Whitney 1947; Ji et al. 2022, §4.2"
@@ -86,7 +86,7 @@ def rank_sum_test(
         return base.but(notes=("a sample is empty: nothing can be tested",))
     if np.ptp(together) == 0:
         u = a.size * b.size / 2
-        tied = ("all values are equal: nothing tells the samples apart",)
+        tied = ("all values are equal: nothing distinguishes the samples",)
         return base.but(statistic=u, estimate=0.5, notes=tied)
     is_x = np.arange(together.size) < a.size
     lower = rank_sums(np.tile(together, 2), np.concatenate([is_x, ~is_x]), np.repeat([0, 1], together.size), 2)
@@ -101,7 +101,7 @@ def rank_sums(values: npt.ArrayLike, is_first: npt.ArrayLike, groups: npt.ArrayL
     y, code = np.asarray(values, dtype=float), np.asarray(groups, dtype=int)
     first = np.asarray(is_first, dtype=bool)
     if not np.isfinite(y).all():
-        raise ValueError("a value is nan or infinite: leave missing ones out")
+        raise ValueError("a value is nan or infinite: leave out missing values")
     order = np.lexsort((y, code))
     y, code, first = y[order], code[order], first[order]
     ranks, ties = _ranks(y, code, n_groups)
@@ -158,7 +158,7 @@ def ranks_of(scores: npt.ArrayLike) -> Ints:
     rank."""
     values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
-        raise ValueError("scores must be a table: a row a replicate, a column a model.")
+        raise ValueError("scores must be a table: one row per replicate, one column per model.")
     better: Ints = (values[:, None, :] > values[:, :, None]).sum(axis=2).astype(np.int64)
     return better + 1
 
@@ -251,7 +251,7 @@ def correlation(
         raise ValueError(f"kind {kind!r}: expected pearson or spearman")
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     if a.shape != b.shape:
-        raise ValueError(f"{a.size} against {b.size} values: both lists must be of the same things")
+        raise ValueError(f"{a.size} against {b.size} values: both lists must be about the same items")
     known = ~np.isnan(a) & ~np.isnan(b)
     a, b = a[known], b[known]
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -394,7 +394,7 @@ def same_conclusions(first: PairP, second: PairP, alpha: float = 0.05) -> Result
     base = Result.by(
         "share of pairs, Wilson interval",
         REPLICATION_SOURCE,
-        "pairs are independent of each other (they share models, so that the interval is too narrow)",
+        "pairs are independent of each other (they share models, so the interval is too narrow)",
         name=f"pairs with the same conclusion at p < {alpha:g}",
         n=len(pairs),
         details={"alpha": alpha, "same": same},

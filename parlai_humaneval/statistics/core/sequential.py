@@ -118,7 +118,7 @@ def prediction_weight(together: Floats, predicted: Floats, variance: Floats) -> 
 
 def _half(margin: float) -> float:
     if not 0 < margin < 1:
-        raise ValueError(f"the margin must lie between 0 and 1, such as 0.1 for ten points: it is {margin:g}")
+        raise ValueError(f"the margin must be between 0 and 1, such as 0.1 for ten points: it is {margin:g}")
     return margin / 2
 
 
@@ -220,7 +220,7 @@ def share_interval(
     if given.shape != n.shape or (given < n).any():
         raise ValueError("asked must hold the number of dialogues that each worker was given, no fewer than terms")
     if not 0 < level < 1:
-        raise ValueError(f"the level must lie between 0 and 1: it is {level:g}")
+        raise ValueError(f"the level must be between 0 and 1: it is {level:g}")
     bar = 2 / (1 - level)
     looks = np.arange(len(y))[-1:] if last else np.arange(len(y))
     bets = order_bets(margin)
@@ -262,7 +262,7 @@ def _evidence(outcomes: Floats, stakes: Floats, bets: Bets) -> Floats:
 def _shares(shares: npt.ArrayLike) -> Floats:
     y = np.asarray(shares, dtype=float)
     if y.ndim != 1 or not ((y >= 0) & (y <= 1)).all():
-        raise ValueError("shares must be a list of numbers from 0 to 1, one of each worker, with nothing missing")
+        raise ValueError("shares must be a list of numbers from 0 to 1, one per worker, with nothing missing")
     return y
 
 
@@ -325,7 +325,7 @@ def e_values(outcomes: npt.ArrayLike, p0: float = 0.5, *, weight: float = PRIOR_
         raise ValueError("outcomes must be a list of 0 and 1; leave ties out")
     x = given.astype(np.int64)
     if not 0 < p0 < 1 or not weight > 0:
-        raise ValueError(f"p0 must lie between 0 and 1 and weight above 0: they are {p0} and {weight}")
+        raise ValueError(f"p0 must be between 0 and 1 and weight above 0: they are {p0} and {weight}")
     k, n = np.cumsum(x), np.arange(1, len(x) + 1)
     a, b = weight * p0, weight * (1 - p0)
     log_e = betaln(a + k, b + n - k) - betaln(a, b) - k * np.log(p0) - (n - k) * np.log1p(-p0)

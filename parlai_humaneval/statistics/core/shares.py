@@ -48,7 +48,7 @@ def binomial_p_values(successes: npt.ArrayLike, trials: npt.ArrayLike, p0: float
     if ((k < 0) | (k > n)).any():
         raise ValueError("expected 0 ≤ successes ≤ trials at every look")
     if not 0 < p0 < 1:
-        raise ValueError(f"p0 must lie between 0 and 1: {p0}")
+        raise ValueError(f"p0 must be between 0 and 1: {p0}")
     if p0 == 0.5:  # symmetric: the other tail is as heavy
         return np.asarray(np.minimum(1.0, 2 * bdtr(np.minimum(k, n - k), n, 0.5)), dtype=float)
     p = np.where(k < p0 * n, _tails(k, n, p0), _tails(n - k, n, 1 - p0))

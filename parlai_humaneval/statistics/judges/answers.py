@@ -60,7 +60,7 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
     both = _workers(people) & _workers(judged)
     if both:
         raise TableError(
-            f"{sorted(both)[0]!r} stands among people and among judges, so that the same rows would count as both",
+            f"{sorted(both)[0]!r} is listed among people and among judges, so the same rows would count as both",
             where="judge",
             try_="give people's rows as tables and the judge's as judge, or the tables of all and the judge's "
             "name as judge",

@@ -234,7 +234,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
 
 
 def _alone(
-    question: Question, why: str = "the judge does not make people's answer more exact: it is theirs alone"
+    question: Question, why: str = "the judge does not make the answer of people more exact, so it is not used"
 ) -> Result:
     people = question.people.but(p_holm=None, notes=(*question.people.notes, why))
     return _with_human_result(people, question, 0.0, 1.0)

@@ -166,7 +166,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
         raise _nothing_matched(of_people, of_judge)
     if not any(result.details["judged_only"] for result in results):
         raise TableError(
-            "it answered nothing that people did not answer, too, so that it cannot add to their answers",
+            "it answered only what people answered as well, so it adds nothing to their answers",
             where="judge",
             try_="let it answer the other dialogues as well",
         )
@@ -191,7 +191,7 @@ def _nothing_matched(people: Both, judge: Both) -> TableError:
     return TableError(
         f"none of its answers is to what people answered{hint}",
         where="judge",
-        try_="name dialogues, turns, models and metrics or criteria alike",
+        try_="use the same names of dialogues, turns, models and metrics or criteria",
     )
 
 

@@ -69,7 +69,7 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     none = int((acted[all_asked] == 0).sum())
     if none:
         yield (
-            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, though one reply has to be: "
+            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, although raters must choose a reply: "
             f"{'it counts' if none == 1 else 'they count'} nowhere. Check the column selected."
         )
 
@@ -99,7 +99,7 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
     if other:
         yield (
             f"{counted(len(other), 'turn')} with other models than the rest of the dialogue ({_first(other)}). Is a name "
-            "misspelt? Such a dialogue stands apart from the others, as one of all these models."
+            "misspelt? Such a dialogue counts separately from the others, as one of all these models."
         )
     if lacking:
         yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."

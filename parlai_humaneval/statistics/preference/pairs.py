@@ -48,8 +48,8 @@ from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unf
 from parlai_humaneval.tables.schema import TIE
 
 ALPHA = 0.05
-SOURCE = "Holt & Smith 1979 (post-stratification by place)"
-METHOD = "each place counts alike"
+SOURCE = "Holt & Smith 1979 (post-stratification by position)"
+METHOD = "each position counts equally"
 
 
 def position_balanced(values: npt.ArrayLike, places: npt.ArrayLike) -> Floats | None:
@@ -112,7 +112,7 @@ def orient_pairs(comparisons: pd.DataFrame) -> pd.DataFrame:
     winner = comparisons["winner"].to_numpy(dtype=object)
     tied = nobody_won(comparisons)
     for wrong, words in (
-        (np.asarray(a == b), "the same model stands on both sides; leave the row out"),
+        (np.asarray(a == b), "the same model is on both sides; leave the row out"),
         (
             np.asarray((winner != a) & (winner != b) & ~tied, dtype=bool),
             f"the winner is neither of the models nor {TIE}",
@@ -171,8 +171,8 @@ class DecidedPair(Row):
     ``win_rate``: wins of A of the decided comparisons, tested against one half; clustered by worker, and by dialogue where
     several workers judged the same. ``paper``: the paper's test of them, which takes all for independent. Both are
     corrected over the ``family`` (``…_holm``). ``score``: the probability of superiority of A, in which ties count half,
-    clustered likewise. ``adjusted``, ``adjusted_score``: both with each place counting alike, where the effect of the place
-    outweighs that of the models; then these are what the pair is told by.
+    clustered likewise. ``adjusted``, ``adjusted_score``: both with each position weighted equally, where the effect
+    of the place outweighs that of the models; then these are what the pair is told by.
     ``lead_a``: wins of A minus those of B, as a share of the decided ones, which is twice the win rate minus one.
     """
 
@@ -235,8 +235,8 @@ def as_lead(rate: Result) -> Result:
     return rescaled(rate, lambda share: 2 * share - 1)
 
 
-ALIKE = ("From, places alike", "To, places alike")
-SUPERIORITY_ALIKE = ("From, superiority, places alike", "To, superiority, places alike")
+ALIKE = ("From, positions balanced", "To, positions balanced")
+SUPERIORITY_ALIKE = ("From, superiority, positions balanced", "To, superiority, positions balanced")
 
 
 def _alone(whose: str) -> tuple[Column, ...]:
@@ -274,12 +274,14 @@ class PairOutcome(DecidedPair):
     paper: Annotated[Result, once_columns("Every worker once", "share", of="win_rate")]
     adjusted: Annotated[
         Result | None,
-        Estimate("Win rate of A, places alike", "share", name="win_rate_adjusted", ends="adjusted", end_labels=ALIKE),
-        p_columns("p_value", "p_adjusted", "p, places alike", "p, places alike, Holm"),
+        Estimate(
+            "Win rate of A, positions balanced", "share", name="win_rate_adjusted", ends="adjusted", end_labels=ALIKE
+        ),
+        p_columns("p_value", "p_adjusted", "p, positions balanced", "p, positions balanced, Holm"),
     ] = None
     adjusted_score: Annotated[
         Result | None,
-        Estimate("Superiority of A, places alike", "share", name="score_adjusted", end_labels=SUPERIORITY_ALIKE),
+        Estimate("Superiority of A, positions balanced", "share", name="score_adjusted", end_labels=SUPERIORITY_ALIKE),
     ] = None
     n: int
     tie_rate: float | None
@@ -331,7 +333,7 @@ def wins_of_pairs(
 
 
 def _adjusted(pair: PairOutcome, rows: pd.DataFrame, habit: Result) -> PairOutcome:
-    """The pair with both places counting alike, where ``habit``, what the one shown first wins, outweighs its gap."""
+    """The pair with both positions weighted equally, where ``habit``, what the one shown first wins, outweighs its gap."""
     by_place = None if habit.estimate is None else habit.estimate - 0.5
     gap = None if pair.win_rate.estimate is None else pair.win_rate.estimate - 0.5
     if not place_outweighs(habit, by_place, gap):
@@ -348,7 +350,7 @@ def _adjusted(pair: PairOutcome, rows: pd.DataFrame, habit: Result) -> PairOutco
 
 
 def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: Result) -> Result | None:
-    """The mean of ``values`` with both places counting alike; None where places are not known, or were alike."""
+    """The mean of ``values`` with both positions weighted equally; None where places are not known, or were alike."""
     balanced = position_balanced(values, first)
     if balanced is None:
         return None

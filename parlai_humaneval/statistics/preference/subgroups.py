@@ -83,7 +83,7 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
     of_group, names = pd.factorize(np.asarray(groups, dtype=object), sort=True)
     of_worker, raters = pd.factorize(np.asarray(workers, dtype=object))
     if not len(x) == len(of_group) == len(of_worker):
-        raise ValueError("won, groups and workers must be lists of the same length, an entry an answer")
+        raise ValueError("won, groups and workers must be lists of the same length, one entry per answer")
     how = f"joint {FLIPPED}, clustered by worker", SOURCE, independent()
     base = Result.by(*how, name=f"same win rate in {len(names)} groups", n=len(x), details={"n_workers": len(raters)})
     if len(names) < 2:
@@ -105,7 +105,7 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
 def group_rates(
     pairs: pd.DataFrame, values: npt.ArrayLike, by: str, *, level: float = 0.95
 ) -> tuple[list[GroupRate], list[GroupTest]]:
-    """Win rates of every two models in each group of ``values``, and the test whether they are the same in all.
+    """Win rates of every pair of models in each group of ``values``, and the test whether they are the same in all.
 
     ``pairs``: as :func:`.paired_answers` gives them; ``values``: the group of each, None where it has none; ``by``: their
     name. Pairs of models with the most answers come first, at most ``MOST_PAIRS``; one with fewer than two groups large

@@ -73,7 +73,7 @@ def mcnemar_test(only_a: int, only_b: int, *, n: int | None = None, name: str = 
 
 def _by_chi_square(name: str, method: str, statistic: float, df: int, n: int, told: bool, **details: Detail) -> Result:
     """p is 1 where the turns have ``told`` nothing."""
-    nothing = "every turn is a tie: nothing tells the models apart" if n else "no observations: nothing can be tested"
+    nothing = "every turn is a tie: nothing distinguishes the models" if n else "no observations: nothing can be tested"
     p = float(chdtrc(df, statistic)) if told and df > 0 else 1.0
     base = Result.by(method, SOURCE, INDEPENDENT, name=name, n=n, details={"df": max(0, df), **details})
     return base.but(statistic=statistic, p_value=p, notes=() if told else (nothing,))
@@ -290,7 +290,7 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     base = Result.by(*how, name="all models", n=n, details=details)
     deviations = matrix - matrix.mean(axis=1, keepdims=True) if n else matrix
     if not n or not deviations.any():
-        return base.but(statistic=0.0, p_value=1.0, notes=("nothing tells the models apart",))
+        return base.but(statistic=0.0, p_value=1.0, notes=("nothing distinguishes the models",))
     if groups < MIN_CLUSTERS:
         return base.but(notes=(too_few_words(cluster),))
     sums = np.stack([np.bincount(codes, weights=column, minlength=groups) for column in deviations.T], axis=1)
@@ -326,5 +326,5 @@ def choices_checked(chosen: npt.ArrayLike, models: Sequence[str], workers: npt.A
     if matrix.ndim != 2 or matrix.shape != (len(who), len(models)):
         raise ValueError(f"choices of shape {matrix.shape}: expected {len(who)} turns (workers) × {len(models)} models")
     if not np.isin(matrix[~np.isnan(matrix)], (0, 1)).all():
-        raise ValueError("expected 1 where a model was chosen, 0 where not, nothing else (nan where it was not shown)")
+        raise ValueError("expected 1 if a model was chosen, 0 if not, nan if it was not shown, and nothing else")
     return matrix, who

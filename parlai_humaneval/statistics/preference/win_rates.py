@@ -122,7 +122,7 @@ def sm_combo_score(
     brought to 0–1 (Smith et al. 2022, App. C.8, which finds 1:5 and 1:10 the most sensitive)."""
     turns, ratings, (low, high) = _scores(turn_scores), _scores(likert), scale
     if turns.shape != ratings.shape:
-        raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: expected one each a conversation")
+        raise ValueError(f"{turns.size} scores of turns and {ratings.size} ratings: give one of each per conversation")
     if ((turns < 0) | (turns > 1)).any() or ((ratings < low) | (ratings > high)).any():
         raise ValueError(f"expected scores of turns from 0 to 1 and ratings from {low} to {high}")
     whole = pw_combo_score(0, 1, w_turn, w_dialog)

@@ -31,7 +31,7 @@ from parlai_humaneval.statistics.ranking.fit import (
 
 SOURCE = "Bradley & Terry 1952; ties: Rao & Kupper 1967; order effect: Davidson & Beaver 1977"
 ONLY_TIES = "the comparisons that link it with other models are all ties"
-ASSUMPTIONS = ("one number a model says how strong it is against any other", "ties are as likely in every pair")
+ASSUMPTIONS = ("one number per model describes its strength against any other", "ties are as likely in every pair")
 
 
 def bradley_terry(
@@ -132,7 +132,7 @@ class Comparisons:
         won = np.asarray(outcome, dtype=float)
         if not ones.shape == twos.shape == won.shape == owners.shape == (len(won),):
             raise ValueError(
-                "first, second, outcome and clusters must be lists of the same length, an entry a comparison."
+                "first, second, outcome and clusters must be lists of the same length, one entry per comparison."
             )
         if any(pd.isna(values).any() for values in (ones, twos, owners)):
             raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
@@ -195,7 +195,7 @@ def fitted_pairs(
         said = ""
         if slots and ((own.won >= 0).all() or (own.won <= 0).all()):
             said = (
-                "The effect of the place cannot be estimated: one place never won. "
+                "The effect of the position cannot be estimated: one position never won. "
                 "The strengths are estimated without it."
             )
         maximum_of = maximised(own, known, slots=slots and not said)

@@ -109,10 +109,10 @@ _STEPS, _SMALL = 60, 1e-9
 _LARGEST = 12.0  # No finite data give such log-odds: the maximum lies at infinity
 
 
-BELOW_ALL = "it was never chosen over another model, so that its strength lies below any number"
+BELOW_ALL = "it was never chosen over another model, so its strength is below any number"
 
 
-TOO_FEW_FOR_ALL = "too few workers for a test of so many models at once by worker and dialogue: see the pairs"
+TOO_FEW_FOR_ALL = "too few workers to test so many models at once, clustered by worker and dialogue: see the pairs"
 
 
 class Strengths(BaseModel):
@@ -260,7 +260,7 @@ def why_unknown(over: Floats, model: int) -> str:
         return "no chain of wins links it with the other models in both directions"
     if losses:
         return BELOW_ALL
-    above = "no other model was ever chosen over it, so that its strength lies above any number"
+    above = "no other model was ever chosen over it, so its strength is above any number"
     return above if wins else "it was never compared with another model"
 
 
@@ -487,7 +487,7 @@ class Inference:
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
         if standard_error(parts.ravel()) < NO_VARIANCE:
-            return base.but(p_value=1.0, notes=(f"the {self.asked.cluster}s do not tell any of them apart",))
+            return base.but(p_value=1.0, notes=(f"the {self.asked.cluster}s do not distinguish any of them",))
         values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
         kept = values > values.max() * 1e-9  # effects sum to 0
         scaled = parts @ (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T

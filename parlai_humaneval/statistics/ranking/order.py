@@ -96,7 +96,7 @@ class ModelOrder(BaseModel):
             yield sentence(not_compared([self.groups[a], self.groups[b]]))
         more = len(ordered[NAMED:]) + len(apart[NAMED:])
         if more:
-            yield f"The same holds of {more} more pairs of groups: strengths compare models within a group only."
+            yield f"The same is true of {more} more pairs of groups: strengths compare models within a group only."
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:
@@ -280,7 +280,7 @@ def best_of_means(
     y = np.asarray(values, dtype=float)
     of_model, owners = np.asarray(models, dtype=object), np.asarray(clusters, dtype=object)
     if not y.shape == of_model.shape == owners.shape == (len(y),):
-        raise ValueError("values, models and clusters must be lists of the same length, an entry an observation.")
+        raise ValueError("values, models and clusters must be lists of the same length, one entry per observation.")
     counts = ~np.isnan(y)
     if pd.isna(of_model[counts]).any() or pd.isna(owners[counts]).any():
         raise ValueError(f"An observation lacks its model or its {cluster}: leave it out.")
@@ -313,7 +313,7 @@ def _checked(
     if weights.shape == (len(parts),):
         weights = np.repeat(weights[:, None], len(values), axis=1)
     if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sizes must be numbers from 0, one a cluster or one a cluster and model.")
+        raise ValueError("sizes must be numbers from 0, one per cluster, or one per cluster and model.")
     if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
         raise ValueError("An estimate or an influence is not finite: give nan as the estimate of what is not known.")
     names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]

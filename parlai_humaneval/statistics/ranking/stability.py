@@ -81,7 +81,7 @@ def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> flo
     if wanted.ndim != 1 or rows.ndim != 2 or rows.shape[1] != wanted.size:
         raise ValueError("rankings must be rows that rank as many models as the reference.")
     if pd.isna(rows).any() or pd.isna(wanted).any():
-        raise ValueError("A place in a ranking is missing.")
+        raise ValueError("A rank is missing.")
     return float(np.asarray(rows == wanted, dtype=bool).all(axis=1).mean())
 
 
@@ -167,7 +167,7 @@ def stability_curves(
     top = min(dialogues, max(_memory(cube[-1]) // 2, MEMORY // 2))
     chosen = sorted({max(1, round(share * top)) for share in shares} if sizes is None else set(sizes))
     if not chosen or chosen[0] < 1 or chosen[-1] > dialogues or samples < 1:
-        raise ValueError(f"sizes must lie between 1 and the {dialogues} dialogues, and samples be at least 1.")
+        raise ValueError(f"sizes must be between 1 and the {dialogues} dialogues, and samples be at least 1.")
     order = _shuffles(np.random.default_rng(seed), dialogues, samples, chosen[-1])
     plan = np.concatenate([order + limit * dialogues for limit in range(limits)])
     mu, sigma = free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)

@@ -1,4 +1,4 @@
-"""What is left of a lead at equal length, format and place: strengths next to effects of style, as in Chatbot Arena.
+"""What is left of a lead at equal length, format and position: strengths next to effects of style, as in Chatbot Arena.
 
 Li, Angelopoulos & Chiang (2024) add to the logistic regression of Bradley and Terry, for each countable mark of style, the
 difference of the two replies divided by their sum. Here it is scaled by its root mean square, the standard deviation of
@@ -27,7 +27,9 @@ from parlai_humaneval.statistics.ranking.bradley_terry import ASSUMPTIONS, Compa
 from parlai_humaneval.statistics.ranking.fit import Asked, Fitted, Inference, linked_models
 
 SOURCE = "Li, Angelopoulos & Chiang 2024, Does style matter?; Bradley & Terry 1952; ties: Rao & Kupper 1967"
-ADDITIVE = "style and place add to the log odds, for every model alike, and nothing else that raters see goes with them"
+ADDITIVE = (
+    "style and position affect the log odds of all models alike, and are unrelated to anything else that raters see"
+)
 FIRST = "shown first"
 FEWEST = 20
 """A mark of style in which fewer comparisons differ is left out: its effect would be a guess, or without bound."""

@@ -278,9 +278,9 @@ def rate_free_for_all(
     """Beliefs after one match of any number of players, by expectation propagation."""
     means, deviations, places = (np.asarray(values, dtype=float) for values in (mu, sigma, ranks))
     if not means.shape == deviations.shape == places.shape or means.ndim not in (1, 2):
-        raise ValueError("mu, sigma and ranks must have the same shape: one value a player, or rows of them.")
+        raise ValueError("mu, sigma and ranks must have the same shape: one value per player, or rows of them.")
     if not (np.isfinite(means).all() and np.isfinite(deviations).all() and (deviations > 0).all()):
-        raise ValueError("mu and sigma must be known of every player, and sigma above 0.")
+        raise ValueError("mu and sigma must be known for every player, and sigma above 0.")
     rows = (np.atleast_2d(means), np.atleast_2d(deviations), np.atleast_2d(places))
     _check_ties(rows[2], model)
     new_mu, new_sigma = update_matches(*rows, model, tolerance=tolerance, passes=passes)
@@ -314,7 +314,7 @@ def free_for_all_path(
     table = points_table(points)
     plan = _plan(orders, len(table))
     if any(not 0 <= stop <= plan.shape[1] for stop in stops):
-        raise ValueError(f"stops must lie between 0 and the {plan.shape[1]} dialogues of an order.")
+        raise ValueError(f"stops must be between 0 and the {plan.shape[1]} dialogues of an order.")
     ranks = free_for_all_places(table)
     _check_ties(ranks, model)
     mu = np.full((len(plan), table.shape[1]), float(model.mu))
@@ -391,7 +391,7 @@ def points_table(points: npt.ArrayLike) -> Floats:
     table = np.asarray(points, dtype=float)
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(
-            "points must be a table of numbers: a row a dialogue, a column a model, nan where one was not."
+            "points must be a table of numbers: a row per dialogue, a column per model, nan where one was not shown."
         )
     return table
 
@@ -407,7 +407,7 @@ def _matches(
 ) -> tuple[Ints, Ints, Ints]:
     one, two, won = (np.asarray(values) for values in (first, second, result))
     if not one.shape == two.shape == won.shape == (one.size,):
-        raise ValueError("first, second and result must be lists of the same length, an entry a match.")
+        raise ValueError("first, second and result must be lists of the same length, one entry per match.")
     if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n_models):
         raise ValueError(f"first and second hold indices of models, from 0 to {n_models - 1}.")
     if not np.isin(won, (-1, 0, 1)).all():
@@ -424,7 +424,7 @@ def _plan(orders: npt.ArrayLike | None, n: int) -> Ints:
         return np.arange(n, dtype=np.int64)[None, :]
     plan = np.asarray(orders)
     if plan.ndim != 2:
-        raise ValueError("orders must be a table: a row a replicate, holding indices in the order of play.")
+        raise ValueError("orders must be a table: one row per replicate, holding indices in the order of play.")
     if plan.size and (plan.min() < 0 or plan.max() >= n):
         raise ValueError(f"orders holds an index beyond the {n} that were given.")
     return plan.astype(np.int64)

@@ -506,7 +506,7 @@ def chunk_variability(
     x = np.asarray(outcomes, dtype=float)
     ends = chunk_ends(durations, chunk=chunk)
     if x.ndim != 1 or len(x) != np.size(durations) or not np.isfinite(x).all():
-        raise ValueError("outcomes and durations must be equally long lists, and outcomes known")
+        raise ValueError("outcomes and durations must have the same length, and outcomes must be finite numbers")
     starts = [0, *ends[:-1]] if ends else []
     rates = [float(x[start:end].mean()) for start, end in zip(starts, ends, strict=True)]
     return ChunkVariability(rates, spread(rates, ddof))

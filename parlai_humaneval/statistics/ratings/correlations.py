@@ -309,7 +309,7 @@ def pooled_planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Resu
     effective = effective_clusters(np.bincount(np.concatenate(everyone)) if gaps else ())
     found = found.but(details={**found.details, "per_worker": m, "effective_workers": effective})
     if m is None or both is None or m <= 1 + 1e-9:
-        return found.but(estimate=None, ci_low=None, ci_high=None, notes=("one answer a worker and sample",))
+        return found.but(estimate=None, ci_low=None, ci_high=None, notes=("one answer per worker and sample",))
     factor = (both - 1) / (m - 1)
     ends = {name: getattr(found, name) for name in ("estimate", "ci_low", "ci_high")}
     return found.but(**{name: None if end is None else end * factor for name, end in ends.items()})

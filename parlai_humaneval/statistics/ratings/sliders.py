@@ -69,10 +69,10 @@ def worker_checks(ratings: pd.DataFrame) -> pd.DataFrame:
     """Which workers rate the degraded model lower than the others, over all that they rated.
 
     One-sided rank-sum test on the criteria where more is better. (With the reversed ones the test would pass fewer of
-    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2). p is exact for workers with at most 20
-    ratings a side, no two of them equal; else it is the authors' normal approximation, corrected for ties. The
-    approximation is too small for very few ratings: three below three others have p = .050 exactly (not passed), and .040
-    by the approximation.
+    the workers whom the authors passed.) Passed at p < .05 (Ji et al. 2022, §3.2). p is exact for workers with at
+    most 20 ratings per side, no two of them equal; else it is the authors' normal approximation, corrected for ties.
+    The approximation is too small for very few ratings: three below three others have p = .050 exactly (not passed),
+    and .040 by the approximation.
 
     Returns:
         A row per worker who rated such a criterion, sorted: ``worker_id``, ``p``, ``passed`` (False also where one side
@@ -156,7 +156,7 @@ def standardise(ratings: npt.ArrayLike) -> Floats | None:
     """(x − mean) / sd of all ratings of one worker, ddof = 1 (Ji et al. 2022, §3.3); None where they do not vary."""
     x = np.asarray(ratings, dtype=float)
     if not np.isfinite(x).all():
-        raise ValueError("a rating is nan or infinite: leave unanswered ones out")
+        raise ValueError("a rating is nan or infinite: leave out unanswered ratings")
     if x.size < 2 or (x == x[0]).all():
         return None
     return np.asarray((x - x.mean()) / x.std(ddof=1))

@@ -66,7 +66,7 @@ def checked(k: npt.ArrayLike, spotted: npt.ArrayLike) -> tuple[Ints, Floats]:
     """The two as arrays, or a ValueError that says what is wrong."""
     exchanges, found = np.asarray(k, dtype=float).ravel(), np.asarray(spotted, dtype=float).ravel()
     if exchanges.size != found.size:
-        raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: give one of each a segment.")
+        raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: expected one per segment.")
     if not (np.isfinite(exchanges).all() and (exchanges >= 1).all() and (exchanges % 1 == 0).all()):
         raise ValueError("k is the number of exchanges shown: whole numbers from 1, none missing.")
     if not np.isin(found, (0.0, 1.0)).all():
@@ -93,8 +93,8 @@ def isotonic_shares(spotted: npt.ArrayLike, total: npt.ArrayLike) -> Floats:
 def survival_curve(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> dict[int, float]:
     """Exchanges → share not spotted by then, at the lengths that were shown; empty without observations.
 
-    Where a longer segment was spotted less often than a shorter one, the two are pooled (pool adjacent violators): being
-    spotted is for good.
+    Where a longer segment was spotted less often than a shorter one, the two are pooled (pool adjacent violators):
+    once spotted, a model stays spotted.
 
     Args:
         k: exchanges shown, an entry a judged speaker.
@@ -161,7 +161,7 @@ def survival_with_bands(
             curves.append(1 - isotonic_shares(drawn @ sums[0], drawn @ sums[1]))
         low, high = np.nanquantile(np.concatenate(curves), [0.5 - level / 2, 0.5 + level / 2], axis=0)
     words = f"isotonic regression, percentile bootstrap over {cluster}s"
-    how = words, "Deriu et al. 2020, §3.3; Turnbull 1974", independent(cluster), "being spotted is for good"
+    how = words, "Deriu et al. 2020, §3.3; Turnbull 1974", independent(cluster), "once spotted, a model stays spotted"
     bands = []
     for length, share, of_length, a, b in zip(seen.lengths, shares, seen.total, low, high, strict=True):
         details = {"k": int(length), f"n_{cluster}s": groups, "seed": seed, "draws": draws}
@@ -171,19 +171,19 @@ def survival_with_bands(
         if b - a >= 1e-12:
             point = point.but(ci_low=float(a), ci_high=float(b))
         elif not np.isnan(a):
-            note = f"no resample of {cluster}s differs, so that a band cannot be estimated"
+            note = f"no resample of {cluster}s differs, so a band cannot be estimated"
             point = point.but(notes=(*notes, note))
         bands.append(point)
     return bands
 
 
 _MOST_STEPS = 200
-COLLINEAR = "the covariates determine each other, or the length: their effects cannot be separated"
+COLLINEAR = "one covariate is determined by the others, or determines the length: their effects cannot be separated"
 NO_EVENTS = "all or none were spotted at every length: no effect can be estimated"
 SOURCE = "Deriu et al. 2020, §4.2; Cox 1972"
 METHOD = "Cox model of current-status data (binomial, complementary log-log link, an intercept for each k)"
 CONSTANT = "it is the same in all observations: its effect cannot be estimated"
-SEPARATED = "it separates who was spotted from who was not: its effect is beyond all bounds and cannot be estimated"
+SEPARATED = "it separates exactly the spotted segments from the others: its effect is infinite and cannot be estimated"
 _PREDICTORS = (-36.0, 3.6)  # Beyond these the chance to be spotted is 0 or 1 to the last digit
 _TOO_FAR = 25.0
 """A standard error of that many standard deviations of a covariate: the likelihood is flat, as under separation."""
@@ -407,7 +407,7 @@ def _effect(
     level: float,
 ) -> Result:
     name = f"effect of {label} on the log hazard of being spotted"
-    assumed = "proportional hazards", "being spotted is for good"
+    assumed = "proportional hazards", "once spotted, a model stays spotted"
     base = Result.by(METHOD, SOURCE, *assumed, name=name, n=n, level=level)
     if not n:
         return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))

@@ -23,7 +23,7 @@ from parlai_humaneval.statistics.survival.curve import Seen, isotonic_shares, se
 
 INDEPENDENT = "all judgements are independent of each other, also those of one worker and of one dialogue"
 PROPORTIONAL = "the two hazards of being spotted are proportional"
-NO_EVENTS = "nobody was spotted, or everybody: nothing tells the groups apart"
+NO_EVENTS = "nobody was spotted, or everybody: the groups do not differ"
 ONE_GROUP = "there is only one group: nothing can be compared"
 NOTHING = "no observations: nothing can be tested"
 APART = "the groups were never seen at comparable lengths: nothing can be compared"
@@ -252,7 +252,7 @@ def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLi
     """The log-rank statistic of right-censored times, for any number of groups (Mantel 1966; Peto & Peto 1972)."""
     times, happened = np.asarray(time, dtype=float).ravel(), np.asarray(event, dtype=float).ravel()
     if times.size != happened.size:
-        raise ValueError(f"{times.size} times, but {happened.size} events: give one of each an observation.")
+        raise ValueError(f"{times.size} times, but {happened.size} events: give one of each per observation.")
     if not np.isfinite(times).all() or not np.isin(happened, (0.0, 1.0)).all():
         raise ValueError("time must be numbers and event 0 or 1, none missing.")
     codes, names = group_codes(group, times.size)
@@ -385,9 +385,7 @@ def _test(found: LogRank, n: int, name: str, method: str) -> Result:
     v = found.v if found.v.size else np.zeros((0, 0))
     df = int(np.linalg.matrix_rank(v, tol=_TOLERANCE, hermitian=True)) if v.size else 0
     chi2 = float(found.u @ np.linalg.pinv(v, rcond=_TOLERANCE, hermitian=True) @ found.u) if df else 0.0
-    notes = (
-        () if df else (NOTHING if not n else ONE_GROUP if len(found.groups) < 2 else "nothing tells the groups apart",)
-    )
+    notes = () if df else (NOTHING if not n else ONE_GROUP if len(found.groups) < 2 else "the groups do not differ",)
     of_groups = {f"U of {group}": float(u) for group, u in zip(found.groups, found.u, strict=True)}
     details = {"df": df or max(0, len(found.groups) - 1), **of_groups}
     p = float(chdtrc(df, chi2)) if df else 1.0

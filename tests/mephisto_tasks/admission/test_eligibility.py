@@ -191,8 +191,8 @@ def _remarks(config: Any, rules: WorkerRules) -> list[str]:
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ([], ["Nothing checks here that raters live in US (workers.locales): MTurk does"]),
-        (["place=link"], ["invite only people whom you know to meet it."]),
+        ([], ["Nothing here checks that raters live in US (workers.locales): MTurk does"]),
+        (["place=link"], ["invite only people who meet this rule."]),
         (
             ["place=link", "mephisto.provider.panel=prolific", "mephisto.provider.completion_code=C1"],
             ["set it on Prolific's page of the study."],

@@ -108,7 +108,7 @@ async def test_what_the_place_cannot_check_is_said_at_launch(
 ) -> None:
     """As it is, also where it names a file that passes for markup."""
     (remark,) = [one for one in run.study.remarks if "locales" in one]
-    assert remark.startswith("Nothing checks here that raters live in US")
+    assert remark.startswith("Nothing here checks that raters live in US")
     run.study.remarks.append("people[/INST].csv names 1 twice.")
     announce(run)
     run.study.remarks.pop()

@@ -181,7 +181,7 @@ async def test_two_partners(start: Launch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "metric", "items", "said"),
     [
-        ("sata", "appropriate", [{"human": "Hi!", "replies": ["A.", "B."], "why": WHY}], "says no right answer"),
+        ("sata", "appropriate", [{"human": "Hi!", "replies": ["A.", "B."], "why": WHY}], "has no right answer"),
         ("sata", "appropriate", [{**CHOICES[0], "right": [4]}], "right names reply 4, but there are 3"),
         ("sata", "appropriate", [{**CHOICES[0], "right": [1, 1]}], "names a reply twice"),
         ("sata", "appropriate", [{**CHOICES[0], "replies": ["A.", "A."], "right": [1]}], "two replies are the same"),

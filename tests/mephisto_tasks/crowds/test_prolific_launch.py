@@ -58,7 +58,7 @@ async def test_the_price(site: StandIn, data_dir: Path) -> None:
         ("bonus", Decimal("2.00")),
     ]
     facts = dict(quote.table())
-    assert facts["people whom the balance can pay"] == str(site.market.available(site.workspace) // pays(50).total)
+    assert facts["people that the balance can pay for"] == str(site.market.available(site.workspace) // pays(50).total)
     assert facts["people on Prolific who may take part"] == f"{site.market.pool:,}"
     assert facts["reward for an hour of work"] == "$10.00"
     assert site.market.studies == {}

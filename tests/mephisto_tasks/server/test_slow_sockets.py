@@ -78,7 +78,7 @@ def test_a_body_that_never_ends_is_refused(impatient: Served) -> None:
 
 
 def test_a_websocket_that_speaks_for_nobody_is_closed(impatient: Served) -> None:
-    assert b"does not say for whom" in trickled(impatient, WEBSOCKET, b"")
+    assert b"does not name its agent" in trickled(impatient, WEBSOCKET, b"")
 
 
 async def test_a_page_that_never_reads_is_cut_off_and_loses_nothing(impatient: Served, open_page: Pages) -> None:

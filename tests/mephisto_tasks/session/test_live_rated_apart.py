@@ -1,4 +1,4 @@
-"""Launches that end when their answer is reached, where each model is rated by itself; over real pages."""
+"""Launches that end when their answer is reached, where each model is rated on its own; over real pages."""
 
 from __future__ import annotations
 

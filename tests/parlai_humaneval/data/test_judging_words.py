@@ -94,7 +94,7 @@ def test_a_tie_is_spoken_of_only_where_it_can_be_said() -> None:
     strict, free = told("third_party", {"ranking"}), told("third_party", {"ranking", "ties"})
     assert "even a little better" in strict
     assert "even a little better" not in free
-    assert "may share a place" in free
+    assert "may share a rank" in free
     assert "share a place" not in strict
 
 

@@ -62,7 +62,7 @@ def test_what_a_phrase_hides(notation: str, text: str, found: list[str]) -> None
         ("a <b> c", "<…> must be closed, and be its first or its last part"),
         ("<a", "<…> must be closed"),
         ("[a]", "all of it may be missing"),
-        ("* *", "it holds no word that must stand there"),
+        ("* *", "it contains none of the required words"),
     ],
 )
 def test_a_phrase_that_cannot_be_read_says_why(notation: str, problem: str) -> None:

@@ -77,7 +77,7 @@ def test_one_column_becomes_two(command, tmp_path: Path):
     assert (row["dialogue_a"], row["dialogue_b"], "dialogue" in row) == ("d1", "d1", False)
     both = (*twice, "--rename", "item=dialogue_a")
     refused = command("--from", "tables", path, "--table", "comparisons", *RENAMES, *both, "--force")
-    assert "column dialogue_a stands there twice" in refused.stderr
+    assert "column dialogue_a appears twice" in refused.stderr
 
 
 def test_dialogues_without_ids(command, tmp_path: Path):
@@ -232,7 +232,7 @@ def test_a_readme_of_somebody_is_not_overwritten(command, votes: Path):
             ["--table", "comparisons", "--rename", "a=model_a", "--rename", "a=model_a"],
             "--rename names a=model_a twice",
         ),
-        ([], "does not say which table it is.*--table"),
+        ([], "does not show which table it is.*--table"),
         (["--table", "comparisons", *RENAMES, "--rename", "mood=reason"], "No file has a column mood"),
         (
             ["--table", "comparisons", "--rename", "itm=item_id"],

@@ -133,7 +133,7 @@ def test_an_error_in_a_real_stream_is_told_in_the_servers_words(real: Real) -> N
     """Guards the reason that the client leaves out of its own message: this tokenizer cannot stop at a line break."""
     with (
         real.pool(stream=True, stop=["\n"]) as pool,
-        pytest.raises(ModelFailed, match="broke off and says “Stop string"),
+        pytest.raises(ModelFailed, match="stopped in the middle and says “Stop string"),
     ):
         chat(pool)
 

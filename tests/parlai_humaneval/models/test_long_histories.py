@@ -153,7 +153,7 @@ def test_the_seed_is_that_of_the_whole_dialogue(server: FaultyServer, chat: Make
 def test_one_turn_that_is_too_long_alone_is_told(server: FaultyServer, chat: MakePool) -> None:
     """Guards against asking for ever, and against silence: what is left to do is named."""
     server.otherwise = reads(100)
-    with pytest.raises(ModelFailed, match="even the newest turn is too long for it: lower max_tokens") as failed:
+    with pytest.raises(ModelFailed, match="even the newest turn is too long for the model: lower max_tokens") as failed:
         say(chat(max_tokens=95).speaker(["m"]), WORDS)
     assert len(server.requests) == 1
     assert [mend.is_settled for mend in failed.value.mends] == [False]

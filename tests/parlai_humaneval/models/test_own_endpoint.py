@@ -104,9 +104,9 @@ FAULTS: dict[str, tuple[Behaviour, str]] = {
     "html": (lambda q, c: ok(b"<html>Sign in</html>", "text/html"), "not JSON in UTF-8: '<html>Sign in</html>'"),
     "no text": (lambda q, c: ok(b'{"reply": "Hi"}'), 'not a JSON object with a "text"'),
     "a number": (lambda q, c: ok(b'{"text": 3}'), "is not a string"),
-    "cut at once": (lambda q, c: b"", "cut the connection in the middle"),
-    "cut later": (lambda q, c: ok(b'{"text": "Hello!"}')[:-5], "cut the connection in the middle"),
-    "no HTTP": (lambda q, c: b"hello there\r\n\r\n", "cut the connection in the middle"),
+    "cut at once": (lambda q, c: b"", "closed the connection in the middle"),
+    "cut later": (lambda q, c: ok(b'{"text": "Hello!"}')[:-5], "closed the connection in the middle"),
+    "no HTTP": (lambda q, c: b"hello there\r\n\r\n", "closed the connection in the middle"),
     "10 MB": (lambda q, c: ok(b'{"text": "' + b"x" * 10_000_000 + b'"}'), "longer than 1,000,000 bytes"),
 }
 

@@ -233,7 +233,7 @@ def test_tokens_that_ran_out_before_any_text_are_told_as_that(
     """Guards “no text” as the whole story of a model that thought until its tokens were used up."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
     server.otherwise = answers(completion(choices=[choice]))
-    with pytest.raises(ModelFailed, match="tokens ran out before any text of its reply; raise max_tokens"):
+    with pytest.raises(ModelFailed, match="it ran out of tokens before any text of its reply; raise max_tokens"):
         say(chat(max_tokens=5).speaker(["m"]))
 
 

@@ -24,7 +24,7 @@ from parlai_humaneval.schema.records import Candidate
 from parlai_humaneval.tables.build_dialogues import shown_columns
 
 INLINE = "<think>A plan.</think>Bye."
-MORE_TOKENS = "its tokens ran out before any text of its reply; raise max_tokens"
+MORE_TOKENS = "it ran out of tokens before any text of its reply; raise max_tokens"
 WHOLE = Prompt()
 """Nothing was left out of it."""
 

@@ -134,7 +134,7 @@ def test_spot_the_bot_is_planned_on_the_scale_of_leads() -> None:
 
 def test_pilots_that_say_too_little() -> None:
     """Guards the errors: no such technique, several without a choice, none named."""
-    with pytest.raises(PlanError, match="say what to plan with --technique"):
+    with pytest.raises(PlanError, match="name what to plan with --technique"):
         pilot_of(example_tables())
     with pytest.raises(PlanError, match="no judgements of two models by arena"):
         pilot_of(example_tables(), "arena")

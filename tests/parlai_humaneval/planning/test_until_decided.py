@@ -200,7 +200,7 @@ def test_a_cap_at_which_nothing_is_decided_is_the_headline() -> None:
     found = until_decided(models=3, gap=0.1, max_dialogues=20)
     assert {(truth.expected.n, truth.percentile_90.n, truth.at_cap) for truth in found.truths} == {(20, 20, 1.0)}
     assert found.headline.startswith(
-        "With a cap of 20 dialogues PW-Turn most likely ends before every two models are decided"
+        "With a cap of 20 dialogues PW-Turn most likely ends before every pair of models is decided"
     )
     assert "100 % of studies end there with pairs open" in found.headline
     assert any("Many studies end there (see the table)" in note for note in found.notes)
@@ -228,7 +228,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "give, say, --margin 0.1"),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 1.5",
-            "--margin 1.5: win rates lie between 0 and 1, and so",
+            "--margin 1.5: win rates are between 0 and 1, and so",
         ),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 0.001",

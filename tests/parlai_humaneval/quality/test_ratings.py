@@ -81,7 +81,7 @@ def test_records_give_the_same_verdicts_as_the_table(published: pd.DataFrame) ->
 
 
 def test_nan_is_an_error_and_not_a_verdict() -> None:
-    with pytest.raises(ValueError, match="leave unanswered ones out"):
+    with pytest.raises(ValueError, match="leave out unanswered ratings"):
         degraded_rated_lower([1.0, float("nan")], [50.0, 60.0])
 
 

@@ -105,7 +105,7 @@ def test_rough_guides_once():
 
 def test_many_unequal_numbers_are_one_remark():
     """Guards ten remarks that only differ in a number, where one model has hardly any answers."""
-    note = "gave unequal numbers of answers, so that 27 weigh like {} equal ones: take the interval as a rough guide"
+    note = "gave unequal numbers of answers, so 27 weigh like {} equal ones: take the interval as a rough guide"
     plain = Result(name="", estimate=0.5, n=9, method="", source="")
     unequal = [plain.but(name=f"x{i}", notes=(note.format(i + 1.5),)) for i in range(9)]
     (remark,) = rough_guides(unequal)

@@ -120,7 +120,9 @@ def test_the_larger_p_decides_where_agreement_is_not_shown():
     line = PairLine.of("a", "b", CLUSTERED, 0.11, share=True, paper=PAPER)
     assert (line.p_decides, line.decided_by, line.differs) == (0.11, "paper", False)
     assert (line.p_paper, line.p_clustered, line.low) == (0.11, 0.02, 0.05)
-    assert pair_p(line) == "p = .11 if every answer were independent, which as the larger decides (by worker p = .020)"
+    assert pair_p(line) == (
+        "p = .11 if every answer were independent, which decides because it is larger (clustered by worker: p = .020)"
+    )
     told = results_disagree("A against B", PAPER, CLUSTERED)
     assert "The larger p decides" in told
     assert "workers agree" not in told

@@ -335,11 +335,11 @@ def test_bots_that_nobody_ever_spotted(source):
         tables(records) if source == "made here" else case("D1_leader_by_alphabet/all_pass"), OPTIONS
     )
     assert document.headline().startswith(
-        "a, b and c were never taken for a bot within 5 exchanges: nothing tells them apart"
+        "a, b and c were never taken for a bot within 5 exchanges: nothing distinguishes them"
     )
     assert document.summaries()[0].best is None
     assert [board.told for board in leaderboard_of(document).boards] == [
-        "All answers are ties: nothing tells the models apart."
+        "All answers are ties: nothing distinguishes the models."
     ]
 
 

@@ -358,7 +358,7 @@ def number(text):
 
 
 def adjusted(row):
-    """Estimate and interval with all places counting alike, where these lead; else nothing."""
+    """Estimate and interval with all positions weighted equally, where these lead; else nothing."""
     names = ("adjusted" if "adjusted" in row else "win_rate_adjusted", "adjusted_low", "adjusted_high")
     return [float(row[name]) for name in names] if row.get("adjusted_low") else []
 

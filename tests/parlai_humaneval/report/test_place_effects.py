@@ -84,10 +84,10 @@ def test_a_habit_is_taken_out_of_the_headline():
     assert lines["a"].estimate == rates["a"]["win_rate_adjusted"] != rates["a"]["win_rate"]
     assert lines["a"].estimate + lines["b"].estimate == pytest.approx(1)
     assert pair.gap == pytest.approx(abs(lines["a"].estimate - lines["b"].estimate), abs=1e-9)
-    assert "all places counting alike (as counted: " in answer.verdict
+    assert "all positions weighted equally (as counted: " in answer.verdict
     assert f"a {100 * rates['a']['win_rate']:.0f} %" in answer.verdict
     assert any("outweighs the difference" in remark for remark in answer.remarks)
-    assert "Places counting alike" in [method.name for method in section.methods()]
+    assert "Positions weighted equally" in [method.name for method in section.methods()]
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -142,12 +142,12 @@ def test_comparisons_are_adjusted_too():
     assert pair.win_rate.p_decides < 0.05 <= line.p_decides
     assert line.gap == pytest.approx(abs(2 * expected - 1))
     assert line.differs is False
-    assert "with both places counting alike" in answer.verdict
+    assert "with both positions weighted equally" in answer.verdict
     assert (
         f"({100 * max(won.mean(), 1 - won.mean()):.0f} % as counted)" in answer.verdict
         or "% as counted)" in answer.verdict
     )
-    assert any("both places count alike there" in remark for remark in answer.remarks)
+    assert any("both positions count equally there" in remark for remark in answer.remarks)
     assert {line.model: line.estimate for line in answer.models}["a"] == pytest.approx(expected)
 
 

@@ -374,7 +374,7 @@ def test_a_verdict_that_was_not_given_is_none():
             "m1 won 92 % of the comparisons with m2 that were decided, preference (arena,",
         ),
         (judged(["first", "second"] * 12), "a won 50 % of the comparisons with b that were decided"),
-        (verdicts(["tie", "both_bad"]), "All 2 comparisons are ties: nothing tells the models apart."),
+        (verdicts(["tie", "both_bad"]), "All 2 comparisons are ties: nothing distinguishes the models."),
         (judged(["first"]), "; no interval can be given, p cannot be estimated."),
     ],
 )

@@ -221,7 +221,7 @@ def test_warnings_are_said_first() -> None:
     assert slow.standing().warnings
     found = build_report(tables_of(slow), OPTIONS)
     (answer,) = leading(found.summaries())
-    assert answer.remarks[0].endswith("Give more time in your next study; the time of this one is fixed.")
+    assert answer.remarks[0].endswith("Set a longer time in your next study; the time of this study is fixed.")
     assert found.sections["stopping"].remarks[0] == answer.remarks[0]
 
 

@@ -62,7 +62,7 @@ def test_a_lead_that_length_only_goes_with_stays_out_of_the_summary():
     section = style_control.build(replace(given, turns=turns), Options())
     assert [pair.became for pair in section.pairs] == ["cannot tell"]
     assert section.in_short() == []
-    assert "cannot tell whether style explains the lead of long over short" in section.headline
+    assert "do not show whether style explains the lead of long over short" in section.headline
 
 
 def test_a_narrow_terminal_shows_what_is_left_of_the_lead():

@@ -182,7 +182,7 @@ def test_what_holds_of_one_pair_says_so(tmp_path):
     """The place matters where b stands beside a, and for nobody else; its p is corrected over the pairs."""
     section = from_frame(side_by_side({"b": 0.8, "c": 0.5, "d": 0.5}), tmp_path)
     (remark,) = [text for text in section.remarks if "shown first" in text]
-    assert "more often than the others where a – b stood side by side, by" in remark
+    assert "more often than the others where a – b were shown together, by" in remark
     assert "after Holm's correction" in remark or "p < .0001" in remark
     assert any(remark.endswith(text) for text in section.summary()[0].remarks)
 

@@ -163,7 +163,7 @@ def test_openers_and_topics_are_lines(put: Put, load: Callable[[Path], list[str]
     for text, said in [
         ("", "holds no"),
         ("Hi!\n\nBye!\n", "line 2: the line is empty"),
-        ("Hi!\nBye!\nHi!\n", "line 3: the .* of line 1 stands here again"),
+        ("Hi!\nBye!\nHi!\n", "line 3: the .* of line 1 appears here again"),
     ]:
         with pytest.raises(DataError, match=said):
             load(put(text))

@@ -207,7 +207,7 @@ def test_an_entity_of_nobody_is_told(put: Put, entities: dict[str, str] | str, e
         ),
         (
             '{"dialogue_id": "d", "turns": ["a", "b", "c"], "speakers": ["x"]}',
-            "line 1: at the top: speakers must name two",
+            "line 1: at the top: `speakers` must name two",
         ),
         ("1 hello\n2 is there anybody", "line 1: only speaker_1 says anything"),
     ],
@@ -223,11 +223,11 @@ def test_a_missing_speaker_is_told_with_its_line(put: Put, text: str, expected: 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "is empty; expected a JSON object a line"),
+        ("", "is empty; expected one JSON object per line"),
         ("\n \n", "is empty"),
-        ("Hello there\n", "line 1: the format is not known; expected a JSON object a line"),
+        ("Hello there\n", "line 1: the format is not known; expected one JSON object per line"),
         ("[\n" + OURS + ",\n]", "talk.txt: not JSON .*a list of dialogues"),
-        (OURS + "\n{", "line 2: not JSON .*one whole dialogue a line"),
+        (OURS + "\n{", "line 2: not JSON .*one whole dialogue per line"),
         (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!"]}', 'line 2: at turns: .*expected {"dialogue_id"'),
         (OURS + '\n{"dialogue_id": "d2", "turns": ["Hi!", " "]}', "line 2: at turns.1"),
         (OURS + "\n" + OURS, "line 2: the id d1 appears twice"),

@@ -260,8 +260,8 @@ def test_all_taken_is_not_all_done() -> None:
         (singles(2), {AB: 0}, {}, "must be at least 1"),
         (singles(2), {AC: 1}, {}, "no item of a vs c"),
         (singles(2), None, {"per_unit": 0}, "items of a unit must be at least 1"),
-        (singles(2), None, {"units_per_worker": 0}, "units of a worker must be"),
-        (singles(2), None, {"per_worker_and_cell": 0}, "items of a worker and cell must be"),
+        (singles(2), None, {"units_per_worker": 0}, "units per worker must be"),
+        (singles(2), None, {"per_worker_and_cell": 0}, "items per worker and cell must be"),
     ],
 )
 def test_what_cannot_be_given_out_is_an_error(

@@ -105,7 +105,7 @@ def test_wrong_personas(put: Put, text: str, said: str) -> None:
         (json.dumps({"metric": "m"}), "at items: is missing"),
         (
             json.dumps({"metric": "m", "items": [{"human": "h", "replies": ["a", "b"], "why": "w"}]}),
-            "at items.0: this item says no right answer",
+            "at items.0: this item has no right answer",
         ),
         (
             json.dumps({"metric": "m", "items": [{"human": "h", "replies": ["a"], "right": [2], "why": "w"}]}),

@@ -72,5 +72,5 @@ def test_nothing_to_tell_apart_is_p_one(result):
 
 def test_all_ties_are_said():
     """Both chosen in all of three turns."""
-    assert cochran_q_test([[1, 1]] * 3).notes == ("every turn is a tie: nothing tells the models apart",)
+    assert cochran_q_test([[1, 1]] * 3).notes == ("every turn is a tie: nothing distinguishes the models",)
     assert mcnemar_test(0, 0, n=3).estimate == 0

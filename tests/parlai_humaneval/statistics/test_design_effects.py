@@ -272,7 +272,7 @@ def test_planning_icc_is_on_the_scale_of_the_plan(sizes):
 def test_planning_icc_of_one_answer_a_worker():
     """Any ICC gives the same plan: there is none, and a note says why."""
     found = planning_icc(leads(20, 1, 0.5, 0))
-    assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer a worker and sample",))
+    assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer per worker and sample",))
 
 
 def test_planning_icc_of_models_judged_alone_counts_both_samples():

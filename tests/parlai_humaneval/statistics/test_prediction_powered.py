@@ -127,7 +127,7 @@ def test_a_judge_that_does_not_help_leaves_peoples_answer(study: tuple[Tables, T
     alone = clustered_mean(people.ratings["value"], people.ratings["worker_id"], limits=(1, 9))
     assert (result.estimate, result.ci_low, result.ci_high) == (alone.estimate, alone.ci_low, alone.ci_high)
     assert (result.details["lambda"], result.details["gain"], result.details["worth"]) == (0, 1, 40)
-    assert any("theirs alone" in note for note in result.notes)
+    assert any("so it is not used" in note for note in result.notes)
 
 
 def test_several_answers_of_a_judge_to_one_are_averaged(study: tuple[Tables, Tables]) -> None:
@@ -323,7 +323,7 @@ def _without_overlap(tables: Tables) -> Tables:
             lambda people, judge: (people, _without_overlap(judge)),
             "'engaging' of 'd0', the judge's to 'engaging' of 'xd0'",
         ),
-        (lambda people, judge: (people, only(ratings=judge.ratings[:40])), "nothing that people did not answer"),
+        (lambda people, judge: (people, only(ratings=judge.ratings[:40])), "answered only what people answered"),
         (lambda people, judge: (judge, compared(np.random.default_rng(0))[0]), "different kinds of answers"),
     ],
 )

@@ -154,8 +154,8 @@ def test_names_and_order_change_nothing(seen, random):
     ("k", "spotted", "group", "why"),
     [
         ([], [], [], "no observations"),
-        ([2, 2, 3, 3], [0, 0, 0, 0], [0, 1, 0, 1], "nothing tells the groups apart"),
-        ([2, 2, 3, 3], [1, 1, 1, 1], [0, 1, 0, 1], "nothing tells the groups apart"),
+        ([2, 2, 3, 3], [0, 0, 0, 0], [0, 1, 0, 1], "the groups do not differ"),
+        ([2, 2, 3, 3], [1, 1, 1, 1], [0, 1, 0, 1], "the groups do not differ"),
         ([2, 2, 3], [1, 0, 1], [1, 1, 1], "only one group"),
         ([2], [1], ["a"], "only one group"),
     ],

@@ -1,4 +1,4 @@
-"""Words that tell models apart, and win rates that differ between groups: found where they are, and not by chance."""
+"""Words that distinguish models, and win rates that differ between groups: found where they are, and not by chance."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_nothing_chosen_is_said_where_one_has_to_be():
     """All turns, one turn, and turns that nobody answered; where any number may be chosen, none is an answer."""
     never = rows_of(6, 3, selected=0)
     assert data_warnings(from_rows("turns", never)) == [
-        "pw_turn, fun: in 18 of 18 turns nothing was chosen, though one reply has to be: they count nowhere. "
+        "pw_turn, fun: in 18 of 18 turns nothing was chosen, although raters must choose a reply: they count nowhere. "
         "Check the column selected."
     ]
     section = section_of(never)

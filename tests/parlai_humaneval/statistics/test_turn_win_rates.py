@@ -101,7 +101,7 @@ def test_turns_and_ratings_of_a_conversation():
     assert sm_combo_score([1], [1]).tolist() == pytest.approx([1 / 6])
     with pytest.raises(ValueError, match="from 1 to 5"):
         sm_combo_score([1], [6])
-    with pytest.raises(ValueError, match="one each a conversation"):
+    with pytest.raises(ValueError, match="one of each per conversation"):
         sm_combo_score([1, 0], [3])
 
 

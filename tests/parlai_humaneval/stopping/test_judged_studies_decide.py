@@ -58,7 +58,7 @@ def test_what_is_said_after_a_person_is_refused_and_the_first_item_counts() -> N
     study.predict("w", 0, 0.9, 0.4, at=1)
     study.predict("w", 0, 0.1, 0.4, at=2)
     study.answer("w", 0, A, at=3)
-    said = "what a judge says after a person is not a prediction"
+    said = "an answer of a judge after that of a person is not a prediction"
     with pytest.raises(StudyError, match=said):
         study.predict("w", 0, 0.9, 0.4, at=4)
     study.choose("w", 1, A, whole=2, at=4)

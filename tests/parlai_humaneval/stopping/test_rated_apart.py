@@ -1,4 +1,4 @@
-"""Studies in which each model is rated by itself: who is compared with whom, and what becomes evidence."""
+"""Studies in which each model is rated on its own: who is compared with whom, and what becomes evidence."""
 
 from __future__ import annotations
 
@@ -138,10 +138,10 @@ def test_what_cannot_be_of_ratings_is_refused() -> None:
     """Guards outcomes of the other kind, and that a started rating is no evidence."""
     running = study()
     given(running, "w", at=0.0)
-    with pytest.raises(StudyError, match="give one number a model"):
+    with pytest.raises(StudyError, match="give one number per model"):
         running.answer("w", 0, Outcome(picks=(1, 2), turns=3), at=1.0)
     running.choose("w", 0, rating(20), whole=200, at=1.0)
     assert running.turns == 0
-    with pytest.raises(StudyError, match="rated each by itself"):
+    with pytest.raises(StudyError, match="rated on their own"):
         running.forecast()
     assert running.strengths() is None

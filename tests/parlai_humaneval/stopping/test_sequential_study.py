@@ -340,10 +340,10 @@ def test_what_could_not_happen_is_refused_and_changes_nothing() -> None:
     study.answer("w", 0, outcome, at=1)
     before = list(study.log)
     for call, said in (
-        (lambda: study.answer("stranger", 0, outcome, at=2), "nobody called stranger"),
+        (lambda: study.answer("stranger", 0, outcome, at=2), "no worker stranger"),
         (lambda: study.answer("w", 0, outcome, at=2), "answered before"),
-        (lambda: study.answer("w", 2, outcome, at=2), "none at place 2"),
-        (lambda: study.answer("w", 1, Outcome(picks=(1, 1, 1), turns=6), at=2), "one number a model"),
+        (lambda: study.answer("w", 2, outcome, at=2), "none at position 2"),
+        (lambda: study.answer("w", 1, Outcome(picks=(1, 1, 1), turns=6), at=2), "one number per model"),
         (lambda: study.finish("w", [outcome] * 2, at=2), "2 outcomes for the 1 open"),
         (lambda: study.arrive("w", at=2), "has taken part"),
         (lambda: study.arrive("x", 0, at=2), "at least one"),

@@ -137,7 +137,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         (
             "turns",
             [TURN, {**OTHER, "position": 1}],
-            r"position: the same in rows 1, 2, .*two replies have two places",
+            r"position: the same in rows 1, 2, .*different replies have different positions",
         ),
         (
             "turns",
@@ -191,7 +191,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         ),
         ("dialogues", [{**DIALOGUE, "n_turns": -1}], r"dialogues.n_turns: -1 in row 1, expected 0 or more"),
         ("turns", [{**TURN, "position": 0}, OTHER], "turns.position: 0 in row 1, expected 1 or more"),
-        ("turns", [{**OTHER, "position": 1}, {**TURN, "position": 0}], "0 in row 2, .* the first place is 1"),
+        ("turns", [{**OTHER, "position": 1}, {**TURN, "position": 0}], "0 in row 2, .* the first position is 1"),
         ("comparisons", [{**PAIR, "model_b": "tie"}], "comparisons.model_b: 'tie' in row 1, expected a model's name"),
         ("comparisons", [PAIR, TURNED], "swapped; keep one of them"),
     ],
@@ -244,7 +244,7 @@ def test_a_near_name_of_a_column_is_pointed_out():
         (
             "turns.csv",
             "turn,turn," + ",".join(set(TURN) - {"turn"}) + "\n" + "1," * 12 + "1\n",
-            "column turn stands there twice",
+            "column turn appears twice",
         ),
         (
             "ratings.csv",

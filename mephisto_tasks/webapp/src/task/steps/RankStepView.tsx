@@ -120,7 +120,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
           {reason !== null && (
             <Reason asked={reason} text={draft.text} said={shell.said === "reason"} fieldRef={field} onText={(text) => change({ text })} />
           )}
-          <StepFoot keys={t("Keys: {keys} to place one reply after the other, Enter to continue.", { keys: keyRange(cards.length) })} />
+          <StepFoot keys={t("Keys: {keys} to rank one reply after the other, Enter to continue.", { keys: keyRange(cards.length) })} />
         </Dock>
       </StepShell>
     </>
@@ -134,7 +134,7 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
     <div className={styles.summary}>
       <h3 id="order">{t("Your order")}</h3>
       {placed.length === 0 ? (
-        <p className="soft">{t("No reply has a place yet.")}</p>
+        <p className="soft">{t("You have not ranked any reply yet.")}</p>
       ) : (
         <ol className="cluster" aria-labelledby="order">
           {placed.map(({ place, names }) => (
@@ -152,7 +152,7 @@ function Summary({ step, places, told }: { step: RankStep; places: Places; told:
 }
 
 function howTo({ ties }: RankStep): string {
-  return ties ? t("1 is the best. Several replies may share a place.") : t("1 is the best. Every place is given once.");
+  return ties ? t("1 is the best. Several replies may share a rank.") : t("1 is the best. Use every rank once.");
 }
 
 /** Where a bar leads to. */

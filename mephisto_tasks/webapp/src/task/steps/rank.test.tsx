@@ -18,8 +18,8 @@ describe("a ranking", () => {
     renderTask(pageState(1, RANK));
     expect(screen.getByRole("form", { name: RANK.question })).toBeVisible();
     expect(screen.getAllByRole("radiogroup")).toHaveLength(3);
-    expect(screen.getByText("1 is the best. Every place is given once.")).toBeVisible();
-    expect(screen.getByText("No reply has a place yet.")).toBeVisible();
+    expect(screen.getByText("1 is the best. Use every rank once.")).toBeVisible();
+    expect(screen.getByText("You have not ranked any reply yet.")).toBeVisible();
     expect(await axeViolations()).toEqual([]);
   });
 

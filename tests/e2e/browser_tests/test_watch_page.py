@@ -215,7 +215,7 @@ def test_more_and_fewer_from_the_page(visit: Callable[..., Rater], study: Study,
     expect(opened.locator("#part-groups")).to_contain_text("of 33")
     order("Stop heron_12B vs", "No groups are left")
     expect(opened.locator("#part-state")).to_contain_text("in progress")
-    order("Go on with heron_12B vs", "is resumed")
+    order("Continue with heron_12B vs", "is resumed")
     opened.get_by_text("Retire a model").click()
     order("Retire heron_12B", "heron_12B is retired")
     order("Bring back heron_12B", "takes part again")

@@ -93,7 +93,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     path.write_text(text.replace('"margin": 0.1', '"margin": 0.2'))
     with pytest.raises(PreregistrationError, match="the facts were changed: their hash is"):
         read_preregistration(path)
-    with pytest.raises(PreregistrationError, match="never replaced"):
+    with pytest.raises(PreregistrationError, match="never overwritten"):
         write_preregistration(path, FACTS, expected="", version="1")
     for wrong in (
         "nothing",
@@ -224,7 +224,7 @@ def test_a_plan_writes_it(tmp_path: Path) -> None:
         (["--prereg", "{new}", "models=[a,a]"], "cannot be compared with itself"),
         (["--prereg", "{new}", "models=[a,b]", "judge=no.yaml"], "only studies with stop=decided use it"),
         (["--stop", "never"], "--stop cannot be 'never'"),
-        (["--prereg", "{there}", "models=[a,b]"], "never replaced"),
+        (["--prereg", "{there}", "models=[a,b]"], "never overwritten"),
         (["--prereg", "{folder}/missing/new.md", "models=[a,b]"], "cannot be written"),
     ],
 )

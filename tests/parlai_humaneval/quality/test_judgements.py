@@ -63,7 +63,7 @@ def test_reading_takes_its_time(seconds: float, hasty: bool) -> None:
     """Two dialogues of four lines of ten words: 80 words, eight seconds at 600 words a minute."""
     finding = too_fast_items(alternating(4, seconds=seconds))
     assert (finding.passed, finding.value) == (not hasty, float(hasty))
-    assert f"{SPEED:g} words a minute" in finding.reason
+    assert f"{SPEED:g} words per minute" in finding.reason
 
 
 def test_checks_of_judgements_are_found_where_they_were() -> None:

@@ -145,8 +145,8 @@ def test_refusals_are_counted_and_delays_change_nothing() -> None:
         ([], "empty"),
         (whole()[1:], "must begin with 'started'"),
         ([started(), started()], "'started' twice"),
-        ([started(), *turn(2)[1:]], "turn 2 stands outside"),
-        ([started(), *turn(1), *turn(2)[1:]], "turn 2 stands outside"),
+        ([started(), *turn(2)[1:]], "turn 2 is outside"),
+        ([started(), *turn(1), *turn(2)[1:]], "turn 2 is outside"),
         ([PracticeEnded(at=1.0, passed=True, attempts=1)], "must begin"),
     ],
 )

@@ -276,7 +276,7 @@ def test_a_unit_and_a_session_have_names_of_their_own() -> None:
     allocator.claim("w", "u", "one")
     with pytest.raises(ValueError, match="already running"):
         allocator.claim("v", "u", "two")
-    with pytest.raises(ValueError, match="a name of its own"):
+    with pytest.raises(ValueError, match="needs another name"):
         allocator.claim("w", "v", "one")
 
 

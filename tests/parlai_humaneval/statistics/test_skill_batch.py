@@ -121,7 +121,7 @@ def test_orders_and_constants_are_checked():
     """An order beyond the matches, a flat order, ties that cannot be, and impossible constants."""
     with pytest.raises(ValueError, match="beyond the 1"):
         rate_two_player([0], [1], [1], 2, orders=[[0, 1]])
-    with pytest.raises(ValueError, match="a row a replicate"):
+    with pytest.raises(ValueError, match="one row per replicate"):
         rate_two_player([0], [1], [1], 2, orders=[0])
     with pytest.raises(ValueError, match="chance of one is 0"):
         rate_two_player([0], [1], [0], 2, model=SkillModel(draw=0))
@@ -264,11 +264,11 @@ def test_what_is_no_free_for_all_is_refused():
     """Shapes, unknown beliefs, impossible ties and stops are named."""
     with pytest.raises(ValueError, match="same shape"):
         rate_free_for_all([25, 25], [8, 8], [0])
-    with pytest.raises(ValueError, match="known of every player"):
+    with pytest.raises(ValueError, match="known for every player"):
         rate_free_for_all([25, np.nan], [8, 8], [0, 1])
     with pytest.raises(ValueError, match="chance of one is 0"):
         rate_free_for_all([25, 25], [8, 8], [0, 0], model=SkillModel(draw=0))
-    with pytest.raises(ValueError, match="row a dialogue"):
+    with pytest.raises(ValueError, match="row per dialogue"):
         free_for_all_ratings([1, 2])
     with pytest.raises(ValueError, match="between 0 and the 1"):
         free_for_all_path([[1, 2]], [2])

@@ -259,7 +259,7 @@ def test_with_and_without_a_character_is_one_word(task: str, tmp_path: Path) -> 
         ("sata", ["setting=sata_user"], "you write a better reply", "goes on with one of the replies all the same"),
         ("sata", ["setting=all"], "different kinds of chats", "even if none is good"),
         ("sata", ["onboarding_qualification=null"], "reply", "practice"),
-        ("sata", ["reason_required=true"], "Write why", "written by a person"),
+        ("sata", ["reason_required=true"], "Write in your own words why", "written by a person"),
         ("free_for_all", ["setting=many"], "You may pick several", "Pick exactly one"),
         ("free_for_all", ["history=independent"], "two partners", "one history"),
         ("direct_assessment", ["topic=icebreaker", "ask_opinion=false"], "a topic to talk about", "type it in. Any"),

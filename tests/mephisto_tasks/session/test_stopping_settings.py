@@ -77,7 +77,7 @@ def test_wrong_rules_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as refused:
         read_config(InteractiveConfig, {**PW_TURN, **DECIDED, **changes})
     assert said in str(refused.value)
-    assert str(refused.value).count("no rate of false claims") <= 1
+    assert str(refused.value).count("not a rate of false claims") <= 1
 
 
 def test_zero_is_told_without_what_ten_would_need() -> None:

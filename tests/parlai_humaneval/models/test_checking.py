@@ -128,7 +128,7 @@ GREEDY = {"model": "transformer/generator", "inference": "greedy"}
         ({**GREEDY, "inference": "nucleus", "topp": 0.0}, "topp must be above 0"),
         ({**GREEDY, "inference": "beam", "beam_size": 0}, "beam_size must be at least 1"),
         ({**GREEDY, "temperature": 0}, "temperature must be above 0"),
-        ({**GREEDY, "skip_generation": True}, "give skip_generation: false"),
+        ({**GREEDY, "skip_generation": True}, "set `skip_generation: false`"),
         ({**GREEDY, "beam_sise": 3}, "no option called beam_sise. Did you mean beam_size"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_comparison_within_workers_gains():
     assert row.variance_ratio == pair.variance_ratio < 0.8
     gains = section.headline.index("gains precision from workers who judge both")
     assert gains < section.headline.index("single ratings of one worker are alike in level")
-    assert "say as much as" not in section.headline
+    assert "are worth" not in section.headline
     assert row.icc_for_planning < 0
     assert any("0.001 (here −" in text for text in section.remarks)
 

@@ -201,7 +201,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
     assert facts.changes(settings.model_dump(mode="json")) == []
     status, _, said = pilot(str(file), *options, "--prereg", str(path))
     assert status != 0
-    assert "never replaced" in said
+    assert "never overwritten" in said
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,10 @@ def run(command: str, data_dir: Path, *options: str) -> str:
 
 def figures(document: Any) -> Any:
     """A document without what tells versions and machines apart. Words may get better: of remarks and methods their number
-    counts, and of other sentences the numbers in them."""
+    counts, and of other sentences, and of a test's method, the numbers in them."""
     if isinstance(document, dict):
         return {
-            key: len(value) if key in ("remarks", "methods") else figures(value)
+            key: len(value) if key in ("remarks", "methods") else figures(f"{value}." if key == "method" else value)
             for key, value in document.items()
             if key not in ("versions", "made", "version")
         }

@@ -92,7 +92,7 @@ def _repeats(
     excess = clustered_mean(
         _row_sums(joint - expected) * scale,
         workers,
-        name=f"{what}: chosen in two consecutive turns, above chance",
+        name=f"{what}: chosen twice running, above chance",
         null=0,
         limits=DIFFERENCE_LIMITS,
         level=level,
@@ -211,7 +211,7 @@ def first_place(turns: ChosenTurns, *, level: float = 0.95) -> Result:
     rest = np.full(len(places), np.nan)
     np.divide(np.where(seen, others, 0.0).sum(axis=1), seen.sum(axis=1), out=rest, where=seen.any(axis=1))
     gaps = places[:, 0] - rest if places.shape[1] else rest
-    name = "selected rate of the first position − that of the others"
+    name = "selected rate of the first place − of the others"
     result = clustered_mean(gaps, turns.workers, name=name, null=0, limits=DIFFERENCE_LIMITS, level=level)
     return result.but(source=ANCHORING)
 

@@ -100,7 +100,7 @@ def test_a_forged_form_changes_nothing(tmp_path: Path, wrong: dict[str, Any], sa
     ("wrong", "said"),
     [
         ({**GOOD_FORM, "step_id": "rank-1"}, "not the kind of answer"),
-        ({"kind": "rank", "ranks": {"x": 1, "y": 1}}, "the same place"),
+        ({"kind": "rank", "ranks": {"x": 1, "y": 1}}, "have the same rank"),
         ({"kind": "rank", "ranks": {"x": 1, "y": 3}}, "from 1 to 2"),
         ({"kind": "rank", "ranks": {"x": 1, "y": "2"}}, "could not be read"),
         ({"kind": "rank", "ranks": {"x": 0, "y": 1}}, "could not be read"),

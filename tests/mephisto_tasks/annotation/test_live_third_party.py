@@ -249,7 +249,7 @@ async def test_the_replies_of_a_turn_are_ranked(data_dir: Path, ties: bool) -> N
         if ties:
             await rater.rank(1, 2, 1)
         else:
-            assert "the same place" in await rater.refused(ranks=equal)
+            assert "have the same rank" in await rater.refused(ranks=equal)
             await rater.rank(2, 3, 1)
         await rater.hand_in()
         (record,) = rater.judgements(run)

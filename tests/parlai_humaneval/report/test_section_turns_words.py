@@ -190,7 +190,7 @@ def test_what_holds_of_one_pair_says_so(tmp_path):
 def test_a_place_that_matters_by_chance_alone_is_not_told(tmp_path):
     """One p below .05 of several pairs is no finding once they are corrected; the rows keep it."""
     section = from_frame(side_by_side(dict.fromkeys("bcd", 0.5) | {"j": 0.57}), tmp_path)
-    p_values = [row["p_value"] for row in section.patterns.anchoring if "first position" in row["name"]]
+    p_values = [row["p_value"] for row in section.patterns.anchoring if "first place" in row["name"]]
     assert min(p_values) < 0.05 < min(holm(p_values))
     assert not [text for text in section.remarks if "shown first" in text]
 

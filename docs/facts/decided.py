@@ -72,7 +72,7 @@ def _many(study: OneStudy) -> str:
     mean = float(done.dialogues.mean())
     return (
         f"This study took {study.standing.answered} dialogues. Of {ALIKE} others with the same models, four in five took "
-        f"{low:.0f} to {high:.0f}, with a mean of {mean:.0f}: {percent(mean / study.planned_in_all)} of fixed plans for each "
-        f"pair, {percent(mean / study.planned_pooled)} of one plan for all. {int(done.false_claims(rates, RULE.margin).sum())} "
-        f"of the {ALIKE} made a false claim."
+        f"{low:.0f} to {high:.0f}. Their mean is {mean:.0f}: {percent(mean / study.planned_in_all)} of fixed plans for each "
+        f"pair, {percent(mean / study.planned_pooled)} of one plan for all. "
+        f"{int(done.false_claims(rates, RULE.margin).sum())} of the {ALIKE} made a false claim."
     )

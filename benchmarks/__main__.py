@@ -79,7 +79,7 @@ def machine() -> dict[str, object]:
 def main(names: tuple[str, ...], quick: bool, as_json: bool) -> None:
     """Measure speed next to ParlAI's and Mephisto's own way, in the same run.
 
-    A ratio above 1 is in our favour; a benchmark that fails is an error.
+    A ratio above 1 is in our favor; a benchmark that fails is an error.
     Everything takes over an hour; launch and load need npm and its registry.
     """
     with errors_alone():

@@ -22,8 +22,8 @@ def document(
     """The file. ``load``: processes that wanted a processor in the minute before the run; ``busy_after``: in its last."""
     parts = [
         "# Results",
-        "`python -m benchmarks results` wrote this file. A ratio above 1 is in our favour; each pair was measured in one "
-        "run, the two sides taking turns. What each figure is, stands below its table.",
+        "`python -m benchmarks results` wrote this file. A ratio above 1 is in our favor. Both sides were measured in one "
+        "run, taking turns. The notes below each table explain its figures.",
         _machine(load, busy_after),
     ]
     for name in (name for name in NAMES if name in figures or name in skipped):

@@ -14,59 +14,63 @@ from benchmarks.inference.tastes import POWER, STUDIES, TASTE, Tasted
 
 HEAD = f"""# Inference that keeps its promise
 
-`python -m benchmarks.inference > benchmarks/INFERENCE.md` makes this page (an hour on two processors; the last table
-alone: `python -m benchmarks.inference.plans`). It simulates
-studies through the public functions that reports lead with, and through every test that was tried in their place.
+`python -m benchmarks.inference > benchmarks/INFERENCE.md` writes this page (in an hour on two processors; for the
+last table alone: `python -m benchmarks.inference.plans`). It simulates studies through the public functions that
+reports lead with, and through every other test that was tried.
 
-**Studies.** Equal workers give {EQUAL} dialogues each. Unequal ones give numbers that are lognormal (median 2, σ 1.1, at
-least 1, cut at {MOST}), as crowds do. Turns come {TURNS} to a dialogue. Answers of a worker correlate with an ICC of
-{", ".join(f"{icc:g}" for icc in ICCS)}: chances are beta or Dirichlet by worker. In half of the studies, where something has
-a place, each worker has a pull to the first place (log-odds, SD 1). Reused dialogues have a quality of their own
-(log-odds, SD {QUALITY:g}).
+**Studies.** Equal workers give {EQUAL} dialogues each. Unequal workers give lognormal numbers of dialogues (median
+2, σ 1.1, at least 1, cut at {MOST}), as in crowds. A dialogue has {TURNS} turns. Answers of a worker correlate with
+an ICC of {", ".join(f"{icc:g}" for icc in ICCS)}: probabilities are beta or Dirichlet by worker. In half of the
+studies with positions, each worker is drawn towards the first position (log-odds, SD 1). Dialogues that are judged
+several times differ in quality (log-odds, SD {QUALITY:g}).
 
-**Shares.** α = .05. Each crowd, ICC and pull has {WHOLE.null:,} studies of equal models (a quarter of it with reused
-dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g} where workers are equal. Of these
-{WHOLE.asked} and {WHOLE.asked_gap} also go through the report's function, two thirds of them from those whose p lies between
-{BOUNDS[0]:g} and {BOUNDS[1]:g} by a test that is like the report's: the report's share is that test's of all studies, and
-what the report finds more or fewer. Shares are means over ICC and pull. The benchmark fails where the report leaves
-{ALLOWED[0]:g} to {ALLOWED[1]:g} by more than {ERRORS:g} standard errors of the simulation; of one model against a baseline
-only upwards, as few workers cannot say that a rate lies above .95.
+**Shares.** α = .05. For each crowd, ICC and pull to the first position there are {WHOLE.null:,} studies of equal
+models (a quarter of that with reused dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g}
+if workers are equal. {WHOLE.asked} and {WHOLE.asked_gap} of these also go through the report's function, two thirds
+of them chosen from those with p between {BOUNDS[0]:g} and {BOUNDS[1]:g} in a test similar to the report's. The
+report's share is that test's share of all studies, corrected by how many more or fewer the report finds. Shares are
+means over ICC and pull. The benchmark fails if the report's share leaves {ALLOWED[0]:g} to {ALLOWED[1]:g} by more
+than {ERRORS:g} standard errors of the simulation. For one model against a baseline it fails only above that range,
+because few workers cannot show that a rate is above .95.
 
-**What reports lead with.** Of two models the sums of workers are tested by flipping their signs: all assignments of few
-workers, beyond them a saddlepoint approximation, which counts what is exactly as far by half. Of several models the same
-signs are flipped, and the sum of the squares of all models is compared. A rate is tested near 0 and 1 by the binomial
-distribution of as many answers as the likeness of workers, were the hypothesis true, leaves independent. Where several
-workers judged the same dialogues, their variances are added, less what both have together, with the larger as a floor.
-The paper's test stands beside each.
+**What reports lead with.** For two models, the sums of workers are tested by flipping their signs: with few
+workers, over all assignments; with more, by a saddlepoint approximation, in which ties count half. For several
+models, the same signs are flipped, and the sum of squares over all models is compared. Near 0 and 1, a rate is
+tested by the binomial distribution with the effective number of independent answers under the hypothesis. If
+several workers judged the same dialogues, the variances by worker and by dialogue are added, minus that of both
+together, and the larger of the two is the minimum. The paper's test is next to each.
 """
 
-LEGEND = """False positives in the worst crowd (number of workers, equal or unequal), as means over ICC and pull, and after
-them the power less that of the first column where workers are equal, in points. That is a price only where the first
-column holds its level.
+LEGEND = """False positives in the worst crowd (number of workers, equal or unequal), as means over ICC and pull. The second
+number is the power minus that of the first column if workers are equal, in points. It is a price only where the
+first column keeps its error rate.
 """
 
 
 SKEWED = f"""## Skewed tastes, and tastes that go with diligence
 
-In these crowds the models are equal in the mean over workers, but some workers always choose the first model, so that all
-others lean a little to the second; or the number of dialogues of a worker correlates with their taste (ICC {TASTE:g}). Each
-cell has the false positives, and after the slash the power, as the mean of a gap to either side that unequal workers without
-such tastes find in {POWER:.0%} of studies. A crowd has {STUDIES:,} studies of equal models, so that one standard error of a
-rate of .05 is .005. Reports used to give the first column only. They now give the second next to it, with a remark where the
-two disagree.
+In these crowds the models are equal on average over workers. In some crowds, a few workers always choose the first
+model, so all others lean slightly to the second. In others, a worker's number of dialogues correlates with their
+taste (ICC {TASTE:g}). Each cell has the false positives and, after the slash, the power. The power is the mean over
+a gap in either direction that unequal workers without such tastes find in {POWER:.0%} of studies. A crowd has
+{STUDIES:,} studies of equal models, so one standard error of a rate of .05 is .005. Reports used to give only the
+first column. They now give the second next to it, with a remark if the two disagree.
 
-- **Counting every worker once** finds a difference in .048 to .060 of studies, and in .067 of one crowd, and has no less
-  power: with unequal workers it has more. The benchmark fails where it finds more than {ALLOWED[1]:g} and {ERRORS:g}
-  standard errors.
-- **Counting every answer** finds one in .08 of studies with 20 unequal workers, of whom a fifth always choose one model.
-  Where diligence goes with taste, it answers another question, what a typical answer says: 150 workers with ρ = .4 give a
-  difference in .79 of studies. That difference is real, but it is no difference of the mean worker.
-- **No other test of the same sums mends that.** CR1, CR2 and Johnson's correction for skewness find more differences, the
-  wild bootstrap as many. The larger p of sign flips and Johnson's costs up to a third of the power, and is still at .07.
-- **What remains:** where 20 workers give equal numbers of dialogues, and a fifth always choose one model, the two columns
-  are the same, at .067. One study in a hundred has no such worker by chance, and many have too few: there the others' lean
-  looks like a difference, and no test of these answers can know better. Bets on the workers, one after the other, hold for
-  any tastes, but find a third as much with 20 workers, and four fifths with 150.
+- **Counting every worker once** finds a difference in .048 to .060 of studies (in .067 in one crowd), and has no
+  less power: with unequal workers it has more. The benchmark fails if it finds more than {ALLOWED[1]:g} by over
+  {ERRORS:g} standard errors.
+- **Counting every answer** finds one in .08 of studies with 20 unequal workers, if a fifth of them always choose
+  one model. If diligence goes with taste, it answers another question: what a typical answer says. 150 workers with
+  ρ = .4 give a difference in .79 of studies. That difference is real, but it is not a difference for the average
+  worker.
+- **No other test of the same sums fixes this.** CR1, CR2 and Johnson's correction for skewness find more
+  differences, the wild bootstrap as many. Taking the larger p of sign flips and Johnson's costs up to a third of
+  the power, and still gives .07.
+- **What remains:** if 20 workers give equal numbers of dialogues, and a fifth always choose one model, the two
+  columns are the same, at .067. One study in a hundred has no such worker by chance, and many have too few. The
+  slight lean of the others then looks like a difference, and no test can tell from these answers. Betting on the
+  workers, one after the other, is valid for any tastes, but finds a third as much with 20 workers, and four fifths
+  with 150.
 """
 
 

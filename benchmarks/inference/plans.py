@@ -62,11 +62,11 @@ class Kept:
 
 
 TEXT = """
-`plan` sizes a study for what its report goes by: Holm's correction over all pairs, the paper's p where that is the larger,
-strengths of a free-for-all, one ranking of more than two models of PW-Turn, and scores that each worker's ratings
-standardise. *Found* is the share of made-up studies of that size (`plan --simulate`) of which tidy tables were made, and in
-which the functions of the report tell the best from the worst model; behind ±, one standard error. The gap is {gap} points
-unless another is named, power .8, α .05; *n*: kept judgements of a pair, or of a model.
+`plan` sizes a study for the test that its report uses: Holm's correction over all pairs, the paper's p if that is larger,
+strengths for free-for-alls, one ranking for PW-Turn with more than two models, and scores standardized by each worker's
+ratings. *Found* is the share of simulated studies of that size (`plan --simulate`) in which the report's functions find a
+difference between the best and the worst model, from tidy tables; one standard error follows ±. The gap is {gap} points
+unless the row names another, the power .8, and α .05. *n* counts kept judgements of a pair, or of a model.
 """
 
 

@@ -40,7 +40,7 @@ class Found:
 def after_stopping() -> str:
     """A row for each true gap of two models."""
     head = ["true gap", "ended after", "mean", "estimate", "its median", "t interval misses", "anytime interval misses"]
-    return f"Of two models, in {STUDIES} simulated studies a row, in points:\n\n{table(head, list(map(_row, GAPS)))}"
+    return f"Two models, with {STUDIES} simulated studies per row, in points:\n\n{table(head, list(map(_row, GAPS)))}"
 
 
 def _row(points: int) -> list[str]:

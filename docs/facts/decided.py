@@ -71,8 +71,8 @@ def _many(study: OneStudy) -> str:
     low, high = np.quantile(done.dialogues, [0.1, 0.9])
     mean = float(done.dialogues.mean())
     return (
-        f"This one took {study.standing.answered} dialogues. Of {ALIKE} others with the same models, four in five took "
-        f"{low:.0f} to {high:.0f}, on average {mean:.0f}: {percent(mean / study.planned_in_all)} of fixed plans for each "
-        f"pair, {percent(mean / study.planned_pooled)} of one for all. {int(done.false_claims(rates, RULE.margin).sum())} "
-        f"of the {ALIKE} claimed something false."
+        f"This study took {study.standing.answered} dialogues. Of {ALIKE} others with the same models, four in five took "
+        f"{low:.0f} to {high:.0f}. Their mean is {mean:.0f}: {percent(mean / study.planned_in_all)} of fixed plans for each "
+        f"pair, {percent(mean / study.planned_pooled)} of one plan for all. "
+        f"{int(done.false_claims(rates, RULE.margin).sum())} of the {ALIKE} made a false claim."
     )

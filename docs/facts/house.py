@@ -43,7 +43,7 @@ def _picture(package: str, rows: Sequence[Sequence[str]]) -> str:
         {"class": "layers", "viewBox": f"0 0 {WIDTH} {len(rows) * ROW}", "role": "img", "width": str(WIDTH)},
         xmlns="http://www.w3.org/2000/svg",
     )
-    SubElement(svg, "title").text = f"The rooms of {package}: each imports only from layers below its own"
+    SubElement(svg, "title").text = f"The folders of {package}: each imports only from layers below its own"
     for number, rooms in enumerate(rows):
         width = (WIDTH - GAP * (len(rooms) - 1)) / len(rooms)
         for place, room in enumerate(rooms):
@@ -62,7 +62,7 @@ def _picture(package: str, rows: Sequence[Sequence[str]]) -> str:
 
 def _rooms(package: str, rows: Sequence[Sequence[str]]) -> str:
     return table(
-        ["room", "what it is", "lines"],
+        ["folder", "what it is for", "lines"],
         [[f"`{room}/`", _purpose(package, room), f"{_lines(package, room):,}"] for rooms in rows for room in rooms],
     )
 

@@ -34,4 +34,4 @@ def _default(value: object) -> str:
 
 def _columns() -> str:
     rows = [[code(column.name), column.kind, column.description] for column in JUDGE_COLUMNS["judgements"]]
-    return table(["column", "kind", "what it holds"], rows)
+    return table(["column", "kind", "what it contains"], rows)

@@ -25,7 +25,7 @@ def _options() -> str:
     rows = [
         [code(action.dest), _default(action.default), (action.help or "").replace("<", "&lt;")] for action in actions
     ]
-    return table(["option", "default", "what it says"], rows)
+    return table(["option", "default", "what it does"], rows)
 
 
 def _default(value: object) -> str:

@@ -21,9 +21,9 @@ def _card(entry: Technique) -> str:
     rows = [
         ["in the papers", entry.title],
         ["source", entry.source],
-        ["tables that it fills", _listed(entry.tables)],
+        ["tables with its answers", _listed(entry.tables)],
         ["checks on raters", _listed(default_checks(entry.name))],
-        *([["papers' confs", _listed(confs)]] if confs else []),
+        *([["papers' config files", _listed(confs)]] if confs else []),
         *(_question(metric, "", words) for metric, words in entry.questions.items()),
         *(
             _question(metric, setting, words)
@@ -35,7 +35,7 @@ def _card(entry: Technique) -> str:
 
 
 def _question(metric: str, setting: str, words: str) -> list[str]:
-    return [f"asked for `metric={metric}`" + (f", `setting={setting}`" if setting else ""), f"“{words}”"]
+    return [f"question for `metric={metric}`" + (f", `setting={setting}`" if setting else ""), f"“{words}”"]
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
@@ -44,4 +44,4 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
 
 def _checks() -> str:
     rows = [[code(check.name), check.description, check.source] for check in CHECKS.values()]
-    return table(["check", "what fails it", "source"], rows)
+    return table(["check", "when raters fail", "source"], rows)

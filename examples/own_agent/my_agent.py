@@ -1,4 +1,4 @@
-"""A model as a subclass of ParlAI's Agent: it asks about the longest word that it heard."""
+"""A model as a subclass of ParlAI's Agent: it asks about the longest word so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from parlai.core.params import ParlaiParser
 
 
 class MyAgent(Agent):
-    """Each conversation has a copy of its own, made by ``clone()``: what one person says, no other copy hears."""
+    """Each conversation has its own copy, made by ``clone()``, which hears nothing from other conversations."""
 
     @classmethod
     def add_cmdline_args(cls, parser: ParlaiParser, partial_opt: Opt | None = None) -> ParlaiParser:
@@ -24,11 +24,11 @@ class MyAgent(Agent):
         self.words: list[str] = []
 
     def observe(self, observation: Message) -> Message:
-        """Hear the person. ``text`` is None when there is nothing new to hear."""
+        """Take in the person's message. ``text`` is None if there is nothing new."""
         self.words += [word.strip(".,!?") for word in (observation.get("text") or "").split()]
         return super().observe(observation)
 
     def act(self) -> Message:
-        """Reply to all that was heard."""
+        """Reply to everything said so far."""
         longest = max(self.words, key=len, default="so")
         return Message({"id": self.id, "text": self.opt["question"].format(word=longest), "episode_done": False})

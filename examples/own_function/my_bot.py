@@ -1,4 +1,4 @@
-"""A model as a function: the whole dialogue in, the next line out."""
+"""A model as a function: it takes the whole dialogue and returns the next reply."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A model as a program: a question a line on standard input, an answer a line on standard output.
+"""A model as a program: it reads one question per line on standard input and writes one answer per line on standard output.
 
-Print other things to standard error; they go to the log.
+Print anything else to standard error, which goes to the log.
 """
 
 from __future__ import annotations

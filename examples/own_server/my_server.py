@@ -1,4 +1,4 @@
-"""A model as a server: ``python my_server.py 8080``; port 0 takes any that is free."""
+"""A model as a server: ``python my_server.py 8080``. With port 0, it takes any free port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both the program and the server answer."""
+"""The answers of both the program and the server."""
 
 from __future__ import annotations
 

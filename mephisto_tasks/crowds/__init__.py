@@ -1,1 +1,1 @@
-"""Where raters come from: what is ours of the crowds."""
+"""Where raters come from: our side of each crowd."""

@@ -1,1 +1,1 @@
-"""A rater at work, whichever engine it is."""
+"""A rater at work, in either engine."""

@@ -1,1 +1,1 @@
-"""Helpers without a subject: private files, readers of YAML and JSON, progress, errors of commands."""
+"""General helpers: private files, readers of YAML and JSON, progress, errors of commands."""

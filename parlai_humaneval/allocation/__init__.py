@@ -1,1 +1,1 @@
-"""Who rates what next."""
+"""The choice of what each rater rates next."""

@@ -1,4 +1,4 @@
-"""The public face of tables, statistics, planning and reports; it needs no database, ParlAI or Mephisto.
+"""The public interface to tables, statistics, planning and reports; it needs no database, ParlAI or Mephisto.
 
 ``tables`` (records → tables) · ``read_tables``, ``write_tables`` (files) · ``build_report``, ``write_document`` (reports) ·
 the estimates and tests that they are made of. Every test returns a :class:`Result`.

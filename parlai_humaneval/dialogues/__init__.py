@@ -1,1 +1,1 @@
-"""Finished dialogues, and where they are read from."""
+"""Finished dialogues, and the readers of their files."""

@@ -1,1 +1,1 @@
-"""Judges: models that answer the question that raters were asked, beside them and never among them."""
+"""Judges: models that answer the same question as raters, but never count as raters."""

@@ -127,7 +127,7 @@ def _only_tables(
             try_="leave it out, or name a task (--task-name) instead of tables",
         )
     if not folder.is_dir():
-        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        what = "is a file, not a folder of tables" if folder.exists() else "does not exist"
         raise CommandError(
             f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
         )

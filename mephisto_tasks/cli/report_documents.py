@@ -121,7 +121,8 @@ class Wanted:
                 click.echo(f"All dialogues, to search and filter → {viewer}")
             else:
                 click.echo(
-                    "The viewer of dialogues is not built here. To have it: make install in a clone of the repository."
+                    "The viewer of dialogues is not built here. To build it, run `make install` in a clone of the "
+                    "repository."
                 )
 
     @contextmanager

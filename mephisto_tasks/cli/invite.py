@@ -202,7 +202,7 @@ def invite(
     if was_lost:
         click.echo(
             f"{seal.key_file}, the key that signed the links of this study, was missing. A new key was made, so "
-            f"earlier links no longer work, but these do.",
+            "earlier links no longer work, but these do.",
             err=True,
         )
     if file is not None:

@@ -166,7 +166,7 @@ def pilot(
         rule, amount = {key: blueprint[key] for key in ("margin", "alpha", "max_dialogues", "raters_at_a_time")}, cap
         expected = (
             f"The cap of {cap:,} is your own, because the number of dialogues until a {task} study is decided cannot "
-            f"be simulated."
+            "be simulated."
         )
         remarks.append(expected)
     quote = quote and _quote(main, amount)

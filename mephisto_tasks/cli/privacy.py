@@ -170,12 +170,12 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     for plan in plans:
         what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        whole = "all of their data is deleted" if plan.everywhere else "only this is deleted, because they also did "
-        "other tasks"
+        part = "only this is deleted, because they also did other tasks"
+        whole = "all of their data is deleted" if plan.everywhere else part
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
-            words = f"others judged their dialogues: texts are deleted from "
-            f"{counted(plan.judged_by_others, 'assignment')}"
+            judged = counted(plan.judged_by_others, "assignment")
+            words = f"others judged their dialogues: texts are deleted from {judged}"
             out.print(as_written(words, indent=2), soft_wrap=True)
         if plan.unpaid_in:
             unpaid = in_words(plan.unpaid_in)

@@ -119,7 +119,7 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     if absent:
         raise ZooError(
             f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random",
-            try_="give the folder of the whole model: this may be a part of one (an adapter, a body without a head)",
+            try_="give the folder of the whole model: this may be only a part (an adapter, a body without a head)",
         )
     return model
 

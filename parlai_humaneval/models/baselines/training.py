@@ -46,14 +46,16 @@ def read_folds(prefix: str) -> Folds:
     if train is None:
         raise DataError(
             f"{prefix}_train.*: there is no such file",
-            try_=f"expected dialogues to learn from there, and others, if you have them, in {prefix}_valid.* and "
+            try_=f"put dialogues for training there and, if you have more, others in {prefix}_valid.* and "
             f"{prefix}_test.*",
         )
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
         if len(folds["train"]) < 2:
             raise DataError(
-                "one dialogue is not enough", where=train, try_="expected one to learn from and one to validate with"
+                "one dialogue is not enough",
+                where=train,
+                try_="add another: training needs one to learn from and one for validation",
             )
         numbered = list(enumerate(folds["train"]))
         folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]
@@ -112,7 +114,7 @@ class TrainingError(HumanevalError, ValueError):
 def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
     if not options.get("task"):
         raise TrainingError(
-            "no dialogues to learn from are named",
+            "no dialogues for training are named",
             where=spec.name,
             try_="give --data with dialogues of your own, or training.options.task in the zoo file",
         )
@@ -421,7 +423,7 @@ def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], No
         from requests import RequestException  # ParlAI downloads with it
 
         said = str(error) or "no reason given"
-        why = f"{type(error).__name__}: {said}.{_before(plan)} With --verbose, ParlAI's log tells more."
+        why = f"{type(error).__name__}: {said}.{_before(plan)} To see ParlAI's log, add --verbose."
         if isinstance(error, RequestException) or "Connection broken" in str(error):
             why = (
                 f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). It needs "

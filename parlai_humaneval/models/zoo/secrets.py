@@ -82,7 +82,9 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
         return ""
     if not sent:
         lacking = (
-            f"{variable} is not set" if variable else f"{option} does not name an environment variable that has one"
+            f"{variable} is not set"
+            if variable
+            else f"{option} does not name an environment variable that contains one"
         )
         return f": it requires a key, and {lacking}"
     if status == HTTPStatus.FORBIDDEN and not in_words:

@@ -416,7 +416,7 @@ def _launched(plan: Plan) -> str:
 
 
 def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]:
-    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file is there already, and
+    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file already exists, and
     not ``replace``; or nothing can be written there."""
     files = {path: made.text, **({zoo_path(path): made.zoo} if made.zoo else {})}
     for file in files:

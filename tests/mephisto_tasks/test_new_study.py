@@ -180,7 +180,7 @@ def test_a_file_is_only_replaced_when_somebody_says_so(tmp_path: Path) -> None:
     path.write_text("mine", encoding="utf-8")
     status, _, said = new("--yes", "--out", str(path))
     assert (status, path.read_text(encoding="utf-8")) == (1, "mine")
-    assert "a file is there already" in said
+    assert "already exists" in said
     status, printed, _ = new("--yes", "--force", "--json", "--out", str(path), "turns=4")
     assert status == 0
     assert json.loads(printed)["files"] == [str(path)]

@@ -209,7 +209,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
     [
         (["pw_turn", "--tables", "missing"], "there is no such folder or table"),
         (["pw_turn", "--task-name", "missing"], "there is no"),
-        (["pw_turn", "--task-name", "a", "--tables", "b"], "both give a pilot"),
+        (["pw_turn", "--task-name", "a", "--tables", "b"], "both name a pilot"),
         (["pw_turn", "--exclude", "greeting"], "is for a preregistration"),
         (["missing.yaml"], "there is no file"),
         (["unnamed.yaml"], "names no technique"),
@@ -223,7 +223,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["pw_turn", "--prereg", "new.md", "--exclude", "greting"], "Did you mean greeting"),
         (["pw_turn", "--tables", "empty"], "the pilot has no ratings"),
         (["pw_turn", "--tables", "single"], "the pilot has 1 rater"),
-        (["arena", "--tables", "few"], "give a study by arena, or name the technique that it is by"),
+        (["arena", "--tables", "few"], "name a study that used arena, or the technique that this one used"),
         (["pw_turn", "turnss=4", "--tables", "few"], "Did you mean turns"),
         (["pw_turn", "models=[ada,ada]", "--tables", "few"], "cannot be compared with itself"),
         (["pw_turn", "prereg=registered.md"], "a pilot comes before the study is registered"),

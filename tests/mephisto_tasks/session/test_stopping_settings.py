@@ -32,10 +32,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
     ("changes", "said"),
     [
         ({"margin": None}, "stop=decided needs a margin: margin=0.1"),
-        ({"margin": 0}, "with a margin of 0 two equal models would never be decided"),
+        ({"margin": 0}, "with a margin of 0, the study would never decide between two equal models"),
         (
             {"margin": 10},
-            "10 is not a margin, within which two models count as equal; give a share above 0 and below 1, such as 0.1",
+            "10 is not a margin within which two models can count as equal; give a share above 0 and below 1, such as 0.1",
         ),
         ({"margin": float("nan")}, "nan is not a margin"),
         (
@@ -54,10 +54,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ),
         (
             {"max_dialogues": 5},
-            "3 models with a floor of 4 dialogues each need 6 at least, as one counts for each model in it; "
+            "3 models with a floor of 4 dialogues each need 6 at least, because a dialogue counts for each model in it; "
             "raise max_dialogues to 6 or more",
         ),
-        ({"alpha": 0.9}, "0.9 is not a rate of false claims"),
+        ({"alpha": 0.9}, "0.9 is not a possible rate of false claims"),
         (
             {"stop": "collected"},
             "margin and max_dialogues: only studies with stop=decided use them; add stop=decided",

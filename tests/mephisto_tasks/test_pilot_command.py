@@ -201,7 +201,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
     assert facts.changes(settings.model_dump(mode="json")) == []
     status, _, said = pilot(str(file), *options, "--prereg", str(path))
     assert status != 0
-    assert "never replaced" in said
+    assert "never overwritten" in said
 
 
 @pytest.mark.parametrize(
@@ -214,12 +214,12 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["missing.yaml"], "there is no file"),
         (["unnamed.yaml"], "names no technique"),
         (["pw_turns"], "there is no technique"),
-        (["third_party"], "a study by third_party cannot be planned"),
+        (["third_party"], "a study with the technique third_party cannot be planned"),
         (
             ["pw_turn", "stop=decided", "--max-dialogues", "3", "--tables", "few", "margin=0.1", "max_dialogues=40"],
             "2 models with a floor of 4 dialogues each need 4",
         ),
-        (["pw_turn", "--margin", "0"], "two equal models would never be decided"),
+        (["pw_turn", "--margin", "0"], "never decide between two equal models"),
         (["pw_turn", "--prereg", "new.md", "--exclude", "greting"], "Did you mean greeting"),
         (["pw_turn", "--tables", "empty"], "the pilot has no ratings"),
         (["pw_turn", "--tables", "single"], "the pilot has 1 rater"),

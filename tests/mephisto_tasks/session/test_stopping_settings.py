@@ -152,7 +152,7 @@ def test_one_question_is_decided_at_a_time() -> None:
         "setting": ["soba", "sata_random"],
         "variants": {"soba": {"min_choices": 1, "max_choices": 1}, "sata_random": {"min_choices": 0}},
     }
-    with pytest.raises(ConfigError, match="soba, sata_random are 2; name one setting"):
+    with pytest.raises(ConfigError, match="but there are 2: soba, sata_random; name one setting"):
         read_config(InteractiveConfig, {**PW_TURN, **sata, **DECIDED})
 
 

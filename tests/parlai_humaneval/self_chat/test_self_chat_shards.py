@@ -175,7 +175,7 @@ def _with_rubbish(shards: Path) -> list[Path]:
     ("spoil", "told"),
     [
         (_copied, r"shard 2/3 appears twice: .*shards/shard-02-of-03/.* and .*copy/shard-02-of-03/"),
-        (_renumbered, r"is of 3 shards and .*shard-02-of-03 of 4"),
+        (_renumbered, r"belongs to 3 shards, and .*shard-02-of-03 to 4"),
         (_of_other_settings, r"generated with different settings \(seed: 3 there, 4 now"),
         (_without_metadata, r"a.metadata next to it is damaged"),
         (_with_a_stranger, r"dialogue 0 does not belong to shard 3/3"),

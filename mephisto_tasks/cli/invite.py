@@ -243,7 +243,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         raise InvitationError(
             f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_="launch it (with place=link) and invite people then, or give the address: --url https://study.example.org",
+            try_="launch it (with place=link) and invite people then, or add the address: --url "
+            "https://study.example.org",
         )
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None

@@ -54,7 +54,7 @@ def report(
     folder = None if tables_dir is None else Path(tables_dir).expanduser()
     page = None if out is None else Path(out).expanduser()
     if blind_names and leaderboard is None:
-        raise CommandError("--blind-names is for a leaderboard", try_="also give its page (--leaderboard FILE)")
+        raise CommandError("--blind-names is for a leaderboard", try_="add its page: --leaderboard FILE")
     board = None if leaderboard is None else Path(leaderboard).expanduser()
     if page is not None and board is not None and page.absolute() == board.absolute():
         raise CommandError(f"--out and --leaderboard both name {page}", try_="name another page for one of them")

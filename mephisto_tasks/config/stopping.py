@@ -100,7 +100,7 @@ class StoppingSettings(BaseModel):
                 )
             return
         unused = "judge_max_cost limits the cost of a judge, but there is none"
-        refuse(self.judge_max_cost is not None and not self.judge, unused, "give its file: judge=my_judge.yaml")
+        refuse(self.judge_max_cost is not None and not self.judge, unused, "set its file: judge=my_judge.yaml")
         one = f"stop=decided needs one setting, but there are {len(settings)}: {', '.join(settings)}"
         refuse(len(settings) > 1, one, "name one setting")
         alone, pairs = ({frozenset(group) for group in combinations(models, size)} for size in (1, 2))

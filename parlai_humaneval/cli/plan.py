@@ -81,7 +81,7 @@ def plan(
         if known.get("discordance") == 0 and "discordance" not in typed:
             raise PlanError(
                 "the pilot has only ties, so the share of decided judgements is unknown",
-                try_="give --discordance, such as --discordance 0.5 if half are ties",
+                try_="add --discordance, such as --discordance 0.5 if half are ties",
             )
         technique = technique or known.get("technique")
         compare = compare or technique is None
@@ -160,7 +160,7 @@ def _pilot(
     if path is None:
         if repeats is not None:
             raise PlanError(
-                "--repeats is for the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
+                "--repeats is for the answers of a pilot", try_="name its tables with --pilot, or leave --repeats out"
             )
         return None
     if compare:
@@ -172,13 +172,13 @@ def _pilot(
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
-        raise PlanError("--simulate and --curve are for one plan", try_="give --technique, and leave --compare out")
+        raise PlanError("--simulate and --curve are for one plan", try_="add --technique, and leave --compare out")
     for option in ("stop", "prereg"):
         if compare and given[option]:
-            raise PlanError(f"--{option} is for one plan", try_="give --technique, and leave --compare out")
+            raise PlanError(f"--{option} is for one plan", try_="add --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="give --technique, too")
+        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="add --technique")
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:

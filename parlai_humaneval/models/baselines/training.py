@@ -116,7 +116,7 @@ def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
         raise TrainingError(
             "no dialogues for training are named",
             where=spec.name,
-            try_="give --data with dialogues of your own, or training.options.task in the zoo file",
+            try_="pass your own dialogues with --data, or set training.options.task in the zoo file",
         )
 
 
@@ -137,7 +137,7 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
             raise TrainingError(
                 f"ParlAI finds no task “{task}” ({error})",
                 where=f"{spec.name}: task",
-                try_="name one of its tasks, or give dialogues of your own with --data",
+                try_="name one of its tasks, or pass your own dialogues with --data",
             ) from error
     try:
         with silent_parlai():
@@ -426,8 +426,8 @@ def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], No
         why = f"{type(error).__name__}: {said}.{_before(plan)} To see ParlAI's log, add --verbose."
         if isinstance(error, RequestException) or "Connection broken" in str(error):
             why = (
-                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). It needs "
-                f"the internet; or give dialogues of your own with --data.{_before(plan)}"
+                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). "
+                f"Connect to the internet, or pass your own dialogues with --data.{_before(plan)}"
             )
         raise TrainingError(f"{plan.spec.name} could not be trained: {why}") from error
 

@@ -174,9 +174,7 @@ class BlockRule(Rule):
                 return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
         erased = ERASED_BUT_BLOCKED.read(self._data_dir)
         if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
-            return Refusal(
-                "blocked", "was blocked, then forgotten, and stays blocked (parlai-humaneval forget)", BLOCKED
-            )
+            return Refusal("blocked", "was blocked and forgotten, and stays out (parlai-humaneval forget)", BLOCKED)
         return None
 
 

@@ -90,8 +90,7 @@ KEPT_S = 30.0
 FULL_TITLE = phrase("The study is full just now")
 FULL = phrase(
     "The study has no room for more people right now. You need not do anything: this page tries again by itself, and "
-    "lets "
-    "you in as soon as there is a place. If you began earlier, everything that you did is kept."
+    "lets you in as soon as there is a place. If you began earlier, everything that you did is kept."
 )
 BUSY = phrase(
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
@@ -174,8 +173,7 @@ DAMAGED = phrase(
 )
 NOTHING_SHOWN = phrase(
     "So we could not recognize you after a reload, and your work might be lost. Please allow this site to store data, "
-    "or "
-    "use another browser, and reload the page."
+    "or use another browser, and reload the page."
 )
 KEEPS_NOTHING = phrase("Your browser keeps nothing for this page")
 

@@ -187,8 +187,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     possible = sum(one * other for one, other in dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, ALL_PAIRINGS):
         say(
-            f"{len(items):,} of {possible:,} pairings are shown: those that start alike, or that are given "
-            "(pairing=any shows all)",
+            f"{len(items):,} of {possible:,} pairings are shown, as start or file pair them (pairing=any: all)",
             err=True,
         )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})

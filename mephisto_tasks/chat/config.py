@@ -44,10 +44,8 @@ class InteractiveConfig(RatingConfig):
     group_size: int = Field(default=2, ge=1, le=8)
     """Number of models in a dialogue. Larger groups compare more models in one chat, but take more reading."""
     history: History = "shared"
-    """What the models see of the dialogue: a shared history, or for each model only its own replies. If replies are
-    compared at every turn, all models must see the same history. Partners that are judged as a whole each keep their
-    own
-    history."""
+    """What models see of the dialogue: a shared history, or only their own replies. If replies are compared at every
+    turn, all models must see the same history. Partners that are judged as a whole each keep their own history."""
     dialogues_per_group: int = Field(default=10, ge=1)
     """Complete dialogues to collect for each group and setting. With ``stop=decided``, the study decides the number
     instead. `parlai-humaneval plan` says how many you need to detect a difference."""

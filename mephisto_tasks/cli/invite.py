@@ -234,17 +234,14 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         if task_name not in (known := _launched_tasks(data_dir)):
             near = difflib.get_close_matches(task_name, known, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            click.echo(
-                f"Task {task_name!r} has not been launched here yet. Launch it under this name.{meant}", err=True
-            )
+            click.echo(f"Task {task_name!r} is not launched here yet. Launch it under this name.{meant}", err=True)
         return url
     running = running_url(data_dir, task_name)
     if running is None:
         raise InvitationError(
             f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_="launch it (with place=link) and invite people then, or add the address: --url "
-            "https://study.example.org",
+            try_="launch it (with place=link) and invite people then, or add --url https://study.example.org",
         )
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None

@@ -85,9 +85,7 @@ def pilot(
 
     # What is wrong is told before anybody rates anything.
     if task not in plannable():
-        raise CommandError(
-            f"a study with the technique {task} cannot be planned", try_=f"choose one of: {', '.join(plannable())}"
-        )
+        raise CommandError(f"a {task} study cannot be planned", try_=f"choose one of: {', '.join(plannable())}")
     path = None if prereg is None else Path(prereg).expanduser()
     if path is not None:
         check_new(path)
@@ -165,8 +163,7 @@ def pilot(
             )
         rule, amount = {key: blueprint[key] for key in ("margin", "alpha", "max_dialogues", "raters_at_a_time")}, cap
         expected = (
-            f"The cap of {cap:,} is your own, because the number of dialogues until a {task} study is decided cannot "
-            "be simulated."
+            f"The cap of {cap:,} is yours: the number of dialogues until a {task} study is decided cannot be simulated."
         )
         remarks.append(expected)
     quote = quote and _quote(main, amount)

@@ -170,12 +170,10 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     for plan in plans:
         what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        part = "only this is deleted, because they also did other tasks"
-        whole = "all of their data is deleted" if plan.everywhere else part
+        whole = "all of their data is deleted" if plan.everywhere else "only this: they also did other tasks"
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
-            judged = counted(plan.judged_by_others, "assignment")
-            words = f"others judged their dialogues: texts are deleted from {judged}"
+            words = f"others judged their dialogues: {counted(plan.judged_by_others, 'assignment')} will lose texts"
             out.print(as_written(words, indent=2), soft_wrap=True)
         if plan.unpaid_in:
             unpaid = in_words(plan.unpaid_in)

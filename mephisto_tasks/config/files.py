@@ -76,9 +76,7 @@ def conf_file(conf: str) -> Path:
     path = Path(conf).expanduser().resolve()
     if not path.is_file():
         near = misspelt(str(path), map(str, path.parent.glob("*.y*ml")), cutoff=0.8)
-        raise ConfigError(
-            f"there is no file {path}", misspelt=near, try_="name another file, or one that `--list-confs` shows"
-        )
+        raise ConfigError(f"there is no file {path}", misspelt=near, try_="choose one that `--list-confs` shows")
     return path
 
 

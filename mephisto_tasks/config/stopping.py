@@ -54,9 +54,8 @@ class StoppingSettings(BaseModel):
     """With ``stop=decided``: minutes per dialogue, from a rater's arrival, for which the study waits for their answers.
     Later answers are stored but do not count. If this is too short, only quick raters' answers count."""
     transitive: bool = Field(default=True, examples=[f"transitive=false {_WITH_IT}"])
-    """With ``stop=decided``: whether the study concludes that A is better than C if A is better than B, and B than C.
-    This saves dialogues. Use false if models may beat each other in a circle: then only dialogues of the two models
-    decide."""
+    """With ``stop=decided``: whether A is decided to be better than C if A beats B, and B beats C. This saves dialogues.
+    Use false if models may beat each other in a circle: then only dialogues of the two models decide."""
 
     judge: str = Field(default="", examples=[f"judge=my_judge.yaml {_WITH_IT}"])
     """With ``stop=decided`` for finished dialogues: YAML file of a judge, which judges all pairings before the first

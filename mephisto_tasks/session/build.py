@@ -106,8 +106,7 @@ class Setup(Generic[C]):
             raise ConfigError(
                 f"this launch is not what was registered as {facts.name}: {', '.join(map(str, changed))}",
                 where="prereg",
-                try_="keep these settings as registered (prereg=FILE sets them), or register another study before "
-                "anybody takes part",
+                try_="keep what was registered (prereg=FILE sets it), or register another study before anybody comes",
             )
 
     @cached_property

@@ -19,8 +19,7 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
         of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""
         raise ConfigError(
             f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
-            try_="use stop=decided again, with the same technique, margin and alpha, or begin another study: "
-            "task_name=…",
+            try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
         )
 
 

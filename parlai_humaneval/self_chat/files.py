@@ -184,8 +184,7 @@ class DialogueFile:
                 differing = [f"shards: {other.of} there, {self._shard.of} now", *differing]
             if differing:
                 raise SelfChatError(
-                    f"is shard {other} of dialogues that were generated with other settings ({'; '.join(differing)}), "
-                    "so shard "
+                    f"is shard {other} of dialogues with other settings ({'; '.join(differing)}), so shard "
                     f"{self._shard} could not be merged with it",
                     where=path.parent,
                     try_="use the same options as before, or choose another folder",

@@ -116,9 +116,7 @@ def _parts_in(folder: Path) -> list[_Part]:
         metadata = read_metadata(beside)
         if metadata is None or SHARD not in metadata["identity"]:
             raise SelfChatError(
-                f"does not belong to a shard, or {beside.name} next to it is damaged",
-                where=path,
-                try_="move it elsewhere",
+                f"belongs to no shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
             )
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(SHARD))

@@ -38,8 +38,7 @@ def checked_risk(risk: float) -> float:
     if 0 < risk <= MOST_RISK:
         return risk
     raise InvalidValue(
-        f"{risk:g} is not a possible rate of false claims",
-        try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05",
+        f"{risk:g} is not a rate of false claims", try_=f"give one above 0 and up to {MOST_RISK:g}, such as 0.05"
     )
 
 
@@ -125,8 +124,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
         if self.max_dialogues < self.fewest:
             raise InvalidValue(
                 f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of "
-                f"{self.floor} dialogues each need {self.fewest} at least, because a dialogue counts for each model "
-                "in it",
+                f"{self.floor} dialogues each need {self.fewest} at least, because each counts for all its models",
                 try_=f"raise max_dialogues to {self.fewest} or more",
             )
         return self

@@ -214,7 +214,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["missing.yaml"], "there is no file"),
         (["unnamed.yaml"], "names no technique"),
         (["pw_turns"], "there is no technique"),
-        (["third_party"], "a study with the technique third_party cannot be planned"),
+        (["third_party"], "a third_party study cannot be planned"),
         (
             ["pw_turn", "stop=decided", "--max-dialogues", "3", "--tables", "few", "margin=0.1", "max_dialogues=40"],
             "2 models with a floor of 4 dialogues each need 4",

@@ -51,8 +51,7 @@ FULL = (
     phrase("This link has been used up"),
     phrase(
         "It has already been used by everyone it was made for. If you would like to take part, please ask whoever "
-        "gave it to "
-        "you."
+        "gave it to you."
     ),
 )
 BROKEN = (

@@ -223,10 +223,7 @@ def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
     strange = sorted(approved - {*noted})
     for submission in strange if len(strange) > noted.count("") else ():
-        yield (
-            f"Prolific lists submission {submission} as approved, but the ledger does not: it was approved by hand, "
-            "or automatically"
-        )
+        yield f"Prolific lists submission {submission} as approved (by hand or automatically), but the ledger does not"
 
 
 def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:

@@ -103,9 +103,7 @@ class Endpoint:
         if status == HTTPStatus.OK:
             return body
         if response.has_redirect_location:
-            raise BadAnswer(
-                f"{self.name} redirects to another address (status {status})", try_="set url to that address"
-            )
+            raise BadAnswer(f"{self.name} redirects to another address (status {status})", try_="set url to that one")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = secrets.refused_key(
             status, said, variable=self._variable, option="authorization_env", sent=bool(self._key)

@@ -53,9 +53,7 @@ def read_folds(prefix: str) -> Folds:
     if found["valid"] is None:
         if len(folds["train"]) < 2:
             raise DataError(
-                "one dialogue is not enough",
-                where=train,
-                try_="add another: training needs one to learn from and one for validation",
+                "one dialogue is not enough", where=train, try_="add one: training and validation need one each"
             )
         numbered = list(enumerate(folds["train"]))
         folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]

@@ -81,8 +81,7 @@ class ModelPlacement(LoadedModels):
         if address not in self._leaving:
             if self._leaving:
                 raise ZooError(
-                    f"a launch uses one Ray cluster, and this launch already uses the one at "
-                    f"{next(iter(self._leaving))}",
+                    f"a launch uses one Ray cluster, and this launch has the one at {next(iter(self._leaving))}",
                     where=f"{spec.name}: running.address",
                 )
             self._leaving[address] = connect(address)

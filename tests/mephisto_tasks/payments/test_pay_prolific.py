@@ -231,7 +231,10 @@ def test_audit_sees_what_was_done_by_hand(stage: Stage) -> None:
     inside.status = "APPROVED"
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
-    assert f"Prolific lists submission {inside.id} as approved, but the ledger does not" in audit.stdout
+    assert (
+        f"Prolific lists submission {inside.id} as approved (by hand or automatically), but the ledger does not"
+        in audit.stdout
+    )
     assert f"Prolific lists a bonus of £0.77 for submission {inside.id}, but the ledger does not" in audit.stdout
 
 

@@ -54,10 +54,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ),
         (
             {"max_dialogues": 5},
-            "3 models with a floor of 4 dialogues each need 6 at least, because a dialogue counts for each model in it; "
+            "3 models with a floor of 4 dialogues each need 6 at least, because each counts for all its models; "
             "raise max_dialogues to 6 or more",
         ),
-        ({"alpha": 0.9}, "0.9 is not a possible rate of false claims"),
+        ({"alpha": 0.9}, "0.9 is not a rate of false claims"),
         (
             {"stop": "collected"},
             "margin and max_dialogues: only studies with stop=decided use them; add stop=decided",

@@ -367,7 +367,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
-        lines += [*_wrapped(f"All plans test each pair of {plans[0].models} models, with a correction for it."), ""]
+        lines += [*_wrapped(f"All plans distinguish each pair of {plans[0].models} models, after correction."), ""]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
     titles: dict[str, list[str]] = {}

@@ -174,7 +174,7 @@ class BlockRule(Rule):
                 return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
         erased = ERASED_BUT_BLOCKED.read(self._data_dir)
         if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
-            return Refusal("blocked", "was blocked, forgotten, and is kept out (parlai-humaneval forget)", BLOCKED)
+            return Refusal("blocked", "was blocked and forgotten, and stays out (parlai-humaneval forget)", BLOCKED)
         return None
 
 
@@ -221,14 +221,14 @@ class WorkRule(Rule):
     def refusal(self, visitor: Visitor) -> Refusal | None:
         study, worker = self._study, str(visitor.worker.db_id)
         if study.remaining == 0:
-            return self._refusal("all_done", "everything is done", ALL_DONE)
+            return self._refusal("all_done", "all work is done", ALL_DONE)
         if study.paused:
-            return self._refusal("paused", "the launch gives nothing out", PAUSED, passes=True, outcome=None)
+            return self._refusal("paused", "the launch offers no work", PAUSED, passes=True, outcome=None)
         standing = study.availability(worker)
         if standing in ("done_all", "all_taken") and study.went_on_without(worker):
             return self._refusal("went_on", "was away for so long that the study went on without them", WENT_ON)
         if standing in ("done_all", "all_taken") and worker in study.left:
-            return self._refusal("all_taken", "others have by now what was cut off", GIVEN_ON, passes=True)
+            return self._refusal("all_taken", "others have taken over the interrupted work", GIVEN_ON, passes=True)
         match standing:
             case "busy":
                 return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
@@ -238,9 +238,9 @@ class WorkRule(Rule):
             case "done_all":
                 return self._refusal("done_all", "has rated all that one worker may rate", DONE_ALL)
             case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
-                return self._refusal("all_taken", "others do all that is left", ALL_TAKEN, passes=True)
+                return self._refusal("all_taken", "others are doing all remaining work", ALL_TAKEN, passes=True)
             case "interrupted":
-                why = "the server of a model is gone"
+                why = "the server of a model is down"
                 return self._refusal("interrupted", why, INTERRUPTED, passes=True, outcome=None)
             case "open" if self._has_had_most(worker):
                 return self._refusal("most_units", f"has done maximum_units_per_worker={self._most_units}", DONE_ALL)
@@ -292,7 +292,7 @@ def load_eligibility(
     where = f"{PREFIX}exclude_tasks"
     for name in rules.exclude_tasks:
         if name == task_name:
-            limit = f"limit how often a worker may take part by {PREFIX}max_units=…"
+            limit = f"limit how often a worker may take part with {PREFIX}max_units=…"
             raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
         if name not in known:
             what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
@@ -302,11 +302,11 @@ def load_eligibility(
     named = [*rules.qualifications, *rules.not_qualifications]
     if lacking := [] if site_has_qualifications else [name for name in named if name not in held_here]:
         given = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
-        what = f"no qualification {lacking[0]!r} was ever given in this data directory"
+        what = f"no qualification {lacking[0]!r} was ever granted in this data directory"
         advice = choose_from(lacking[0], given)
         raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
     found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     if new := ", ".join(name for name in rules.across_tasks if name not in known):
-        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet; it counts once it was launched.")
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It counts once it has been launched.")
     checked_here = frozenset(name for name in named if name in held_here)
     return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])

@@ -89,8 +89,8 @@ KEPT_S = 30.0
 
 FULL_TITLE = phrase("The study is full just now")
 FULL = phrase(
-    "As many people are taking part right now as the study has room for. You need not do anything: this page tries "
-    "again by itself, and lets you in as soon as there is a place. If you have begun before, all that you did is kept."
+    "The study has no room for more people right now. You need not do anything: this page tries again by itself, and "
+    "lets you in as soon as there is a place. If you began earlier, everything that you did is kept."
 )
 BUSY = phrase(
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
@@ -172,8 +172,8 @@ DAMAGED = phrase(
     "once more, as it was given to you, and press Start."
 )
 NOTHING_SHOWN = phrase(
-    "So we could not know you again after a reload, and what you do might be lost. Please allow this site to store data, or "
-    "use another browser, and reload the page."
+    "So we could not recognize you after a reload, and your work might be lost. Please allow this site to store data, "
+    "or use another browser, and reload the page."
 )
 KEEPS_NOTHING = phrase("Your browser keeps nothing for this page")
 

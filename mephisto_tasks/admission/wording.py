@@ -46,15 +46,15 @@ AWAY_FOR_GOOD = (
 NOTHING_LEFT = (
     phrase("All {many} have been given out"),
     phrase(
-        "Other people took the last ones while you were getting ready. There is nothing to do for you right now; "
-        "please return the task. Thank you for your interest!"
+        "Other people took the last ones while you were getting ready. There is nothing for you to do right now. "
+        "Please return the task. Thank you for your interest!"
     ),
 )
 PAUSED = (
     phrase("The study was paused"),
     phrase(
         "The researchers paused this study. Everything that you did is saved{and_the_rest_paid}. You may close this "
-        "page. If the study goes on later, load this page again, and you go on where you were."
+        "page. If the study continues later, load this page again to go on where you were."
     ),
 )
 RETURNED = (
@@ -74,8 +74,8 @@ AGAIN_OF_SEVERAL = phrase(
 ALL_DONE = (
     phrase("The study is complete"),
     phrase(
-        "The last {many} of this study have just been finished or stopped. There is nothing to do for you any more; "
-        "please return the task. Thank you for your interest!"
+        "The last {many} of this study have just been finished or stopped. There is nothing left for you to do. "
+        "Please return the task. Thank you for your interest!"
     ),
 )
 

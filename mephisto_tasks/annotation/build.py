@@ -171,7 +171,7 @@ def _predicted(
     foretold = predictions(judged)
     lacking = len(records) - len(foretold)
     nothing = (
-        f"Judge {judge.name} has said nothing of {counted(lacking, 'pairing')}: they count by raters' answers alone."
+        f"Judge {judge.name} has not answered {counted(lacking, 'pairing')}, for which only raters' answers count."
     )
     return foretold, [nothing] if lacking else []
 
@@ -230,16 +230,15 @@ def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
         yield "These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
-            f"A unit of work holds {whole} of the {config.items_per_unit} items that items_per_unit asks for: a "
-            "rater sees no dialogue twice (items_per_worker_and_group may limit it, too). Its pay is the same: "
-            "lower items_per_unit, "
-            "or name more dialogues."
+            f"An assignment has {whole} of the {config.items_per_unit} items that items_per_unit asks for, because a "
+            "rater sees no dialogue twice (items_per_worker_and_group may limit it, too). It pays the same. Lower "
+            "items_per_unit, or name more dialogues."
         )
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
-            f"A rater judges {each} of each pair of models that is still open, so units of work get shorter as "
-            f"pairs are decided, down to {each}; the pay for a unit is the same. Where that is too dear, raise "
+            f"A rater judges {each} of each pair of models that is still open, so assignments get shorter as pairs "
+            f"are decided, down to {each}. They pay the same. If that is too expensive, raise "
             "items_per_worker_and_group."
         )
 

@@ -187,7 +187,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     possible = sum(one * other for one, other in dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, ALL_PAIRINGS):
         say(
-            f"{len(items):,} of {possible:,} pairings are shown: those of the same start, or given (pairing=any: all)",
+            f"{len(items):,} of {possible:,} pairings are shown, as start or file pair them (pairing=any: all)",
             err=True,
         )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})
@@ -247,9 +247,9 @@ def _pairs(config: StaticConfig, dialogues: Sequence[Dialogue]) -> list[tuple[st
         return config.pairs()
     models = list(dict.fromkeys(name for dialogue in dialogues for name in dialogue.models))
     if len(models) < 2:
-        known = ", ".join(models) or "nobody who is named"
+        known = ", ".join(models) or "unnamed speakers"
         raise ConfigError(
-            f"comparing needs dialogues of two models or more, and these are of {known}",
+            f"a comparison needs dialogues of two or more models, but these are of {known}",
             try_="say who speaks: {file: chats.jsonl, entities: {speaker_1: human, speaker_2: my_bot}}, or in the "
             "file itself, in each dialogue's entities",
         )

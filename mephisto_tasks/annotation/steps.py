@@ -66,7 +66,7 @@ def shown_dialogue(
     ValueError."""
     speakers = dialogue.speakers
     if len(speakers) != 2:
-        raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers; two can be shown")
+        raise ValueError(f"dialogue {dialogue.dialogue_id} has {len(speakers)} speakers, but only two can be shown")
     if k is not None and dialogue.exchanges < k + seeded:
         raise ValueError(f"dialogue {dialogue.dialogue_id} has {dialogue.exchanges} exchanges, not {k + seeded}")
     lines = dialogue.lines if k is None else dialogue.lines[: 2 * (k + seeded)]

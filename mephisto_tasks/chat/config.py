@@ -44,8 +44,8 @@ class InteractiveConfig(RatingConfig):
     group_size: int = Field(default=2, ge=1, le=8)
     """Number of models in a dialogue. Larger groups compare more models in one chat, but take more reading."""
     history: History = "shared"
-    """What the models see of the dialogue: a shared history, or each its own replies. If replies are compared at every
-    turn, all models must see the same history. Partners that are judged as a whole each keep their own."""
+    """What models see of the dialogue: a shared history, or only their own replies. If replies are compared at every
+    turn, all models must see the same history. Partners that are judged as a whole each keep their own history."""
     dialogues_per_group: int = Field(default=10, ge=1)
     """Complete dialogues to collect for each group and setting. With ``stop=decided``, the study decides the number
     instead. `parlai-humaneval plan` says how many you need to detect a difference."""
@@ -61,7 +61,7 @@ class InteractiveConfig(RatingConfig):
 
     turns: int = Field(default=6, ge=1, le=100)
     """Messages of each side in a dialogue, or the minimum if the rater ends it. Longer chats show more of a model and
-    take more of each rater's time. Smith et al. 2022 have 6. Ji et al. 2022 have 10, after which the rater may end the
+    take more of each rater's time. Smith et al. 2022 use 6. Ji et al. 2022 use 10, after which the rater may end the
     dialogue."""
     rater_ends: bool = False
     """Whether raters may continue after the number of ``turns`` and end the dialogue when they like. Chats then have
@@ -226,7 +226,7 @@ def _groups(config: InteractiveConfig) -> None:
     different = {frozenset(group) for group in groups}
     refuse(len(different) != len(groups), "the same models are in two groups, but each group is compared once")
     needed = f"{size} models" if size > 1 else "one model"
-    refuse(not groups, f"name at least {needed} ('models=[a,b]'); {len(config.models)} named")
+    refuse(not groups, f"name at least {needed} ('models=[a,b]'); so far, {len(config.models)} named")
 
 
 def _choices(config: InteractiveConfig) -> None:

@@ -345,9 +345,7 @@ def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
     """What orders to a study are about; ``loaded``: the models that speak in this launch."""
     control = config.quality_control_model
-    kept = {
-        control: f"{control} takes one conversation of every unit, by which raters are checked: it cannot be retired."
-    }
+    kept = {control: f"{control} takes one conversation of every assignment to check raters, so it cannot be retired."}
     return Field(
         engine.groups_of(asked, {}),
         counted=conversations(1).counted,

@@ -212,8 +212,8 @@ PARTNERS_AWAY = phrase(
     "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
 )
 INTERRUPTED = phrase(
-    "One moment, please: the connection to your partner was interrupted. The conversation goes on by itself as "
-    "soon as it is back, and nothing you wrote is lost. Please stay on this page."
+    "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as it is "
+    "back, and nothing you wrote is lost. Please stay on this page."
 )
 PARTNER_SLOW = phrase("Your partner needs a little longer than usual. Please stay on this page.")
 GROWTH_LOOK_S = 0.1

@@ -67,11 +67,11 @@ def link_token(data_dir: Path, task_name: str) -> str:
     return known
 
 
-IDLE = phrase("Nobody needs a reply just now. Stay on this page: the next message appears here by itself.")
-AFTER_REPLY = phrase("Your reply was sent. The next message appears here by itself.")
+IDLE = phrase("Nobody needs a reply right now. Stay on this page: the next message will appear here.")
+AFTER_REPLY = phrase("Your reply was sent. The next message will appear here.")
 CHARACTER = phrase("Your character")
 NOT_YOURS = phrase("Not in your words")
-NO_LONGER = phrase("The message before needs no reply from you any more.")
+NO_LONGER = phrase("The previous message no longer needs a reply from you.")
 NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please write another one.")
 ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
@@ -322,8 +322,8 @@ def label(turns: int, waiting: int = 0, oldest_s: float = 0.0) -> str:
         return what
     minutes = int(oldest_s // 60)  # whole ones, lest the page change every second
     return tn(
-        "{what} (1 more message waits, for {time})",
-        "{what} ({n} more messages wait, the oldest for {time})",
+        "{what} (1 more message has been waiting for {time})",
+        "{what} ({n} more messages are waiting, the oldest for {time})",
         waiting,
         what=what,
         time=t("less than a minute") if minutes == 0 else tn("1 minute", "{n} minutes", minutes),

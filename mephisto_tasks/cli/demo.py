@@ -64,15 +64,15 @@ def demo(
     not_twice({"models": models, "metric": metric, "seed": seed}, chosen)
     if dialogues is not None and "stop=decided" in chosen:
         raise WrongUsage(
-            "--dialogues sets a number for each group, but stop=decided collects as many as it takes",
-            try_="say max_dialogues=N",
+            "--dialogues sets a number for each group, but a study with stop=decided chooses the number itself",
+            try_="use max_dialogues=N instead",
         )
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
     who = "You are the rater: a link for your browser follows in a few seconds."
     if raters is not None:
-        who = f"Nothing to do for you: {counted(raters, 'simulated rater')} rate in parallel. The report follows."
+        who = f"You need not do anything: {counted(raters, 'simulated rater')} rate in parallel. The report follows."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -323,7 +323,7 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
             click.echo(
-                f"{given.told} rejected part of the request. From now on it is asked with `{mend.as_yaml}`.", err=True
+                f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
         why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
@@ -356,7 +356,7 @@ def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> N
         click.echo(remark)
     click.echo(f"\n{name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
     if not opens_elsewhere(run.url):
-        click.echo("It opens on this machine only. With --host 0.0.0.0, others in your network can use it.\n")
+        click.echo("The link opens on this machine only. With --host 0.0.0.0, others in your network can use it.\n")
     show_code(link)
     click.echo("Ctrl-C ends the study and shows which model is ahead.\n")
 

@@ -202,7 +202,7 @@ def python_version() -> Finding:
     wanted = metadata.metadata(DISTRIBUTION)["Requires-Python"] if installed(DISTRIBUTION) else ""
     if SpecifierSet(wanted).contains(version):
         return Finding("Python", "ok", version)
-    return Finding("Python", "error", version, f"make a new environment with a Python {wanted}")
+    return Finding("Python", "error", version, f"make a new environment with Python {wanted}")
 
 
 def packages() -> list[Finding]:
@@ -296,7 +296,7 @@ def port_free(data_dir: Path, host: str, port: int) -> Finding:
     except (PortInUse, CannotListen) as error:
         for task, url in _running(data_dir):
             if urlsplit(url).port == port:
-                return Finding("Port", "ok", f"{host}:{port} serves task {task}; others need another port")
+                return Finding("Port", "ok", f"{host}:{port} serves task {task}; other tasks need another port")
         why = getattr(error.__cause__, "strerror", None) or type(error).__name__
         mend = "stop the program that uses it, or launch with mephisto.architect.port=… (demo: --port …)"
         return Finding("Port", "error", f"cannot listen on {host}:{port} ({why})", mend)

@@ -189,7 +189,7 @@ def invite(
     codes_folder = None if qr is None else Path(qr)
     if file is not None:
         if file.exists() and not force:
-            raise CommandError(f"{file} is there already", try_="add --force, or choose another file with --out")
+            raise CommandError(f"{file} already exists", try_="add --force, or choose another file with --out")
         if not file.absolute().parent.is_dir():
             raise CommandError("there is no such folder", where=f"{file.absolute().parent}")
     if codes_folder is not None:
@@ -201,8 +201,8 @@ def invite(
     links = links_of(made, data_dir, task_name, base)
     if was_lost:
         click.echo(
-            f"{seal.key_file}, the key that signed the links of this study, was gone. There is a new one, so earlier "
-            "links no longer work, and these do.",
+            f"{seal.key_file}, the key that signed the links of this study, was missing. A new key was made, so "
+            "earlier links no longer work, but these do.",
             err=True,
         )
     if file is not None:
@@ -234,14 +234,14 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         if task_name not in (known := _launched_tasks(data_dir)):
             near = difflib.get_close_matches(task_name, known, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            click.echo(f"Task {task_name!r} is not launched here yet. Launch it under that name.{meant}", err=True)
+            click.echo(f"Task {task_name!r} is not launched here yet. Launch it under this name.{meant}", err=True)
         return url
     running = running_url(data_dir, task_name)
     if running is None:
         raise InvitationError(
             f"task {task_name!r} is not running from {data_dir}, so its address is unknown",
             misspelt=misspelt(task_name, _launched_tasks(data_dir)),
-            try_="launch it (with place=link) and invite people then, or give the address: --url https://study.example.org",
+            try_="launch it (with place=link) and invite people then, or add --url https://study.example.org",
         )
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None
@@ -252,8 +252,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         )
     if not opens_elsewhere(running):
         click.echo(
-            "These links open on this machine only. For other machines, launch with hostname=0.0.0.0 "
-            "(those of your network), or with public_url=https://… (all).",
+            "These links open on this machine only. To open them elsewhere, launch with hostname=0.0.0.0 (in your "
+            "network), or with public_url=https://… (anywhere).",
             err=True,
         )
     return running

@@ -166,7 +166,7 @@ def lines_of(found: dict[str, Any], task: str) -> list[str]:
         lines.append(f"The run gave up, and {left}. Fix the problem, and run the same command.")
     elif found["stopped"] == "budget":
         lines.append(
-            f"Stopped before exceeding --max-cost, and {left}. The next may cost up to "
+            f"Stopped before exceeding --max-cost, and {left}. The next question may cost up to "
             f"{money_words(found['needed'])} {found['currency']} (asked twice, with the longest reply that max_reply_tokens "
             "allows). The same command continues."
         )

@@ -114,7 +114,7 @@ def _all_of(setting: Setting, task: str) -> str:
 
 _ALIKE = 0.75  # A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”.
 CUT_SHORT = """
-The second Ctrl-C cut off the end of the launch, so {units} may still be {where}.
+The second Ctrl-C interrupted the launch while it was ending, so {units} may still be {where}.
 The next launch removes them, as does
   parlai-humaneval requester expire {task}"""
 
@@ -138,7 +138,7 @@ def launch(
         known = techniques()
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
             raise WrongUsage(
-                f"{task!r} is in the position of the technique",
+                f"{task!r} is not a technique, but comes first",
                 try_=f"name the technique first: {PROGRAM} launch pw_turn --list-settings {task}",
             )
     entry = technique(task)
@@ -252,7 +252,7 @@ def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
     if len(confs) > 1:
         raise WrongUsage("conf= is given more than once", try_="keep only one of them")
     if torn := _torn_apart(settings):
-        raise WrongUsage(f"{' '.join(torn)} came in {len(torn)} pieces", try_=f"quote it: '{' '.join(torn)}'")
+        raise WrongUsage(f"{' '.join(torn)} was split into {len(torn)} pieces", try_=f"quote it: '{' '.join(torn)}'")
     wrong = [setting for setting in settings if "=" not in setting and not setting.startswith("~")]
     if wrong:
         raise WrongUsage(f"{wrong[0]!r} is not a setting", try_="write NAME=VALUE, or conf=NAME")
@@ -303,7 +303,7 @@ def announce(
     for remark in run.study.remarks:
         out.print(as_written(remark, "yellow"))
     if run.only_invited:
-        out.print("Raters come by links that you send them:")
+        out.print("Raters join through links that you send them:")
         invite = f"{as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
         _print_promise(run, out)

@@ -57,7 +57,7 @@ def new(
     if made.problems and yes:
         raise CommandError(map(Problem, made.problems))
     if not force and path.is_file() and not yes:
-        force = click.confirm(f"{path} is there already. Replace it?", default=False)
+        force = click.confirm(f"{path} already exists. Replace it?", default=False)
     written = write_study(made, path, replace=force)
     if as_json:
         say_json(

@@ -276,7 +276,7 @@ def _answered(
         except HumanevalError as error:
             return web.json_response({"problem": str(error)}, status=409)
         except (ValueError, KeyError, TypeError, ValidationError) as error:
-            return web.json_response({"problem": f"That is not a request of this page: {error}"}, status=400)
+            return web.json_response({"problem": f"This request is not valid: {error}"}, status=400)
 
     return handle
 

@@ -65,7 +65,7 @@ def pilot(
     from mephisto_tasks.cli.launch import split_settings
 
     if name is not None and tables_dir is not None:
-        raise WrongUsage("--task-name and --tables both give a pilot", try_="leave one of them out")
+        raise WrongUsage("--task-name and --tables both name a pilot", try_="leave one of them out")
     if exclude is not None and prereg is None:
         raise WrongUsage("--exclude is for a preregistration", try_="add --prereg FILE")
     task, chosen = technique_of_file(task, chosen)
@@ -85,7 +85,7 @@ def pilot(
 
     # What is wrong is told before anybody rates anything.
     if task not in plannable():
-        raise CommandError(f"a study by {task} cannot be planned", try_=f"choose one of: {', '.join(plannable())}")
+        raise CommandError(f"a {task} study cannot be planned", try_=f"choose one of: {', '.join(plannable())}")
     path = None if prereg is None else Path(prereg).expanduser()
     if path is not None:
         check_new(path)
@@ -120,7 +120,7 @@ def pilot(
     try:
         found_pilot = pilot_of(tables, task)
     except PlanError as error:
-        other = f"give a study by {task}, or name the technique that it is by: {PROGRAM} pilot TASK …"
+        other = f"name a study that used {task}, or the technique that this one used: {PROGRAM} pilot TASK …"
         raise CommandError(error.what, try_=other) from error
     is_named = conf != "local" or any(
         short_name(name_of(word)) in ("models", "groups", "embedded") for word in overrides
@@ -152,18 +152,18 @@ def pilot(
         except PlanError as error:
             if blueprint.stop == "decided":  # with a plan of a fixed number it would be another study
                 raise
-            remarks.append(f"Ending when decided was not planned: {error}.")
+            remarks.append(f"The plan does not include stop=decided: {error}.")
         else:
             plan, amount = plan.model_copy(update={"stop": stop}), int(stop["max_dialogues"])
     if plan.stop is None and blueprint.stop == "decided":
         if margin is None or cap is None:
             raise CommandError(
-                f"the number of dialogues until {task} is decided cannot be simulated",
+                f"the number of dialogues until a {task} study is decided cannot be simulated",
                 try_="set margin=… and max_dialogues=…, or leave stop=decided out",
             )
         rule, amount = {key: blueprint[key] for key in ("margin", "alpha", "max_dialogues", "raters_at_a_time")}, cap
         expected = (
-            f"The cap of {cap:,} is your own: the number of dialogues until {task} is decided cannot be simulated."
+            f"The cap of {cap:,} is yours: the number of dialogues until a {task} study is decided cannot be simulated."
         )
         remarks.append(expected)
     quote = quote and _quote(main, amount)
@@ -184,7 +184,7 @@ def pilot(
     lacking = [] if entry.engine == "judging" else unknown_models(models, list(blueprint.zoo_files))
     if lacking:
         command += " 'zoo_files=[FILE]'"
-        remarks.append(f"FILE is your zoo file with {listed(lacking)}, which the packaged ones do not contain.")
+        remarks.append(f"FILE is your zoo file with {listed(lacking)}, which the packaged zoo files do not contain.")
     if as_json:
         say_json(
             {

@@ -36,9 +36,9 @@ REMAINS = (
 KEPT_OUT = ("a block", "only the pseudonym, to keep the blocked rater out (--lift-blocks lets them come back)")
 LOGGED = (
     "the log of decisions",
-    "of a study that ends when it is decided: when they came, their assignments, and how often they chose each model, "
+    "for studies with stop=decided: when they came, their assignments, and how often they chose each model, "
     "under a name that is in no table (made with pseudonym.key). Without the log, the study's claims could not be "
-    "reproduced, and the study could not continue; their choices still count in it",
+    "reproduced, and the study could not continue. Their choices still count in it",
 )
 KEY_WORDS = (
     "The data directory no longer contains any of their pseudonyms. With pseudonym.key and their ID, anyone can still "
@@ -75,7 +75,7 @@ def forget(
     from mephisto_tasks.storage.logs import DECISIONS, unblock_erased
 
     if bool(who) + (older_than is not None) + finish != 1:
-        raise WrongUsage("name raters, or give --older-than TIME or --finish (only one of these)")
+        raise WrongUsage("name raters, or use --older-than TIME or --finish (only one of these)")
     if as_json and not (yes or dry_run):
         raise WrongUsage("--json never asks for confirmation", try_="add --yes, or --dry-run")
     with waiting_for(READING, on_screens_only=True):
@@ -170,14 +170,14 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
     for plan in plans:
         what = [counted(plan.units, "assignment"), counted(plan.practices, "practice visit")]
         where = ", ".join(plan.tasks) or "no task"
-        whole = "all of their data is deleted" if plan.everywhere else "only this goes, as they also did other tasks"
+        whole = "all of their data is deleted" if plan.everywhere else "only this: they also did other tasks"
         out.print(as_written(f"{plan.worker}: {', '.join(what)} in {where}; {whole}"), soft_wrap=True)
         if plan.judged_by_others:
-            words = f"others judged their dialogues: texts go from {counted(plan.judged_by_others, 'assignment')}"
+            words = f"others judged their dialogues: {counted(plan.judged_by_others, 'assignment')} will lose texts"
             out.print(as_written(words, indent=2), soft_wrap=True)
         if plan.unpaid_in:
             unpaid = in_words(plan.unpaid_in)
-            words = f"up to {unpaid} of their work is not paid, by the ledger: pay it first"
+            words = f"according to the ledger, up to {unpaid} of their work is unpaid: pay it first"
             out.print(as_written(words, "yellow", indent=2), soft_wrap=True)
         if plan.blocks:
             kept = "may come back" if lift_blocks else "stays out: their pseudonym is kept only for that"

@@ -54,7 +54,7 @@ def report(
     folder = None if tables_dir is None else Path(tables_dir).expanduser()
     page = None if out is None else Path(out).expanduser()
     if blind_names and leaderboard is None:
-        raise CommandError("--blind-names is for a leaderboard", try_="also give its page (--leaderboard FILE)")
+        raise CommandError("--blind-names is for a leaderboard", try_="add its page: --leaderboard FILE")
     board = None if leaderboard is None else Path(leaderboard).expanduser()
     if page is not None and board is not None and page.absolute() == board.absolute():
         raise CommandError(f"--out and --leaderboard both name {page}", try_="name another page for one of them")
@@ -127,7 +127,7 @@ def _only_tables(
             try_="leave it out, or name a task (--task-name) instead of tables",
         )
     if not folder.is_dir():
-        what = "is a file, not a folder of tables" if folder.exists() else "is not there"
+        what = "is a file, not a folder of tables" if folder.exists() else "does not exist"
         raise CommandError(
             f"{folder} {what}", try_="name the folder that holds turns.csv, comparisons.csv, ratings.csv …"
         )

@@ -121,7 +121,7 @@ class Wanted:
                 click.echo(f"All dialogues, to search and filter → {viewer}")
             else:
                 click.echo(
-                    "The viewer of dialogues is not built here. To have it: make install in a clone of the repository."
+                    "The viewer of dialogues is not built here. Run `make install` in a clone of the repository to build it."
                 )
 
     @contextmanager

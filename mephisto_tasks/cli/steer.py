@@ -177,7 +177,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
         )
     if running.task != task:
         raise CannotChange(
-            f"task {task_name!r} is already launched from {data_dir} as {running.task}, and not as {task}",
+            f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}",
             try_="give the new launch a different task_name=…",
         )
     orders = changes(running.settings, asked, snapshot.groups, task_name)
@@ -189,7 +189,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
             try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
             f"launch a different task_name=…{stopped}",
         )
-    click.echo(f"{task_name} runs already, at {snapshot.url}. Its launch would get these orders:")
+    click.echo(f"{task_name} is already running at {snapshot.url}. Its launch would get these orders:")
     for order in orders:
         click.echo(f"  {in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:

@@ -76,7 +76,7 @@ def conf_file(conf: str) -> Path:
     path = Path(conf).expanduser().resolve()
     if not path.is_file():
         near = misspelt(str(path), map(str, path.parent.glob("*.y*ml")), cutoff=0.8)
-        raise ConfigError(f"there is no file {path}", misspelt=near, try_="name another, or one of `--list-confs`")
+        raise ConfigError(f"there is no file {path}", misspelt=near, try_="choose one that `--list-confs` shows")
     return path
 
 
@@ -92,7 +92,7 @@ class ShortConf(NamedTuple):
         """Raises ConfigError where the file is a study of another technique."""
         if self.technique not in ("", task, recorded_as(task)):
             raise ConfigError(
-                f"this is a study by {self.technique}, not by {task}",
+                f"this study uses {self.technique}, not {task}",
                 where=self.where("technique"),
                 try_=f"parlai-humaneval launch {self.path}",
             )
@@ -117,7 +117,7 @@ def read_short_conf(conf: str) -> ShortConf | None:
         raise ConfigError(
             f"{begins_with!r} is not a config file of the task",
             where=f"{path}: conf",
-            try_="name one of `--list-confs`",
+            try_="choose one that `--list-confs` shows",
         )
     technique_named = str(content.pop("technique", ""))
     return ShortConf(begins_with, list(typed_settings(content)), path, technique_named)

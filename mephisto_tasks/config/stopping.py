@@ -48,14 +48,14 @@ class StoppingSettings(BaseModel):
     Models that differ by nearly the margin can need twice the dialogues of a fixed plan. `parlai-humaneval plan
     --technique pw_turn --stop decided --gap 0.1` says how many to expect."""
     raters_at_a_time: int = Field(default=8, ge=1, examples=[f"raters_at_a_time=4 {_WITH_IT}"])
-    """With ``stop=decided``: number of raters who can be active at once. Others wait. Work in progress when the study
-    is decided was not needed, so many raters at a time waste dialogues, and few take more hours."""
+    """With ``stop=decided``: number of raters who can be active at once. Others wait. Work that is still in progress
+    when the study is decided was not needed. More raters at a time waste more of it, and fewer take more hours."""
     time_out_minutes: float = Field(default=60.0, gt=0, le=10_000, examples=[f"time_out_minutes=30 {_WITH_IT}"])
     """With ``stop=decided``: minutes per dialogue, from a rater's arrival, for which the study waits for their answers.
     Later answers are stored but do not count. If this is too short, only quick raters' answers count."""
     transitive: bool = Field(default=True, examples=[f"transitive=false {_WITH_IT}"])
-    """With ``stop=decided``: whether A better than B and B better than C decides that A is better than C. This saves
-    dialogues. Use false if models may beat each other in a circle, so that only dialogues of the two models decide."""
+    """With ``stop=decided``: whether A is decided to be better than C if A beats B, and B beats C. This saves dialogues.
+    Use false if models may beat each other in a circle: then only dialogues of the two models decide."""
 
     judge: str = Field(default="", examples=[f"judge=my_judge.yaml {_WITH_IT}"])
     """With ``stop=decided`` for finished dialogues: YAML file of a judge, which judges all pairings before the first
@@ -99,8 +99,8 @@ class StoppingSettings(BaseModel):
                 )
             return
         unused = "judge_max_cost limits the cost of a judge, but there is none"
-        refuse(self.judge_max_cost is not None and not self.judge, unused, "give its file: judge=my_judge.yaml")
-        one = f"stop=decided answers one question, but {', '.join(settings)} are {len(settings)}"
+        refuse(self.judge_max_cost is not None and not self.judge, unused, "set its file: judge=my_judge.yaml")
+        one = f"stop=decided needs one setting, but there are {len(settings)}: {', '.join(settings)}"
         refuse(len(settings) > 1, one, "name one setting")
         alone, pairs = ({frozenset(group) for group in combinations(models, size)} for size in (1, 2))
         refuse(

@@ -79,7 +79,7 @@ class WorkerRules(BaseModel):
             )
         if self.max_units_across is not None and not self.across_tasks:
             raise InvalidValue(
-                "max_units_across needs across_tasks, whose assignments it counts", try_="set that, or max_units"
+                "max_units_across needs across_tasks, whose assignments it counts", try_="set them, or max_units"
             )
         if self.across_tasks and self.max_units_across is None and not self.pair_once:
             raise InvalidValue("across_tasks needs max_units_across or pair_once", try_="set one of them")

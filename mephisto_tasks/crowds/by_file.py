@@ -80,7 +80,7 @@ class FilePayer:
         if payments and strange:
             what = f"{self._folder} holds {strange[0]}, which is not in the ledger, so nothing was written"
             ledger = "put back the ledger that it was written with (ledger.db)"
-            raise PayError(what, try_=f"{ledger}, or, if nobody was paid by that file, move it away")
+            raise PayError(what, try_=f"{ledger}, or, if nobody was paid with that file, move it away")
 
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         by_file: dict[str, list[Payment]] = defaultdict(list)

@@ -293,8 +293,8 @@ def _in_our_words(error: Exception, conf: str, overrides: Sequence[str], known: 
         except HydraException:
             return ConfigError(
                 f"{in_short(override)} cannot be read",
-                try_="close all brackets. If the value has other signs than letters, digits and _ - . : /, put it in double "
-                "quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
+                try_="close all brackets. If the value has characters other than letters, digits and _ - . : /, put "
+                "it in double quotes, and the whole setting in single ones: 'NAME=\"VALUE\"'",
             )
     said = " ".join(str(error).strip().splitlines()[:3])
     why = f": {str(error.__cause__).splitlines()[0]}" if isinstance(error.__cause__, ValidationError) else ""
@@ -418,7 +418,7 @@ def _check_name(override: str, known: Sequence[str], task: str) -> None:
     if name in WORDS:
         words = choices(name)
         if value not in words:
-            more = "" if name != "workers" else ", or say more by the rules workers.…"
+            more = "" if name != "workers" else ", or set rules: workers.…"
             raise ConfigError(
                 f"there is no {name} {value!r}",
                 misspelt=misspelt(value, words),

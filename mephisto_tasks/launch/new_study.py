@@ -192,7 +192,7 @@ def draft(choices: Choices, path: Path) -> Draft:
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
         else:
-            remark = f"{entry.title} has no test to plan for, so nothing can be said of its size."
+            remark = f"{entry.title} has no test to plan for, so its size cannot be planned."
         typed = {name: value for name, value in settings.items() if name != CONF}
         checked_settings(entry.name, compose_config(entry.name, conf, list(typed_settings(typed))))
     except MissingSettings as error:
@@ -416,12 +416,12 @@ def _launched(plan: Plan) -> str:
 
 
 def write_study(made: Draft, path: Path, *, replace: bool = False) -> list[Path]:
-    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file is there already, and
+    """Write the study, and its models beside it if they are in no zoo file. Raises ConfigError: a file already exists, and
     not ``replace``; or nothing can be written there."""
     files = {path: made.text, **({zoo_path(path): made.zoo} if made.zoo else {})}
     for file in files:
         if file.is_dir() or (file.exists() and not replace):
-            what = "a folder is there" if file.is_dir() else "a file is there already"
+            what = "is a folder" if file.is_dir() else "already exists"
             raise ConfigError(what, where=file, try_="choose another name (--out), or replace it (--force)")
     for file, text in files.items():
         try:

@@ -261,7 +261,7 @@ def models_table(standing: StudyStatus) -> DataTable:
     figures = ("model", "replies", "median_s", "p95_s", "retries", "errors")
     rows: list[dict[str, Cell]] = []
     for one in standing.models:
-        out = "" if one.outage_since is None else f"out for {ago(standing.at - one.outage_since)}"
+        out = "" if one.outage_since is None else f"down for {ago(standing.at - one.outage_since)}"
         rows.append({**{name: getattr(one, name) for name in figures}, "state": "retired" if one.retired else out})
     columns = ["model Model", "replies Replies:count", "median_s Median:seconds", "p95_s 95 % within:seconds"]
     columns += ["retries Asked again:count", "errors Errors:count", "state State"]

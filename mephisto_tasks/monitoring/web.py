@@ -205,7 +205,7 @@ def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewe
         try:
             given, agreed = _read_order(await request.read())
         except ValueError as error:
-            return _told(Told(f"That is not an order: {error}"), 400)
+            return _told(Told(f"This order is not valid: {error}"), 400)
         return _told(await asyncio.to_thread(give, given, agreed), 200)
 
     def guarded(handler: Handler) -> Handler:

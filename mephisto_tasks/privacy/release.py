@@ -315,7 +315,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         what = f"{wanted.review} would be part of the release: it holds what must not be published"
         raise TableError(what, try_="name another")
     if wanted.review.exists() and not wanted.force:
-        raise TableError(f"{wanted.review} is there already", try_="--force replaces it, --review names another file")
+        raise TableError(f"{wanted.review} already exists", try_="--force replaces it, --review names another file")
     for task in wanted.tasks:
         check_task(data_dir, task)
     records = [record for task in wanted.tasks for record in read_records(data_dir, task)]

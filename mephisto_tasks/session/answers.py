@@ -166,7 +166,7 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
         scale = scales[scale_id]
         if not scale.minimum <= value <= scale.maximum:
             return t(
-                "A rating must lie between {lowest} and {highest}. Please rate the statements again.",
+                "A rating must be between {lowest} and {highest}. Please rate the statements again.",
                 lowest=f"{scale.minimum:g}",
                 highest=f"{scale.maximum:g}",
             )

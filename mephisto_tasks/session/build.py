@@ -88,7 +88,7 @@ class Setup(Generic[C]):
         if begun and config.prereg not in ("", before):
             known = f"as {parse_preregistration(before, 'prereg').name}" if before else "without a preregistration"
             raise ConfigError(
-                f"task {task_name!r} began {known}, and {counted(begun, 'answer')} came in since then",
+                f"task {task_name!r} began {known}, and has collected {counted(begun, 'answer')} since then",
                 where="prereg",
                 try_="leave prereg as it was, or begin another study: task_name=…",
             )
@@ -106,7 +106,7 @@ class Setup(Generic[C]):
             raise ConfigError(
                 f"this launch is not what was registered as {facts.name}: {', '.join(map(str, changed))}",
                 where="prereg",
-                try_="leave that as it was registered (prereg=FILE does), or register another one before anybody comes",
+                try_="keep what was registered (prereg=FILE sets it), or register another study before anybody comes",
             )
 
     @cached_property
@@ -140,8 +140,8 @@ class Setup(Generic[C]):
         finished = finished_by_worker(data_dir, task_name)
         if finished and not events:
             raise ConfigError(
-                f"task {task_name!r} has dialogues that were given out without stop=decided: error rates hold "
-                "only where it is so from the first one on",
+                f"task {task_name!r} has dialogues that were given out without stop=decided, but its error rates only "
+                "hold if it chose all dialogues",
                 try_="leave stop out, or begin another study: task_name=…",
             )
         pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
@@ -283,13 +283,13 @@ def unfit_practice(path: Path, problem: str) -> ConfigError:
 def _nothing_to_do(task_name: str, what: str, more: str, steered: Steered) -> NothingToDo:
     see = f"see them with `parlai-humaneval report --task-name {task_name}`, or ask for more: {more}"
     if not steered.stopped:
-        return NothingToDo(f"{what} of task {task_name!r} are there already", try_=see)
+        return NothingToDo(f"{what} of task {task_name!r} have already been collected", try_=see)
     which = "; ".join(f"{label} ({why})" for label, why in steered.stopped.items())
     return NothingToDo(
-        f"{what} of task {task_name!r} are there already, or stopped (not given out: {which})",
+        f"{what} of task {task_name!r} have already been collected, or are stopped: {which}",
         try_=(
             see,
-            f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` gives a pair out again",
-            f"`parlai-humaneval steer restore MODEL --task-name {task_name}` takes a retired model in again",
+            f"`parlai-humaneval steer resume-pair MODEL MODEL --task-name {task_name}` resumes a pair",
+            f"`parlai-humaneval steer restore MODEL --task-name {task_name}` restores a retired model",
         ),
     )

@@ -115,8 +115,8 @@ class ShownModels:
 POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
 LOOK_S = 2.0  # how often a world that waits for an answer looks by itself. What happens to its rater wakes it at once.
 CANNOT_SAVE = phrase(
-    "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. It goes on by "
-    "itself as soon as we can: please stay on this page."
+    "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. The page "
+    "continues as soon as saving works again. Please stay on this page."
 )
 EARLY_ANSWER = "The replies were not complete yet."
 MAX_REFUSED_STORED = 200

@@ -43,11 +43,11 @@ def _refusal(number: int, differences: Iterable[Difference]) -> ConfigError:
     lines = "\n".join(f"  {name}: {_shown(then)} then, {_shown(now)} now" for name, then, now in differences)
     units = counted(number, "unit")
     return ConfigError(
-        f"{units} of this task {'was' if number == 1 else 'were'} cut off and can go on, but not with other settings than "
-        f"they began with:\n{lines}",
+        f"{units} of this task {'was' if number == 1 else 'were'} interrupted and can continue, but only with the "
+        f"settings that they began with:\n{lines}",
         try_=(
             "launch with the old settings to continue them",
-            "or add cut_off=anew: their raters then start again, and what they did stays partial",
+            "or add cut_off=anew: their raters then start again, and their earlier work stays partial",
             "or start another study: task_name=…",
         ),
     )

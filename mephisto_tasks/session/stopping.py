@@ -337,7 +337,7 @@ def monitor_of(
         raise ConfigError(
             f"max_dialogues is {rule.max_dialogues}, and was {study.rule.max_dialogues} in an earlier launch: it can only "
             "be raised",
-            try_="end the launch to end the study earlier: what is decided by then stands",
+            try_="to end the study earlier, end the launch: pairs that are decided by then stay decided",
         )
     if rule.max_dialogues > study.rule.max_dialogues:
         study.extend(rule.max_dialogues, at=clock())

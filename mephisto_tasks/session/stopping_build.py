@@ -16,10 +16,10 @@ def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
     """Raise where a task that ends when it is decided is launched as another one. Raises ConfigError."""
     if DECISIONS.exists(data_dir, task_name):
         techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
-        of_what = f", a study by {techniques[0]}," if techniques and techniques[0] else ""
+        of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""
         raise ConfigError(
-            f"task {task_name!r}{of_what} began with stop=decided, and every dialogue of it was drawn by that",
-            try_="set it again, with the same technique, margin and alpha, or begin another study: task_name=…",
+            f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
+            try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
         )
 
 

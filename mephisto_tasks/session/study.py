@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 
 WHERE_YOU_WERE = Notice(
-    level="info", text=phrase("Welcome back! You go on where you were: nothing that you did is lost.")
+    level="info", text=phrase("Welcome back! You can continue where you were. Nothing that you did is lost.")
 )
 """Said to a rater who comes back in the middle of something."""
 

@@ -79,7 +79,7 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     rows = [
         row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
     ]
-    others = () if names else tuple(f"{one} is not one of ParlAI's own tasks; it was left." for one in refused)
+    others = () if names else tuple(f"{one} is not one of ParlAI's own tasks, so it was left out." for one in refused)
     return StoredUnits(len(rows), tuple(sorted(chosen)), others, _units(data_dir, rows))
 
 

@@ -55,7 +55,7 @@ def block(worker: Any, qualification_name: str, reason: str, *, check: str = "",
         raise BlockError("name the qualification that blocks: block_qualification=…")
     new = worker.get_granted_qualification(qualification_name) is None
     if new and not grant(worker, qualification_name):
-        logger.warning("a block by %s holds here, but the crowd provider did not take it", qualification_name)
+        logger.warning("a block by %s applies here, but the crowd provider did not accept it", qualification_name)
     data_dir = Path(worker.db.db_root)
     pseudonym, now = _pseudonyms(data_dir).worker(worker.worker_name), time.time()
     line = {"worker": pseudonym, "qualification": qualification_name, "at": now, "task_name": task_name}

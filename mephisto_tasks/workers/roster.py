@@ -134,7 +134,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
         _check(path, number, name)
         lines.setdefault(name, []).append(number)
     if not lines:
-        raise WorkerListError(f"{path} names nobody", try_="put one rater's ID on each line, or do not set it")
+        raise WorkerListError(f"{path} names nobody", try_="put one rater's ID on each line, or leave the setting out")
     given = {name for name in lines if _PSEUDONYM.fullmatch(name)}
     if unknown := sorted(given - set(pseudonyms())) if given else []:
         raise WorkerListError(

@@ -214,7 +214,7 @@ def _install(*arguments: str) -> None:
     if importlib.util.find_spec("pip") is not None:
         ways.append([sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"])
     if not ways:
-        raise InstallingFailed(f"{sys.executable} has neither pip nor uv", "run `python -m ensurepip`, and this again")
+        raise InstallingFailed(f"{sys.executable} has neither pip nor uv", "run `python -m ensurepip`, then try again")
     if not any(subprocess.run([*way, "--quiet", *arguments], check=False).returncode == 0 for way in ways):
         raise InstallingFailed(f"{_shown(arguments)} failed, for the reason above", "fix it, and run this again")
 

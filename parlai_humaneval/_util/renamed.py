@@ -45,7 +45,7 @@ class _OldNames(MetaPathFinder, Loader):
         old = module.__name__
         if old in new_names():
             new = new_names()[old]
-            warnings.warn(f"{old} is now {new}; its old name goes with version 1.0", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{old} is now {new}; version 1.0 removes its old name", DeprecationWarning, stacklevel=2)
             sys.modules[old] = import_module(new)
 
     def get_code(self, fullname: str) -> CodeType | None:

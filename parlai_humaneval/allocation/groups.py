@@ -201,7 +201,7 @@ class Allocator(UnitAllocator[_Dialogues]):
         if wanted < 1:
             raise ValueError(f"the number of dialogues per group must be at least 1, not {wanted}")
         if not 1 <= per_unit <= len(cells):
-            raise ValueError(f"a unit of {per_unit} dialogues needs as many groups of models; there are {len(cells)}")
+            raise ValueError(f"a unit of {per_unit} dialogues needs {per_unit} groups of models, not {len(cells)}")
         super().__init__()
         self._per_unit, self.per_worker, self.group_once = per_unit, per_worker, group_once
         self._counts = {cell: CellCount(cell, wanted) for cell in cells}

@@ -81,7 +81,7 @@ def plan(
         if known.get("discordance") == 0 and "discordance" not in typed:
             raise PlanError(
                 "the pilot has only ties, so the share of decided judgements is unknown",
-                try_="give --discordance, such as --discordance 0.5 if half are ties",
+                try_="add --discordance, such as --discordance 0.5 if half are ties",
             )
         technique = technique or known.get("technique")
         compare = compare or technique is None
@@ -129,7 +129,7 @@ def plan(
             command = shlex.join(["parlai-humaneval", "launch", str(technique), f"prereg={prereg}", *own])
             text += f"\n\nRegistered as {facts.name} in {prereg}: {command}"
             if lacking and zoo_files == ["FILE"]:
-                text += f"\nFILE is your zoo file with {listed(lacking)}, which the packaged ones do not contain."
+                text += f"\nFILE is your zoo file with {listed(lacking)}, which the packaged zoo files do not contain."
         _print(written, text, out, as_json)
     except PlanError as error:
         raise WrongUsage(error) from error
@@ -160,7 +160,7 @@ def _pilot(
     if path is None:
         if repeats is not None:
             raise PlanError(
-                "--repeats is for the answers of a pilot", try_="give its tables with --pilot, or leave --repeats out"
+                "--repeats is for the answers of a pilot", try_="name its tables with --pilot, or leave --repeats out"
             )
         return None
     if compare:
@@ -172,13 +172,13 @@ def _pilot(
 
 def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any]) -> None:
     if compare and (given["simulate"] or given["curve"]):
-        raise PlanError("--simulate and --curve are for one plan", try_="give --technique, and leave --compare out")
+        raise PlanError("--simulate and --curve are for one plan", try_="add --technique, and leave --compare out")
     for option in ("stop", "prereg"):
         if compare and given[option]:
-            raise PlanError(f"--{option} is for one plan", try_="give --technique, and leave --compare out")
+            raise PlanError(f"--{option} is for one plan", try_="add --technique, and leave --compare out")
     own = [f"--{name}" for name in ("setting", "discordance", "shares") if given[name] is not None]
     if technique is None and own:
-        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="give --technique, too")
+        raise PlanError("this needs a single technique", where=f"{' and '.join(own)}", try_="add --technique")
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
@@ -193,7 +193,7 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
         )
     if stop and "judge_agreement" in typed:
         raise PlanError(
-            "no study can stop by a judge's answers, because its error rates would be unproven",
+            "a judge's answers cannot end a study, because its error rates would be unproven",
             try_="leave --judge-agreement out, or --stop",
         )
 
@@ -239,7 +239,7 @@ def _registered_settings(prereg: str | None, exclude: str | None, chosen: Sequen
     """Settings of the launch that are registered as they are typed; their names are checked by the launch."""
     if prereg is None:
         if lists := [word for word in chosen if "=[" in word]:
-            what = f"settings such as {lists[0]} belong in a preregistration, but there is no file for it"
+            what = f"settings such as {lists[0]} belong in a preregistration, but no file for one is named"
             raise PlanError(what, try_="add --prereg FILE, or use an option, such as --models 2")
         if chosen:
             raise ExtraWord(chosen[0])
@@ -367,7 +367,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
-        lines += [*_wrapped(f"All are planned to distinguish each pair of {plans[0].models} models, corrected."), ""]
+        lines += [*_wrapped(f"All plans distinguish each pair of {plans[0].models} models, after correction."), ""]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
     titles: dict[str, list[str]] = {}

@@ -102,8 +102,8 @@ def run_with_bar(
             kept = ", ".join(f"{file.path.name} {file.dialogues}" for file in error.files)
             raise SelfChatError(
                 error,
-                try_=f"run the same command again: complete dialogues are kept in {out} ({kept}); dialogues that "
-                f"{', '.join(error.models)} left unfinished are not, and begin again",
+                try_=f"run the same command again: complete dialogues are kept in {out} ({kept}); those that "
+                f"{', '.join(error.models)} left unfinished begin again",
             ) from error
         bar.update(task, description=", ".join(spec.name for spec in specs) if len(specs) <= 3 else "All models")
         return files

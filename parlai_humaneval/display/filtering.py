@@ -110,7 +110,7 @@ class TextJudge:
         except Exception as error:
             logger.error("%s failed", self._of, exc_info=error)
             return f"{self._of} failed: {type(error).__name__}"
-        return f"{self._of} failed: it gave no number" if math.isnan(score) else None
+        return f"{self._of} failed: it returned no number" if math.isnan(score) else None
 
 
 class ResponseFilter:
@@ -150,7 +150,7 @@ def read_words(path: Path) -> list[str]:
     if bare is not None:
         raise FilterError(f"{bare!r} is not a word", where=path)
     if not words:
-        raise FilterError("holds no words", where=path, try_="expected one a line")
+        raise FilterError("holds no words", where=path, try_="expected one per line")
     return words
 
 

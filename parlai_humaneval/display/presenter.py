@@ -235,7 +235,7 @@ class ReplyDisplay(BaseModel):
     def _consistent(self) -> Self:
         if self.filter == "none" and (self.filter_words_file or self.filter_classifier):
             raise InvalidValue(
-                "filter_words_file and filter_classifier do nothing with filter=none", try_="say filter=mask or block"
+                "filter_words_file and filter_classifier do nothing with filter=none", try_="set filter=mask or block"
             )
         if self.disclosure_classifier and self.hide_ai_talk is False:
             raise InvalidValue(

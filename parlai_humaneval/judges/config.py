@@ -75,7 +75,7 @@ class JudgeFile(BaseModel):
         MOST_TOKENS, description="longest answer, for servers whose entry has no `max_tokens`; a budget counts with it"
     )
     seed: Annotated[int, Field(ge=0)] = Field(0, description="random seed of the model")
-    version: str = Field("", description="your own version mark, such as of the function's code")
+    version: str = Field("", description="your own version label, such as that of the function's code")
 
     @field_validator("version", mode="before")
     @classmethod

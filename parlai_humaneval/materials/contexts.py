@@ -60,7 +60,7 @@ def _distinct_lines(path: Path, what: str) -> list[str]:
             raise DataError(f"the {what} of line {first_seen[text]} appears here again", where=where)
         first_seen[text] = number
     if not first_seen:
-        raise DataError(f"holds no {what}", where=path, try_="write one a line")
+        raise DataError(f"holds no {what}", where=path, try_="write one per line")
     return list(first_seen)
 
 

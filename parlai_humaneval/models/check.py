@@ -24,7 +24,7 @@ State = Literal["ready", "to download", "to train", "to serve", "in a launch", "
 ADDRESSES = ("base_url", "url")
 KEY_VARIABLES = ("api_key_env", "authorization_env")
 
-NOT_TRIED = ", which is not tested here; --load does"
+NOT_TRIED = ", which is only contacted with --load"
 
 
 @dataclass(frozen=True)

@@ -158,14 +158,14 @@ class DialogueFile:
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
             raise SelfChatError(
-                f"it is unknown how it was made, because {self.metadata_path.name} next to it is missing or damaged",
+                f"its settings are unknown, because {self.metadata_path.name} next to it is missing or damaged",
                 try_=ANEW,
                 where=self.path,
             )
         differing = differences(metadata.get("identity"), self._identity)
         if differing:
             raise SelfChatError(
-                f"was made in another way ({'; '.join(differing)})",
+                f"was generated with other settings ({'; '.join(differing)})",
                 where=self.path,
                 try_=f"use the same options as before, {ANEW}",
             )
@@ -184,7 +184,7 @@ class DialogueFile:
                 differing = [f"shards: {other.of} there, {self._shard.of} now", *differing]
             if differing:
                 raise SelfChatError(
-                    f"is shard {other} of dialogues that were made in another way ({'; '.join(differing)}), and shard "
+                    f"is shard {other} of dialogues with other settings ({'; '.join(differing)}), so shard "
                     f"{self._shard} could not be merged with it",
                     where=path.parent,
                     try_="use the same options as before, or choose another folder",

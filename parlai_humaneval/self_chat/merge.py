@@ -82,7 +82,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
                 same = not path.exists() or path.read_bytes() == _joined(of_pair).encode()
                 if not same and not _is_earlier_merge(path, of_pair):
                     raise SelfChatError(
-                        "is there already and differs",
+                        "already exists and differs",
                         where=path,
                         try_="choose another --out, or replace it with --force",
                     )
@@ -116,7 +116,7 @@ def _parts_in(folder: Path) -> list[_Part]:
         metadata = read_metadata(beside)
         if metadata is None or SHARD not in metadata["identity"]:
             raise SelfChatError(
-                f"is not of a shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
+                f"belongs to no shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
             )
         identity = dict(metadata["identity"])
         shard = shard_of(identity.pop(SHARD))
@@ -131,7 +131,7 @@ def _check_counts(parts: Sequence[_Part]) -> None:
     for part in parts:
         if part.shard.of != first.shard.of:
             raise SelfChatError(
-                f"{first.path.parent} is of {first.shard.of} shards and {part.path.parent} of {part.shard.of}: "
+                f"{first.path.parent} belongs to {first.shard.of} shards, and {part.path.parent} to {part.shard.of}: "
                 "they do not fit together",
                 try_="name the folders of one of the two",
             )
@@ -140,14 +140,14 @@ def _check_counts(parts: Sequence[_Part]) -> None:
         strangers = [number for number in part.lines if number % part.shard.of != part.shard.number - 1]
         if strangers:
             raise SelfChatError(
-                f"dialogue {strangers[0]} is not of shard {part.shard}",
+                f"dialogue {strangers[0]} does not belong to shard {part.shard}",
                 where=part.path,
                 try_="generate the shard again with --force",
             )
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
             raise SelfChatError(
-                f"shard {part.shard} is there twice: {other} and {part.path}", try_="leave one of them out"
+                f"shard {part.shard} appears twice: {other} and {part.path}", try_="leave one of them out"
             )
 
 
@@ -157,8 +157,8 @@ def _check_alike(parts: Sequence[_Part]) -> None:
         differing = differences(first.identity, part.identity)
         if differing:
             raise SelfChatError(
-                f"{first.path} and {part.path} were made in different ways ({'; '.join(differing)}; “there” is "
-                "the first, “now” the second)",
+                f"{first.path} and {part.path} were generated with different settings ({'; '.join(differing)}; “there” "
+                "is the first, “now” the second)",
                 try_="generate one of them again",
             )
 
@@ -172,14 +172,14 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> Self
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
     there = {part.shard.number: part.path.parent for part in parts}
     told = [f"{file_stem(pair)}.jsonl lacks {_some(holes)}" for pair, holes in missing.items()]
-    shards = [f"{Shard(n, count)} ({'is unfinished' if n in there else 'is not there'})" for n in lacking]
+    shards = [f"{Shard(n, count)} ({'unfinished' if n in there else 'missing'})" for n in lacking]
     commands = [
         command
         for number in lacking
         for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
     ]
     return SelfChatError(
-        f"{'; '.join(told)}, which is of shard {', '.join(shards)}",
+        f"{'; '.join(told)}; shards of these dialogues: {', '.join(shards)}",
         try_="generate them, with the --zoo-file of the others, if any, and merge again (or merge what there is with "
         "--allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])

@@ -51,10 +51,10 @@ WHOLE = Shard(1, 1)
 def shard_of(text: str) -> Shard:
     parts = re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text)
     if not parts:
-        raise SelfChatError(f"a shard is its number and how many there are, as in 2/8, not “{text}”")
+        raise SelfChatError(f"a shard is written as its number and the number of shards, as in 2/8, not “{text}”")
     shard = Shard(int(parts[1]), int(parts[2]))
     if not 1 <= shard.number <= shard.of:
-        raise SelfChatError(f"there is no shard {shard}: of {shard.of} shards, the numbers are 1 to {shard.of}")
+        raise SelfChatError(f"there is no shard {shard}: with {shard.of} shards, the numbers go from 1 to {shard.of}")
     return shard
 
 
@@ -80,7 +80,7 @@ class SelfChatSettings(BaseModel):
                 try_="choose start openers, first_exchange or contexts",
             )
         if self.context_kind != "jsonl" and self.start != "contexts":
-            raise ValueError(f"context_kind {self.context_kind} belongs to start “contexts”, not “{self.start}”")
+            raise ValueError(f"context_kind {self.context_kind} goes with start “contexts”, not with “{self.start}”")
         return self
 
 

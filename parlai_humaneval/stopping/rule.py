@@ -23,10 +23,10 @@ def checked_margin(margin: float) -> float:
     """The margin, if it is one. Raises ValueError."""
     if 0 < margin < 1:
         return margin
-    what = f"{margin:g} is not a margin, within which two models count as equal"
+    what = f"{margin:g} is not a margin within which two models can count as equal"
     if margin <= 0:
         raise InvalidValue(
-            f"{what}: with a margin of 0 two equal models would never be decided",
+            f"{what}: with a margin of 0, the study would never decide between two equal models",
             try_="give a share above 0 and below 1, such as 0.1 for win rates that are less than 10 points apart",
         )
     points = margin if 1 <= margin < 100 else 10.0
@@ -109,7 +109,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _some_time(cls, timeout: float) -> float:
         if not 0 < timeout < math.inf:
-            raise ValueError(f"the time-out is {timeout:g} seconds: it must be above 0, and end")
+            raise ValueError(f"the time-out is {timeout:g} seconds: it must be above 0, and not infinite")
         return timeout
 
     @field_validator("floor")
@@ -124,7 +124,7 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
         if self.max_dialogues < self.fewest:
             raise InvalidValue(
                 f"max_dialogues is {self.max_dialogues}, but {len(self.models)} models with a floor of "
-                f"{self.floor} dialogues each need {self.fewest} at least, as one counts for each model in it",
+                f"{self.floor} dialogues each need {self.fewest} at least, because each counts for all its models",
                 try_=f"raise max_dialogues to {self.fewest} or more",
             )
         return self

@@ -73,7 +73,7 @@ class JudgeHelp(BaseModel, frozen=True):
         name = self.plain_name
         if not self.weight:
             return f"no help from {name} so far"
-        return f"with {name} a dialogue is worth {self.worth:.2f} of people alone (weight {self.weight:.2f})"
+        return f"with {name}, a dialogue counts as {self.worth:.2f} dialogues without it (weight {self.weight:.2f})"
 
 
 class StoppingStatus(BaseModel, frozen=True):

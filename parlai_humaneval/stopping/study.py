@@ -121,7 +121,7 @@ class SequentialStudy:
         if self.ended == "decided":
             raise StudyError("the answer is reached: nobody else is needed")
         if self.free < 1:
-            left = f", with {self.in_flight} of them in flight: only when somebody leaves is one free"
+            left = f", with {self.in_flight} of them in progress: one becomes free only when somebody leaves"
             raise StudyError(f"the cap of {self.rule.max_dialogues} dialogues is reached{'' if self.ended else left}")
         asked, half, most = self.studies.decisions.asked, self._half, min(dialogues, self.free)
         if half is not None and dialogues == 1:

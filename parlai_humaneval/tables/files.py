@@ -259,7 +259,7 @@ def _readme(
             "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
         ]
     else:
-        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts stand exactly as they were."]
+        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are exactly as they were."]
     lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]

@@ -116,7 +116,7 @@ def listed_columns(table: TableName) -> str:
     ]
     others = ", ".join(column.name for column in TABLES[table] if not column.exchange)
     head = [f"{table}: {TABLE_DESCRIPTIONS[table]}", "Required:"]
-    return "\n".join([*head, *required, f"Read where they are there: {others}."])
+    return "\n".join([*head, *required, f"Optional: {others}."])
 
 
 def required_columns() -> str:

@@ -53,13 +53,13 @@ def _two_models(frame: pd.DataFrame) -> None:
     a, b, winner, tied = (frame[name] for name in ("model_a", "model_b", "winner", "tied"))
     for model in (a, b):
         name = f"a model's name: {TIE!r} means a comparison that neither won"
-        advice = "call the model otherwise, or say in a column tied which comparisons nobody won"
+        advice = "rename the model, or mark in a column tied which comparisons nobody won"
         refuse("comparisons", model, (model == TIE) & tied.isna(), name, advice)
-    refuse("comparisons", b, a == b, "another model than model_a, as a model has no winner alone")
+    refuse("comparisons", b, a == b, "another model than model_a, because a comparison needs two")
     known = (winner == a) | (winner == b) | (winner == TIE)
     named = words_of_row(f"{{a!r}} (model_a), {{b!r}} (model_b) or {TIE!r}", a=a, b=b)
     refuse("comparisons", winner, ~known, named)
-    refuse("comparisons", winner, (tied == 1) & (winner != TIE), f"{TIE!r}, as tied is 1")
+    refuse("comparisons", winner, (tied == 1) & (winner != TIE), f"{TIE!r}, because tied is 1")
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
         refuse("comparisons", frame[column], lacks, "the dialogue of the turn that is given")

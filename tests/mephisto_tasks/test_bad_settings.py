@@ -21,7 +21,7 @@ from mephisto_tasks.launch.config import ConfigError, compose_config
             "compares 2 models at a time",
         ),
         ("sata", ["setting=sata_usr"], "sata has no setting 'sata_usr'"),
-        ("sata", ["group_size=3"], "name at least 3 models ('models=[a,b]'); 2 named"),
+        ("sata", ["group_size=3"], "name at least 3 models ('models=[a,b]'); so far, 2 named"),
         (
             "single_model",
             ["turn_criteria=[engaging,funny]"],

@@ -56,8 +56,8 @@ def test_a_misspelt_name_is_met_with_the_nearest_right_one(arguments: list[str],
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["demo", "--raters", "2", "--models", "eliza"], "name at least 2 models (--models a,b); 1 named"),
-        (["launch", "pw_turn", "models=[eliza]"], "('models=[a,b]'); 1 named"),
+        (["demo", "--raters", "2", "--models", "eliza"], "name at least 2 models (--models a,b); so far, 1 named"),
+        (["launch", "pw_turn", "models=[eliza]"], "('models=[a,b]'); so far, 1 named"),
         (["demo", "--raters", "2", "--task", "self_chat", "--models", "eliza"], "two or more models (--models a,b)"),
         (["demo", "--task", "third_party", "conf=ma2023_gold"], "such as 'dialogues=[chats.jsonl]'"),
         (["demo", "--raters", "2", "models=eliza,dull"], "write 'models=[eliza,dull]'"),

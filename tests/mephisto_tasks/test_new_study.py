@@ -180,7 +180,7 @@ def test_a_file_is_only_replaced_when_somebody_says_so(tmp_path: Path) -> None:
     path.write_text("mine", encoding="utf-8")
     status, _, said = new("--yes", "--out", str(path))
     assert (status, path.read_text(encoding="utf-8")) == (1, "mine")
-    assert "a file is there already" in said
+    assert "already exists" in said
     status, printed, _ = new("--yes", "--force", "--json", "--out", str(path), "turns=4")
     assert status == 0
     assert json.loads(printed)["files"] == [str(path)]
@@ -205,5 +205,5 @@ def test_a_study_of_another_technique_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text("technique: sata\nturns: 3\n", encoding="utf-8")
     assert technique_of_file(str(path), ("seed=1",)) == ("sata", (f"conf={path}", "seed=1"))
-    with pytest.raises(ConfigError, match="this is a study by sata, not by pw_turn"):
+    with pytest.raises(ConfigError, match="this study uses sata, not pw_turn"):
         compose_config("pw_turn", str(path))

@@ -157,7 +157,7 @@ def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: st
 
 def test_folders_that_hold_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert "is not there" in refused("--tables", tmp_path / "nowhere")
+    assert "does not exist" in refused("--tables", tmp_path / "nowhere")
     (tmp_path / "turns.csv").touch()
     assert "is a file, not a folder" in refused("--tables", tmp_path / "turns.csv")
     assert "holds none of turns, dialogues" in refused("--tables", tmp_path / "empty")

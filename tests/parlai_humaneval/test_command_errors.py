@@ -117,7 +117,7 @@ class _Elsewhere(Exception):
             [
                 "error: --simulate and --curve are for one plan",
                 "   in: main plan",
-                "  try: give --technique, and leave --compare out",
+                "  try: add --technique, and leave --compare out",
             ],
         ),
     ],

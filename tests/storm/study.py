@@ -26,7 +26,7 @@ STOP_S = 40.0
 TRIES = 8
 """How often somebody launches again where a launch does not come up, because the disk is full, say."""
 AGAIN_S = 1.0
-ALL_THERE = re.compile(r"are there already|is reached|answer reached")
+ALL_THERE = re.compile(r"have already been collected|is reached|answer reached")
 """What a launch says that finds nothing to do."""
 UP = "Ctrl-C stops"
 """What a launch says that has begun. Its server answers before: on a slow machine seconds before."""

@@ -37,12 +37,12 @@ WRONG = (
 EXPIRED = (
     phrase("This link has expired"),
     phrase(
-        "It was good until {until}. If you would still like to take part, please ask whoever gave it to you for a new "
+        "It was valid until {until}. If you would still like to take part, please ask whoever gave it to you for a new "
         "one."
     ),
 )
 REVOKED = (
-    phrase("This link is no longer good"),
+    phrase("This link is no longer valid"),
     phrase(
         "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you."
     ),
@@ -50,14 +50,14 @@ REVOKED = (
 FULL = (
     phrase("This link has been used up"),
     phrase(
-        "As many people have come by it as it is for. If you would like to take part, please ask whoever gave it to "
-        "you."
+        "It has already been used by everyone it was made for. If you would like to take part, please ask whoever "
+        "gave it to you."
     ),
 )
 BROKEN = (
     phrase("We cannot check your link now"),
     phrase(
-        "Something is broken on our side; your link may well be a good one. Please try again later, and tell whoever "
+        "Something is broken on our side, and your link may well be valid. Please try again later, and tell whoever "
         "gave it to you."
     ),
 )

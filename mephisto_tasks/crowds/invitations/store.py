@@ -123,7 +123,7 @@ def trouble_of(person: Person) -> str | None:
         return f"has no name for {_shown(person.email)}" if person.email else "is empty; remove the line"
     for text in (person.name, person.email):
         if is_formula(text):
-            return f"{_shown(text)} is not a name: a spreadsheet would run what begins with {text[0]!r} as a formula"
+            return f"{_shown(text)} is not a name: spreadsheets run text that begins with {text[0]!r} as a formula"
         if not text.translate(_JOINERS).isprintable():
             return f"{_shown(text)} holds characters that cannot be printed, such as a line break"
         if len(text) > LONGEST:

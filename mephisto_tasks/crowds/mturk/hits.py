@@ -208,7 +208,7 @@ class HitFollower:
 
     def _give_out_again(self, one: _AtWork, *, over: bool) -> None:
         """End an agent whose worker has the HIT no more. ``over``: nobody can have that HIT, so another is made."""
-        logger.info("the worker of agent %s has the HIT %s no more", one.agent.db_id, one.hit_id)
+        logger.info("the worker of agent %s no longer has the HIT %s", one.agent.db_id, one.hit_id)
         if one.unit is None:
             one.agent.update_status("disconnect")
             return

@@ -182,7 +182,7 @@ def ensure_requester(db: Any, requester_name: str, provider: str) -> str:
     known = db.find_requesters(requester_name=stored)
     if not any(each.provider_type == provider for each in known):
         if known:
-            raise MTurkError(f"a requester {stored!r} of another provider is there already", try_="choose another name")
+            raise MTurkError(f"a requester {stored!r} of another provider already exists", try_="choose another name")
         get_crowd_provider_from_type(provider).RequesterClass.new(db, stored)
     return stored
 

@@ -372,10 +372,10 @@ class MTurkPayer:
         forgotten, noted = approvals.count(""), {*approvals} - {""}
         approved = {one.id for one in self._handed_in.values() if one.status == "Approved"}
         for name in sorted(noted - approved):
-            yield f"the ledger has assignment {name} as approved, but MTurk does not"
+            yield f"the ledger lists assignment {name} as approved, but MTurk does not"
         # Of workers who were forgotten the ledger knows how many assignments were approved, and not which.
         for name in sorted(approved - noted) if len(approved - noted) > forgotten else ():
-            yield f"MTurk has assignment {name} as approved, but the ledger does not: by hand, or automatically later"
+            yield f"MTurk lists assignment {name} as approved (by hand, or automatically later), but the ledger does not"
 
     def _audit_bonuses(self, payments: Sequence[Payment]) -> Iterator[str]:
         noted: dict[str, list[Payment]] = defaultdict(list)
@@ -396,7 +396,7 @@ class MTurkPayer:
             ours = [reference(payment) for payment in payments]
             for bonus in listed:
                 if not any(name in bonus["Reason"] for name in ours):
-                    yield f"MTurk has a bonus of ${bonus['BonusAmount']} by assignment {assignment}, and the ledger does not"
+                    yield f"MTurk lists a bonus of ${bonus['BonusAmount']} for {assignment}, but the ledger does not"
 
 
 _PAID = ("sent", "confirmed")

@@ -88,13 +88,13 @@ def refused(status: int, body: bytes) -> ProlificError:
 def unreachable(why: str, *, uncertain: bool = False) -> ProlificError:
     text = f"Prolific could not be reached ({why})"
     if uncertain:
-        return made(Uncertain, [Problem(f"{text}, and may have acted on the request all the same")])
+        return made(Uncertain, [Problem(f"{text}, but may have acted on the request anyway")])
     return made(ProlificError, [Problem(text, try_=("check the network, and PROLIFIC_API if it is set",))])
 
 
 def uncertain(error: ProlificError) -> Uncertain:
     """The same trouble, met by a request of which nobody knows whether Prolific acted on it."""
-    acted = "Prolific may have acted on the request all the same"
+    acted = "Prolific may have acted on the request anyway"
     problems = [Problem(f"{problem.what}, and {acted}") for problem in error.problems]
     return made(Uncertain, problems, error.status, error.code)
 

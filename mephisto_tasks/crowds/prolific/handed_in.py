@@ -219,11 +219,11 @@ def _approvals(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
     noted = [one.assignment for one in payments if not one.is_bonus and one.state in ("sent", "confirmed")]
     approved = {one.id for one in there.submissions.values() if one.is_approved}
     for submission in sorted({*noted} - approved - {""}):
-        yield f"the ledger has submission {submission} as approved, but Prolific does not"
+        yield f"the ledger lists submission {submission} as approved, but Prolific does not"
     # Of workers who were forgotten the ledger knows how many submissions were approved, and not which.
     strange = sorted(approved - {*noted})
     for submission in strange if len(strange) > noted.count("") else ():
-        yield f"Prolific has submission {submission} as approved, but the ledger does not: by hand, or automatically"
+        yield f"Prolific lists submission {submission} as approved (by hand or automatically), but the ledger does not"
 
 
 def _bonuses(there: HandedIn, payments: Sequence[Payment]) -> Iterator[str]:
@@ -267,7 +267,7 @@ def rejection_problem(
     if written < SHORTEST_MESSAGE:
         return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"
     if submission.id in paid:
-        return f"{rejection.id}: the ledger has it as paid"
+        return f"{rejection.id}: the ledger lists it as paid"
     if submission.id in turned_away:
         return f"{rejection.id}: it ended without work, and Prolific does not allow rejecting it: ask its rater to return it"
     if submission.status != statuses.AWAITING_REVIEW:

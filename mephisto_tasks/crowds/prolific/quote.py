@@ -235,7 +235,7 @@ def _filter(known: Sequence[Mapping[str, Any]], title: str) -> Mapping[str, Any]
         if _plain(title) in (_plain(one.get("title")), _plain(one.get("filter_id"))):
             return one
     advice = "leave that rule out, and ask people in a practice round"
-    raise ConfigError(f"Prolific lists no filter “{title}” any more", try_=advice)
+    raise ConfigError(f"Prolific no longer lists a filter “{title}”", try_=advice)
 
 
 def _choice(

@@ -297,7 +297,7 @@ def find_marked(client: Prolific, study: OurStudy) -> str:
         path = f"projects/{study.project}/studies/"
         found = [str(one["id"]) for one in client.pages(path) if one.get("internal_name") == study.mark]
     if len(found) > 1:
-        what = f"Prolific has {len(found)} studies named {study.mark!r}, and one was to be made"
+        what = f"Prolific has {len(found)} studies named {study.mark!r}, but there should be only one"
         advice = f"delete all but one of these drafts in the web app, and launch again: {', '.join(found)}"
         raise CrowdError(what, try_=advice)
     return found[0] if found else ""

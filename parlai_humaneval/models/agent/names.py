@@ -61,7 +61,7 @@ def module_of(name: str) -> str:
     raise NoSuchAgent(
         f"no agent is called {name}",
         misspelt=Misspelt(name, tuple(known)) if near else None,
-        try_=() if near else f"there are {', '.join(known)}",
+        try_=() if near else f"choose one of: {', '.join(known)}",
     )
 
 
@@ -116,8 +116,8 @@ def refusal(options: Mapping[str, Any]) -> str | None:
         return "`skip_generation` is true, as in training, so the model would never reply; set `skip_generation: false`"
     if inference == "greedy" and beams != 1:
         return (
-            f"inference greedy searches with one beam, and beam_size is {beams}; give beam_size: 1, or another inference "
-            "such as beam"
+            f"inference greedy uses one beam, but beam_size is {beams}; set beam_size: 1, or another inference such "
+            "as beam"
         )
     read = {key: options.get(key) for key in _OUT_OF_RANGE if inference in USED_BY.get(key, (inference,))}
     return next((_OUT_OF_RANGE[key] for key, value in read.items() if value is not None and value <= 0), None)

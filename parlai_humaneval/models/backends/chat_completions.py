@@ -212,7 +212,7 @@ def _connect(opt: Opt, concurrency: int) -> ChatServer:
 def _address(opt: Opt) -> str:
     address = str(opt.get("base_url") or os.environ.get(ADDRESS_VARIABLE) or "").strip()
     if not address:
-        raise ValueError(f"base_url is missing (or {ADDRESS_VARIABLE}): such as http://localhost:8000/v1")
+        raise ValueError(f"base_url (or {ADDRESS_VARIABLE}) is missing: an address such as http://localhost:8000/v1")
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query:
         # What it was is not told: the message is logged.

@@ -255,7 +255,7 @@ class ChatServer:
         except openai.APIError as error:
             return self._told(error, max(requests, before + _requests(error.request)), sent)
         except BrokenOff as error:
-            return OutsideError(f"{self.server} cannot be understood: {error}")
+            return OutsideError(f"the answer of {self.server} cannot be understood: {error}")
         except ValueError:  # no JSON, or another schema
             said = "" if stream else raw.http_response.text
             says = "in its stream" if stream else self.server.quote(said)

@@ -103,7 +103,7 @@ class Endpoint:
         if status == HTTPStatus.OK:
             return body
         if response.has_redirect_location:
-            raise BadAnswer(f"{self.name} redirects to another address (status {status})", try_="give that as the url")
+            raise BadAnswer(f"{self.name} redirects to another address (status {status})", try_="set url to that one")
         said = self.without_key(body.decode("utf-8", "replace"))  # before it is cut
         about_key = secrets.refused_key(
             status, said, variable=self._variable, option="authorization_env", sent=bool(self._key)
@@ -143,7 +143,7 @@ def _authorization(variable: str) -> str:
     value = os.environ.get(variable, "").strip()
     if not value:
         raise InvalidValue(
-            f"the environment has no {variable}",
+            f"the environment variable {variable} is not set",
             where="authorization_env",
             try_="set it to the header, such as “Bearer …”",
         )

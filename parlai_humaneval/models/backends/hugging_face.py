@@ -119,7 +119,7 @@ def _load_weights(auto: Any, path: str, dtype: Any, **options: Any) -> Any:
     if absent:
         raise ZooError(
             f"{path} lacks {len(absent)} of its model's weights ({min(absent)} …): they would be random",
-            try_="give the folder of the whole model: this may be a part of one (an adapter, a body without a head)",
+            try_="give the folder of the whole model: this may be only a part (an adapter, a body without a head)",
         )
     return model
 
@@ -209,7 +209,7 @@ def _explanation(path: str, error: Exception) -> ZooError:
         return _of_folder(Path(path), said)
     if is_folder(path):
         return ZooError(
-            f"the folder {path} does not exist", try_="give hf_model a model's folder, or its name on Hugging Face"
+            f"the folder {path} does not exist", try_="set hf_model to a model's folder, or to its name on Hugging Face"
         )
     if any(word in said.lower() for word in ("gated", "401", "403")):
         return ZooError(
@@ -219,7 +219,7 @@ def _explanation(path: str, error: Exception) -> ZooError:
     return ZooError(
         f"{path} is not on this machine and cannot be fetched from Hugging Face",
         try_=f"check the name and the connection, or run `{_hub('download')} {path} --local-dir FOLDER` "
-        f"elsewhere and give that folder as hf_model ({said})",
+        f"elsewhere and set hf_model to that folder ({said})",
     )
 
 

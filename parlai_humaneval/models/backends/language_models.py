@@ -186,7 +186,7 @@ class CausalLmAgent(HuggingFaceAgent):
         if not template:
             raise InvalidValue(
                 "this model has no chat template",
-                try_="name a Jinja file by chat_template, or choose prompt_format plain",
+                try_="set chat_template to a Jinja file, or prompt_format to plain",
             )
         return prompting.ChatFormat(
             tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs"))

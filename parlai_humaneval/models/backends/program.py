@@ -168,7 +168,7 @@ class Program(Subprocess):
             line += chunk
         answer, _, more = line.partition(b"\n")
         if more:
-            raise base.BadAnswer(f"{self.name} said more than one line: after the answer came {base.shown(more)}")
+            raise base.BadAnswer(f"{self.name} wrote more than one line: after the answer came {base.shown(more)}")
         return answer
 
     def _wait(self, pipe: IO[bytes], event: int, until: float) -> None:

@@ -127,7 +127,7 @@ def _other_value(sent: Sent, match: re.Match[str]) -> Mend | None:
     if name is None or (name not in SAMPLING_FIELDS and name not in LIMIT_FIELDS):
         return None
     option = "max_tokens" if name in LIMIT_FIELDS else name
-    return Mend(option, advice=f"give {option} another value in the options of its zoo entry")
+    return Mend(option, advice=f"set {option} to another value in the options of its zoo entry")
 
 
 HISTORY = "history_limit"

@@ -86,7 +86,7 @@ class RandomReplies:
         dialogues = [dialogue.texts for dialogue in load_dialogues(path)]
         if len(dialogues) < 2:
             raise DataError(
-                "holds one dialogue only, and the words that distort a reply come from another one",
+                "contains only one dialogue, but the words that distort a reply come from another one",
                 where=path,
                 try_="give a file with two or more (in ParlAI's text format, “episode_done:True” ends a dialogue)",
             )

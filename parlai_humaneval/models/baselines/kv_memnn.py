@@ -284,7 +284,7 @@ class KvMemnnAgent(TorchRankerAgent):
         if not self.fixed_candidates:
             raise InvalidValue(
                 "a memory network that was not trained yet has no replies to choose from",
-                try_="train it with --candidates batch --eval-candidates batch, or give --fixed-candidates-path",
+                try_="train it with --candidates batch --eval-candidates batch, or set --fixed-candidates-path",
             )
         self.num_fixed_candidates = len(self.fixed_candidates)
         vectors = self.vectorize_fixed_candidates(self.fixed_candidates)

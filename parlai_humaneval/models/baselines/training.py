@@ -46,14 +46,14 @@ def read_folds(prefix: str) -> Folds:
     if train is None:
         raise DataError(
             f"{prefix}_train.*: there is no such file",
-            try_=f"expected dialogues to learn from there, and others, if you have them, in {prefix}_valid.* and "
+            try_=f"put dialogues for training there and, if you have more, others in {prefix}_valid.* and "
             f"{prefix}_test.*",
         )
     folds = {"train": load_dialogues(train)}
     if found["valid"] is None:
         if len(folds["train"]) < 2:
             raise DataError(
-                "one dialogue is not enough", where=train, try_="expected one to learn from and one to validate with"
+                "one dialogue is not enough", where=train, try_="add one: training and validation need one each"
             )
         numbered = list(enumerate(folds["train"]))
         folds["train"] = [dialogue for number, dialogue in numbered if number % HELD_OUT]
@@ -112,9 +112,9 @@ class TrainingError(HumanevalError, ValueError):
 def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
     if not options.get("task"):
         raise TrainingError(
-            "no dialogues to learn from are named",
+            "no dialogues for training are named",
             where=spec.name,
-            try_="give --data with dialogues of your own, or training.options.task in the zoo file",
+            try_="pass your own dialogues with --data, or set training.options.task in the zoo file",
         )
 
 
@@ -135,7 +135,7 @@ def parsed(spec: ModelSpec, options: Mapping[str, Any]) -> Any:
             raise TrainingError(
                 f"ParlAI finds no task “{task}” ({error})",
                 where=f"{spec.name}: task",
-                try_="name one of its tasks, or give dialogues of your own with --data",
+                try_="name one of its tasks, or pass your own dialogues with --data",
             ) from error
     try:
         with silent_parlai():
@@ -421,11 +421,11 @@ def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], No
         from requests import RequestException  # ParlAI downloads with it
 
         said = str(error) or "no reason given"
-        why = f"{type(error).__name__}: {said}.{_before(plan)} With --verbose, ParlAI's log tells more."
+        why = f"{type(error).__name__}: {said}.{_before(plan)} To see ParlAI's log, add --verbose."
         if isinstance(error, RequestException) or "Connection broken" in str(error):
             why = (
-                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). It needs "
-                f"the internet; or give dialogues of your own with --data.{_before(plan)}"
+                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). "
+                f"Connect to the internet, or pass your own dialogues with --data.{_before(plan)}"
             )
         raise TrainingError(f"{plan.spec.name} could not be trained: {why}") from error
 

@@ -191,7 +191,7 @@ class TransferTransfoAgent(TorchGeneratorAgent):
         if not self.text_truncate or not self.label_truncate or self.text_truncate + self.label_truncate >= positions:
             raise ValueError(
                 f"text_truncate ({self.text_truncate}) and label_truncate ({self.label_truncate}) must be set, and "
-                f"leave a place free of the {positions} that this GPT-2 has"
+                f"leave one of this GPT-2's {positions} positions free"
             )
 
     def share(self) -> dict[str, Any]:

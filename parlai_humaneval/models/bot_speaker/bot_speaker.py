@@ -103,7 +103,7 @@ def standing_for(candidates: Sequence[Candidate], candidate_id: str) -> list[str
     return [candidate.candidate_id for candidate in candidates if card in (candidate.candidate_id, candidate.same_as)]
 
 
-QUESTION = "Which reply goes on? A number from 1 to {most}; Enter takes the first:"
+QUESTION = "Which reply continues the dialogue? A number from 1 to {most}; Enter takes the first:"
 AGAIN = "Please type a number from 1 to {most}, or press Enter for the first reply."
 
 
@@ -193,7 +193,7 @@ class BotSpeakerAgent(Agent):
     def dialogue_of(self, model: str) -> list[Line]:
         """What this model (against itself: the first of the two) has heard and said."""
         if model not in self._models:
-            raise ZooError(f"“{model}” does not speak in this conversation, {', '.join(self._models)} do")
+            raise ZooError(f"“{model}” does not speak in this conversation, only {', '.join(self._models)}")
         return _lines(self._heard[self._models.index(model)])
 
     def reset(self) -> None:
@@ -449,7 +449,7 @@ def pool_of(opt: Opt) -> tuple[list[str], LoadedModels]:
     if not names:
         raise ZooError(
             "no model is named",
-            try_=f"name the models that speak, for example --models eliza,retrieval; there are {', '.join(zoo)}",
+            try_=f"name the models that speak, for example --models eliza,retrieval; known models: {', '.join(zoo)}",
         )
     pool = ModelPlacement(
         resolve(list(dict.fromkeys(names)), zoo),

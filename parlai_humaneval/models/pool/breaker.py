@@ -230,7 +230,7 @@ class Breaker:
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
-            "%s has been out since %s: %s. Its conversations wait for it up to %g s (outage_s).",
+            "%s has been down since %s: %s. Its conversations wait for it up to %g s (outage_s).",
             self._model, at, why, self._outage_s,
         )  # fmt: skip
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self._model}", daemon=True).start()
@@ -278,7 +278,7 @@ class Breaker:
         return held
 
     def _too_long(self, outage: _Outage) -> ModelOut:
-        return ModelOut(f"it has been out for more than {self._outage_s:g} s (outage_s): {outage.why}", outage.since)
+        return ModelOut(f"it has been down for more than {self._outage_s:g} s (outage_s): {outage.why}", outage.since)
 
     # -- the thread of one outage
 

@@ -118,7 +118,7 @@ def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
         if placed.isdisjoint(error.names):
             raise
         if spec.device != "cpu":
-            raise ZooError(f"{spec.name} cannot be put on a device: its agent takes none") from error
+            raise ZooError(f"{spec.name} cannot be put on a device: its agent has no option for one") from error
     return parse(ParlaiParser(True, True), {key: options[key] for key in options.keys() - placed})
 
 

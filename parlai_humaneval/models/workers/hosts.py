@@ -118,7 +118,7 @@ class Hosts:
                     self._blamed[key] = self._blamed.get(key, 0) + 1
                     if self._blamed[key] >= DEADLY:
                         del self._blamed[key]
-                        died = f"{DEADLY} processes ended at this question"
+                        died = f"{DEADLY} processes ended while they answered this question"
                         raise base.OutsideError(died, final=True, where=trouble) from error
                 continue
             except BaseException:

@@ -81,7 +81,7 @@ class ModelPlacement(LoadedModels):
         if address not in self._leaving:
             if self._leaving:
                 raise ZooError(
-                    f"a launch uses one Ray cluster, and this one is at {next(iter(self._leaving))} already",
+                    f"a launch uses one Ray cluster, and this launch has the one at {next(iter(self._leaving))}",
                     where=f"{spec.name}: running.address",
                 )
             self._leaving[address] = connect(address)
@@ -112,7 +112,7 @@ def with_engine(
     """The models on another engine, but for those that compute nothing here; a ZooError where that changes nothing."""
     if engine is None:
         if replicas is not None or address is not None:
-            raise ZooError("replicas and the address of a Ray cluster go with an engine: processes or ray")
+            raise ZooError("replicas and the address of a Ray cluster need an engine: processes or ray")
         return list(specs)
     asked = {"engine": engine, "replicas": replicas, "address": address}
     given = {name: value for name, value in asked.items() if value is not None}

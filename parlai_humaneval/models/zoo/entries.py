@@ -198,7 +198,7 @@ def _no_such(name: str, names: Iterable[str]) -> ZooError:
         or [one for one in known if name and one.startswith(name)][:3]
     )
     shown = near or (known if len(known) <= FEW else [])
-    count = "all" if shown else f"the {len(known)} that there are"
+    count = "all" if shown else f"all {len(known)}"
     return ZooError(
         f"no model is called “{name}”",
         misspelt=Misspelt(name, tuple(shown)),

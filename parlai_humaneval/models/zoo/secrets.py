@@ -81,9 +81,7 @@ def refused_key(status: int, said: str, *, variable: str, option: str, sent: boo
     if not in_words and status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ""
     if not sent:
-        lacking = (
-            f"{variable} is not set" if variable else f"{option} does not name an environment variable that has one"
-        )
+        lacking = f"{variable} is not set" if variable else f"{option} does not name an environment variable with a key"
         return f": it requires a key, and {lacking}"
     if status == HTTPStatus.FORBIDDEN and not in_words:
         return f": the key in {variable} is wrong, or this is not allowed with it"

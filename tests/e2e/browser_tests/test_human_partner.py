@@ -66,7 +66,7 @@ def test_human_against_eliza(visit: Callable[..., Rater], study: Study, hand: Ha
     expect(partner.page.get_by_role("dialog", name="Instructions")).to_be_visible()
     looks.look(partner.page, "partner-instructions")
     partner.press("Got it")
-    expect(partner.page.get_by_text("Nobody needs a reply just now.")).to_be_visible()
+    expect(partner.page.get_by_text("Nobody needs a reply right now.")).to_be_visible()
     looks.look(partner.page, "partner-idle")
 
     rater.watch.keep_bodies()
@@ -105,7 +105,7 @@ def test_human_against_eliza(visit: Callable[..., Rater], study: Study, hand: Ha
         wanted = texts.index(reply) if turn == TURNS else 1 - texts.index(reply)
         rater.rate(wanted + 1, "It is the better answer of the two.")
     rater.finish()
-    expect(partner.page.get_by_text("Nobody needs a reply just now.")).to_be_visible()
+    expect(partner.page.get_by_text("Nobody needs a reply right now.")).to_be_visible()
 
     record = study.finished_record_of(f"rater-{hand}")
     assert record.status == "complete"

@@ -148,7 +148,7 @@ def test_a_file_that_is_there_is_replaced_on_demand(setup: Setup, opened: Page) 
     """Guards somebody's own study of the same name."""
     (setup.folder / "study.yaml").write_text("mine", encoding="utf-8")
     opened.get_by_role("button", name="Write study.yaml").click()
-    expect(opened.get_by_role("alert")).to_contain_text("is there already")
+    expect(opened.get_by_role("alert")).to_contain_text("already exists")
     assert (setup.folder / "study.yaml").read_text(encoding="utf-8") == "mine"
     opened.get_by_role("button", name="Replace study.yaml").click()
     expect(opened.get_by_text("Written.")).to_be_visible()

@@ -120,7 +120,7 @@ def test_more_pairs_than_are_possible(tmp_path: Path) -> None:
 def test_one_dialogue_only(tmp_path: Path) -> None:
     path = chats(tmp_path, WORDY, says(LONG), dialogues=1)
     text = said_to(tmp_path, "pw_dialog", f"dialogues=[{path}]")
-    assert f"comparing needs dialogues of two models or more, and these are of {WORDY}" in text
+    assert f"a comparison needs dialogues of two or more models, but these are of {WORDY}" in text
 
 
 def test_speakers_that_nobody_knows(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_two_models_that_spoke_as_one(tmp_path: Path) -> None:
     """SATA's dialogues are of both models together: they cannot be compared by them."""
     talked(tmp_path / "data", "sata", "talks", models=["alpha", "beta"], dialogues=1)
     text = said_to(tmp_path, "pw_dialog", "dialogues=[{task: talks}]")
-    assert "comparing needs dialogues of two models or more, and these are of alpha+beta" in text
+    assert "a comparison needs dialogues of two or more models, but these are of alpha+beta" in text

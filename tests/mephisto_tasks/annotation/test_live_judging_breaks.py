@@ -156,7 +156,7 @@ async def test_a_second_launch_goes_on_where_the_first_was_stopped(tmp_path: Pat
     assert max(by_item.values()) <= run.study.config.judgements_per_item
     wanted = sum(group.wanted for group in run.study.progress())
     assert sum(record.status == "complete" for record in found) == wanted
-    with pytest.raises(NothingToDo, match="are there already"):
+    with pytest.raises(NothingToDo, match="have already been collected"):
         async with study_beside(**settings):
             pass
 

@@ -93,7 +93,7 @@ def test_more_exchanges_than_there_are() -> None:
 
 def test_a_crowd_cannot_be_shown() -> None:
     three = Dialogue("d", tuple(SaidLine(name, "Hi!") for name in "abc"), (), 1)
-    with pytest.raises(ValueError, match="3 speakers; two can be shown"):
+    with pytest.raises(ValueError, match="3 speakers, but only two can be shown"):
         shown_dialogue(three)
 
 

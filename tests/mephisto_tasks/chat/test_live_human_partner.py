@@ -152,7 +152,7 @@ async def test_one_partner_serves_two_raters_in_turn(start: Launch, data_dir: Pa
         async with Partner(run) as partner:
             state = await partner.asked()
             assert isinstance(state.step, MessageStep)
-            assert "(1 more message waits, for less than a minute)" in state.step.label
+            assert "(1 more message has been waiting for less than a minute)" in state.step.label
             assert state.progress is not None
             assert state.progress.current == 1
             await partner.reply("to the first")

@@ -135,6 +135,6 @@ async def test_among_models_only_the_words_are_those_of_before(start: Launch) ->
 def test_how_long_messages_have_waited() -> None:
     """In minutes, for one and for several."""
     assert words.label(1) == "Write your reply"
-    assert words.label(0, 1, 59) == "Write the first message (1 more message waits, for less than a minute)"
-    assert words.label(1, 2, 61) == "Write your reply (2 more messages wait, the oldest for 1 minute)"
-    assert words.label(1, 3, 200) == "Write your reply (3 more messages wait, the oldest for 3 minutes)"
+    assert words.label(0, 1, 59) == "Write the first message (1 more message has been waiting for less than a minute)"
+    assert words.label(1, 2, 61) == "Write your reply (2 more messages are waiting, the oldest for 1 minute)"
+    assert words.label(1, 3, 200) == "Write your reply (3 more messages are waiting, the oldest for 3 minutes)"

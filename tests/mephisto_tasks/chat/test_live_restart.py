@@ -102,7 +102,7 @@ async def test_a_second_launch_goes_on_with_the_counts(start: Launch) -> None:
     found = read_dialogues(run.data_dir, TASK)
     assert Counter(record.status for record in found) == {"complete": 3}
     assert len({record.dialogue_id for record in found}) == 3
-    with pytest.raises(NothingToDo, match=r"are there already.*dialogues_per_group"):
+    with pytest.raises(NothingToDo, match=r"have already been collected.*dialogues_per_group"):
         async with start(dialogues_per_group=3):
             pass
 

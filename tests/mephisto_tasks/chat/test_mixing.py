@@ -62,7 +62,7 @@ def cut_off(folder: Path, held: Held, *, simulated: bool = False, length: int = 
 )
 def test_other_settings_are_refused_in_words(tmp_path: Path, held: Held, changed: dict[str, Any], said: str) -> None:
     cut_off(tmp_path, held)
-    with pytest.raises(ConfigError, match=f"(?s)1 unit of this task was cut off.*{said}.*cut_off=anew"):
+    with pytest.raises(ConfigError, match=f"(?s)1 unit of this task was interrupted.*{said}.*cut_off=anew"):
         built(tmp_path, **changed)
     assert built(tmp_path, **changed, cut_off="anew").left == {}
 

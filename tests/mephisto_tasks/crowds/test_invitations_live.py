@@ -144,7 +144,7 @@ async def test_a_bad_link_gets_a_plain_page_and_nothing_of_the_study(start: Laun
             f"?{query.swapcase().replace('INVITATION', 'invitation')}": (403, "Wrong link"),
             "?invitation=": (403, "Wrong link"),
             f"?{query}&invitation=other": (403, "Wrong link"),
-            f"?{urlsplit(good['Ben']).query}": (410, "This link is no longer good"),
+            f"?{urlsplit(good['Ben']).query}": (410, "This link is no longer valid"),
             f"?{query}{'a' * 9000}": (403, "Wrong link"),
             "": (403, INVITED_ONLY),
             "?PROLIFIC_PID=5f0000000000000000000000": (403, INVITED_ONLY),
@@ -187,7 +187,7 @@ async def test_a_class_comes_by_one_link(start: Launch, data_dir: Path) -> None:
                 await guest.finish()
             for each in (late, new):
                 assert await _plain_page(each, link) == (410, "This link has been used up")
-            assert "As many people" in await _refusal(late_address)
+            assert "already been used by everyone" in await _refusal(late_address)
             assert "only a part" in await _refusal(link)
             assert (await ada.get(link)).status == 200, "who has a place keeps it"
     assert len(workers(data_dir)) == 2

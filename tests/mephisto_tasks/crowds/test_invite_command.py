@@ -143,7 +143,7 @@ def test_the_list_tells_the_pseudonym_of_who_has_come() -> None:
         (["--open", "--limit", "3", "--expires", "soon"], "'soon' is not a valid time"),
         (["--names", "nobody.csv"], "nobody.csv: No such file"),
         (["--names", "people.csv", "--out", "missing/links.csv"], "missing: there is no such folder"),
-        (["--names", "people.csv", "--out", "people.csv"], "people.csv is there already"),
+        (["--names", "people.csv", "--out", "people.csv"], "people.csv already exists"),
         (["--names", "people.csv", "--url", "study.example.org"], "--url study.example.org is not an address"),
         (["--names", "people.csv", "--url", "https://x/?a=b"], "is not an address such as"),
         (["--revoke", "Ann"], "“Ann” has no invitation to withdraw"),
@@ -174,7 +174,7 @@ def test_a_key_that_was_lost_is_told_once() -> None:
     first = said("--names", "people.csv")
     link_signer(Path("data"), TASK).key_file.unlink()
     again = run("--names", "people.csv", "--force")
-    assert "invitations.key, the key that signed the links of this study, was gone" in again.stderr
+    assert "invitations.key, the key that signed the links of this study, was missing" in again.stderr
     assert again.stdout != first
     assert "was gone" not in run("--names", "people.csv", "--force").stderr
     link_signer(Path("data"), TASK).key_file.write_bytes(b"")

@@ -148,7 +148,7 @@ def test_a_server_that_refuses_a_field_is_asked_without_it(capsys: pytest.Captur
         given, answer, _ = first_answer(given_model(f"{url}/v1/chat/completions", "retrieval", None, None))
         assert answer == "I am number 0 and heard Hi!"
         assert (given.options["send_seed"], given.options["base_url"]) == (False, f"{url}/v1")
-        assert "From now on it is asked with `send_seed: false`" in capsys.readouterr().err
+        assert "From now on, requests use `send_seed: false`" in capsys.readouterr().err
         with pytest.raises(ZooError, match="served_model: org/tiny-chat"):
             answered(url, served_model="other")
 

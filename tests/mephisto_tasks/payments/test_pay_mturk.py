@@ -406,7 +406,7 @@ def test_the_audit_finds_what_was_done_behind_the_ledgers_back(stage: Stage) -> 
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
     assert "was sent 2 times" in audit.stdout
-    assert "MTurk has a bonus of $5.00" in audit.stdout
+    assert "MTurk lists a bonus of $5.00" in audit.stdout
 
 
 def test_a_later_policy_pays_the_difference_only(stage: Stage) -> None:

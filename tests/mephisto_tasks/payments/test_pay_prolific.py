@@ -231,7 +231,10 @@ def test_audit_sees_what_was_done_by_hand(stage: Stage) -> None:
     inside.status = "APPROVED"
     audit = pay(stage.data_dir, "--audit")
     assert audit.exit_code == 1
-    assert f"Prolific has submission {inside.id} as approved, but the ledger does not" in audit.stdout
+    assert (
+        f"Prolific lists submission {inside.id} as approved (by hand or automatically), but the ledger does not"
+        in audit.stdout
+    )
     assert f"Prolific lists a bonus of £0.77 for submission {inside.id}, but the ledger does not" in audit.stdout
 
 
@@ -278,7 +281,7 @@ def test_rejecting_by_a_file(stage: Stage) -> None:
     assert "Rejected: 1 of 1." in rejecting(stage, f"{first},LOW_EFFORT,{message}\n")
     assert [one.id for one in stage.site.market.submissions("REJECTED")] == [first]
     assert "was rejected there" in send(stage.data_dir)
-    assert f"{second}: the ledger has it as paid" in rejecting(stage, f"{second},OTHER,{message}\n")
+    assert f"{second}: the ledger lists it as paid" in rejecting(stage, f"{second},OTHER,{message}\n")
 
 
 def test_watch_says_how_it_stands_there(stage: Stage) -> None:

@@ -157,7 +157,7 @@ def test_a_dry_run_says_all_and_changes_nothing(data_dir: Path) -> None:
     before = {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()}
     said = done("forget", pseudonym(data_dir), "--dry-run", "--data-dir", data_dir).stdout
     assert "1 assignment, 1 practice visit in talking-study" in said
-    assert "texts go from 1 assignment" in said
+    assert "1 assignment will lose texts" in said
     assert "collects them again" in said
     assert {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()} == before
 
@@ -317,7 +317,7 @@ def test_what_was_paid_stays_by_no_name(tmp_path: Path) -> None:
     study.add("paid", "paidworker-one", list(choices("d1", [[0], [1]])))
     study.add("paid", "paidworker-two", list(choices("d2", [[0], [1]])))
     where = ("--task-name", "paid", "--data-dir", study.data_dir)
-    assert "up to $1.00 of their work is not paid, by the ledger" in " ".join(
+    assert "according to the ledger, up to $1.00 of their work is unpaid" in " ".join(
         done("forget", "paidworker-one", "--dry-run", "--data-dir", study.data_dir).stdout.split()
     )
     done("pay", *where, "--send", "--yes")

@@ -175,7 +175,7 @@ def test_what_a_judge_adds_is_said_while_it_runs(tmp_path: Path, going: Sequenti
         once = " ".join(watched(tmp_path, "--task-name", STORED, "--once").split())
         page = Drawer(lambda: NOW).page(Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing())
     for text in (once, page):
-        assert "With gpt a dialogue is worth 1.25 of people alone (weight 0.40)" in text
+        assert "With gpt, a dialogue counts as 1.25 dialogues without it (weight 0.40)" in text
     assert JudgeHelp(name="gpt@1", weight=0.0, worth=1.0).said == "no help from gpt so far"
 
 

@@ -32,10 +32,10 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
     ("changes", "said"),
     [
         ({"margin": None}, "stop=decided needs a margin: margin=0.1"),
-        ({"margin": 0}, "with a margin of 0 two equal models would never be decided"),
+        ({"margin": 0}, "with a margin of 0, the study would never decide between two equal models"),
         (
             {"margin": 10},
-            "10 is not a margin, within which two models count as equal; give a share above 0 and below 1, such as 0.1",
+            "10 is not a margin within which two models can count as equal; give a share above 0 and below 1, such as 0.1",
         ),
         ({"margin": float("nan")}, "nan is not a margin"),
         (
@@ -54,7 +54,7 @@ DECIDED: dict[str, Any] = {"stop": "decided", "margin": 0.1, "max_dialogues": 10
         ),
         (
             {"max_dialogues": 5},
-            "3 models with a floor of 4 dialogues each need 6 at least, as one counts for each model in it; "
+            "3 models with a floor of 4 dialogues each need 6 at least, because each counts for all its models; "
             "raise max_dialogues to 6 or more",
         ),
         ({"alpha": 0.9}, "0.9 is not a rate of false claims"),
@@ -152,7 +152,7 @@ def test_one_question_is_decided_at_a_time() -> None:
         "setting": ["soba", "sata_random"],
         "variants": {"soba": {"min_choices": 1, "max_choices": 1}, "sata_random": {"min_choices": 0}},
     }
-    with pytest.raises(ConfigError, match="soba, sata_random are 2; name one setting"):
+    with pytest.raises(ConfigError, match="but there are 2: soba, sata_random; name one setting"):
         read_config(InteractiveConfig, {**PW_TURN, **sata, **DECIDED})
 
 

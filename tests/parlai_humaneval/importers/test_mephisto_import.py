@@ -84,7 +84,7 @@ def test_all_tasks_of_parlai_are_read_and_nothing_is_changed(command, stored: Da
     found = json.loads(done.stdout)
     assert found["rows"] == {"turns": 9, "dialogues": 2, "comparisons": 5, "ratings": 2, "judgements": 3}
     assert found["left_out"]["Mephisto's status is disconnect"] == 1
-    assert found["notes"] == ["'ours' (blueprint engine) is not one of ParlAI's own tasks; it was left."]
+    assert found["notes"] == ["'ours' (blueprint engine) is not one of ParlAI's own tasks, so it was left out."]
     assert found["workers"] == 2
     assert fingerprint(stored.folder) == before
     tables = read_tables(command.out)

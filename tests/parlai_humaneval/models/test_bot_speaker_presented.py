@@ -123,7 +123,7 @@ def test_the_command_line_changes_nothing_unasked(scripted_pool: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--reply-filter-classifier", "a:b"], "say filter=mask or block"),
+        (["--reply-filter-classifier", "a:b"], "set filter=mask or block"),
         (["--reply-filter", "block", "--reply-filter-classifier", "no_such_module:f"], "cannot be imported"),
         (["--reply-max-chars", "3"], "--reply-max-chars: must be 20 or more, not 3"),
     ],

@@ -281,7 +281,7 @@ def test_two_names_of_one_server_have_sampling_of_their_own(server: FaultyServer
     ("options", "says"),
     [
         ({"served_model": None}, "served_model is missing"),
-        ({"base_url": None}, "base_url is missing"),
+        ({"base_url": None}, "is missing: an address such as"),
         ({"base_url": "localhost:8000"}, "must be an http or https address"),
         ({"base_url": "http://me:secretword@localhost/v1"}, "the address contains a name or password"),
         ({"base_url": "http://localhost/v1?key=secretword"}, "“key” in the address looks like a key"),

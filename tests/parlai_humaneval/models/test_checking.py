@@ -88,7 +88,7 @@ def test_a_server_of_ones_own_is_not_called_ready_before_it_is_asked() -> None:
     own = served(base_url="http://no.such.host:8000/v1").model_copy(update={"origin": "yours"})
     found = check(own)
     assert (found.state, found.ok) == ("to serve", True)
-    assert "is not tested here; --load does" in found.asks[0]
+    assert "is only contacted with --load" in found.asks[0]
 
 
 def test_an_untrained_model_names_its_command_and_what_goes_before(
@@ -123,7 +123,7 @@ GREEDY = {"model": "transformer/generator", "inference": "greedy"}
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({**GREEDY, "beam_size": 3}, "inference greedy searches with one beam, and beam_size is 3"),
+        ({**GREEDY, "beam_size": 3}, "inference greedy uses one beam, but beam_size is 3"),
         ({**GREEDY, "inference": "topk", "topk": 0}, "topk must be at least 1"),
         ({**GREEDY, "inference": "nucleus", "topp": 0.0}, "topp must be above 0"),
         ({**GREEDY, "inference": "beam", "beam_size": 0}, "beam_size must be at least 1"),
@@ -145,7 +145,7 @@ def test_a_greedy_variant_of_a_model_that_was_saved_with_beams(tmp_path: Path) -
     file = {"model_file": str(tmp_path / "model")}
     Opt({"model": "transformer/generator", "inference": "beam", "beam_size": 10}).save(str(tmp_path / "model.opt"))
     assert check(spec(**file)).ok
-    assert "beam_size is 10; give beam_size: 1" in check(spec(**file, inference="greedy")).missing[0]
+    assert "beam_size is 10; set beam_size: 1" in check(spec(**file, inference="greedy")).missing[0]
     with pytest.raises(ZooError, match="beam_size is 10"):
         load_agent(spec(**file, **GREEDY))
     assert check(spec(**file, inference="greedy", beam_size=1)).ok

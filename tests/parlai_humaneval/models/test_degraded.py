@@ -81,7 +81,7 @@ def test_any_dialogue_file_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"dialogue_id": "1", "turns": ["one two three", "four five six"]}', "one dialogue only.*two or more"),
+        ('{"dialogue_id": "1", "turns": ["one two three", "four five six"]}', "only one dialogue.*two or more"),
         (
             '{"dialogue_id": "1", "turns": ["hi", "hi"]}\n{"dialogue_id": "2", "turns": ["Hi!", "hi"]}',
             "give a file whose dialogues differ",

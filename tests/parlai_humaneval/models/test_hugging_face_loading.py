@@ -69,7 +69,7 @@ def test_a_template_may_come_from_a_file(tmp_path: Path) -> None:
     for switches, said in (("no", "must be a mapping"), ({"messages": []}, "cannot set messages")):
         given = {"chat_template": str(file), "chat_template_kwargs": switches}
         assert f"chat_template_kwargs {said}" in refused(folder_of("llama"), "llama", **given)
-    assert "name a Jinja file by chat_template" in refused(folder_of("llama"), "llama", prompt_format="chat")
+    assert "set chat_template to a Jinja file" in refused(folder_of("llama"), "llama", prompt_format="chat")
     assert "nowhere.jinja cannot be read" in refused(
         folder_of("llama"), "llama", chat_template=str(tmp_path / "nowhere.jinja")
     )

@@ -138,7 +138,7 @@ def test_an_agent_without_a_device_is_on_the_processor_anyway() -> None:
     """Guards `device: cpu` for every model of a zoo file; a GPU that is asked for in vain is told."""
     eliza = load_zoo()["eliza"]
     assert "no_cuda" not in parlai_opt(eliza.model_copy(update={"device": "cpu"}))
-    with pytest.raises(ZooError, match=r"^eliza cannot be put on a device: its agent takes none$"):
+    with pytest.raises(ZooError, match=r"^eliza cannot be put on a device: its agent has no option for one$"):
         parlai_opt(eliza.model_copy(update={"device": "cuda:0"}))
     with pytest.raises(ZooError, match="has no option called no_cuda"):
         parlai_opt(eliza.model_copy(update={"options": {**eliza.options, "no_cuda": True}, "device": "cpu"}))

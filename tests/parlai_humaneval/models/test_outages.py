@@ -117,7 +117,7 @@ def test_eight_conversations_go_on_when_their_killed_server_is_back(
     assert texts(disturbed) == texts(undisturbed)
     assert prompts(killable) == wanted
     went, came = said_of_outages(caplog)
-    assert "m has been out since" in went
+    assert "m has been down since" in went
     assert "cannot be reached" in went
     assert "m is back after" in came
     assert f"conversations that waited for it: {PEOPLE}" in came
@@ -235,7 +235,7 @@ def test_an_outage_that_is_too_long_ends_all_at_once_until_the_server_is_back(
     assert len({failure.out_since for failure in failures if isinstance(failure, ModelFailed)}) == 1
     assert pool.out(for_good=True) == {"m"}
     newcomer = pool.speaker(["m"])
-    with pytest.raises(ModelFailed, match=r"out for more than 1\.2 s \(outage_s\).*status 503") as late:
+    with pytest.raises(ModelFailed, match=r"down for more than 1\.2 s \(outage_s\).*status 503") as late:
         say(newcomer, "afterwards")
     assert late.value.out_since is not None
     assert all(request["messages"][-1]["content"] != "afterwards" for request in server.requests)
@@ -269,7 +269,7 @@ def test_a_look_that_hangs_is_not_the_last(server: FaultyServer, chat: MakePool)
     server.otherwise = server.silent
     server.plan.append(GONE)
     pool = chat(outage_s=1.0, request_retries=0, request_timeout_s=120, running=Running(timeout_s=120))
-    with pytest.raises(ModelFailed, match="out for more than 1 s"):
+    with pytest.raises(ModelFailed, match="down for more than 1 s"):
         say(pool.speaker(["m"]))
     assert pool.out(for_good=True) == {"m"}
     server.otherwise = answers()
@@ -281,7 +281,7 @@ def test_a_greeting_that_hangs_is_not_the_last(server: FaultyServer, chat: MakeP
     """Guards the same of the greetings after that: the server hangs at one of them, and is well again at the next."""
     server.otherwise = GONE
     pool = chat(outage_s=0.3, request_retries=0, request_timeout_s=120, running=Running(timeout_s=120))
-    with pytest.raises(ModelFailed, match=r"out for more than 0\.3 s"):
+    with pytest.raises(ModelFailed, match=r"down for more than 0\.3 s"):
         say(pool.speaker(["m"]))
     server.otherwise = server.silent
     asked = len(server.requests)

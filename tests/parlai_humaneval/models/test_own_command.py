@@ -171,7 +171,7 @@ def test_its_standard_error_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     [
         ("import nothing_like_it", r"ended in the middle, with status 1; it last wrote: .ModuleNotFoundError"),
         ("print('Loading…'); input(); input()", "not JSON in UTF-8"),
-        ('input(); print(\'{"text": "a"}\\n{"text": "b"}\', end=\'\')', "said more than one line"),
+        ('input(); print(\'{"text": "a"}\\n{"text": "b"}\', end=\'\')', "wrote more than one line"),
         ("input(); print('{\"text\": 3}')", '"text" of the answer is not a string'),
         ("input(); print('x' * 10_000_000)", "longer than 1,000,000 bytes"),
         ("import time; time.sleep(60)", r"no answer within 0\.5 s"),

@@ -182,7 +182,10 @@ SECRET = "s3cret-word"
         ({"url": f"http://me:{SECRET}@127.0.0.1/"}, "environment variable and name that in authorization_env"),
         ({"url": f"http://127.0.0.1:1/?key={SECRET}"}, "“key” in the address looks like a key"),
         ({"url": f"http://127.0.0.1:1/?k={SECRET}"}, r"http://127\.0\.0\.1:1/ cannot be reached"),
-        ({"url": "http://127.0.0.1:1/", "authorization_env": "NO_SUCH_KEY"}, "the environment has no NO_SUCH_KEY"),
+        (
+            {"url": "http://127.0.0.1:1/", "authorization_env": "NO_SUCH_KEY"},
+            "the environment variable NO_SUCH_KEY is not set",
+        ),
         ({"url": "http://127.0.0.1:1/", "authorization_env": "BAD_KEY"}, "BAD_KEY contains characters that a header"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_command_puts_models_on_another_engine_and_leaves_those_that_ask_elsew
     assert with_engine([retrieval], None) == [retrieval]
     assert with_engine([retrieval], "here")[0].running.copies == 1
     for wrong in ({"engine": None, "replicas": 2}, {"engine": "processes", "address": "10.0.0.1:6379"}):
-        with pytest.raises(ZooError, match=r"is for engine|go with an engine"):
+        with pytest.raises(ZooError, match=r"is for engine|need an engine"):
             with_engine([retrieval], wrong.pop("engine"), **wrong)
 
 
@@ -212,7 +212,7 @@ def test_a_question_at_which_process_after_process_ends_is_given_up(monkeypatch:
     monkeypatch.setattr(hosts_module, "LONGEST_PAUSE_S", 0.01)
     cluster = Cluster(number=hosts_module.DEADLY)
     cluster.hosts.load()
-    with pytest.raises(OutsideError, match="3 processes ended at this question") as given_up:
+    with pytest.raises(OutsideError, match="3 processes ended while they answered this question") as given_up:
         cluster.hosts.ask("eliza", [question("die")])
     assert given_up.value.final
     cluster.wait_for_all()

@@ -161,7 +161,7 @@ def test_nothing_to_learn_from_is_said(args: list[str], home: Path) -> None:
     shop.zoo.write_text(json.dumps(path), encoding="utf-8")
     done = shop.train(*args, data=False)
     assert done.exit_code == 1
-    assert "give --data with dialogues of your own, or training.options.task" in done.stderr
+    assert "pass your own dialogues with --data, or set training.options.task" in done.stderr
 
 
 @pytest.mark.parametrize(

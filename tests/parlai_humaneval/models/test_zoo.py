@@ -174,8 +174,6 @@ def test_an_unknown_name_lists_near_matches() -> None:
         resolve(["zzzz"], {"only": ModelSpec(name="only", options={"model": "x"})})
     with pytest.raises(ZooError) as refused:
         resolve(["qqqqqqqq"], zoo)
-    assert f"`parlai-humaneval models list` shows the {len(zoo)} that there are; add 'zoo_files=[FILE]'" in str(
-        refused.value
-    )
+    assert f"`parlai-humaneval models list` shows all {len(zoo)}; add 'zoo_files=[FILE]'" in str(refused.value)
     assert "eliza" not in str(refused.value)
     assert [spec.name for spec in resolve(["retrieval", "eliza"], zoo)] == ["retrieval", "eliza"]

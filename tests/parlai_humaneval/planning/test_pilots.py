@@ -273,7 +273,7 @@ def test_answers_given_again_by_a_pilot(tmp_path: Path) -> None:
     assert json.loads(counted.stdout)["pilot"]["n_judgements"] == len(tables.comparisons)
     alone = call("--gap", "0.1", "--repeats", "first")
     assert alone.exit_code == 2
-    assert "give its tables with --pilot" in alone.stderr
+    assert "name its tables with --pilot" in alone.stderr
 
 
 def test_a_pilot_without_technique_says_which_it_can_be(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:
     result = call("--pilot", str(tmp_path), "--gap", "0.1")
     assert result.exit_code == 2
     assert "the pilot has only ties" in result.stderr
-    assert "give --discordance" in result.stderr
+    assert "add --discordance" in result.stderr
     assert call("--pilot", str(tmp_path), "--gap", "0.1", "--discordance", "0.4").exit_code == 0
     tied = compared().comparisons.assign(winner="tie")
     with pytest.raises(PlanError, match="the pilot holds only ties"):

@@ -210,7 +210,7 @@ def test_a_plan_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["models=[ada,bob]"], "settings such as models=[ada,bob] belong in a preregistration, but there is no file"),
+        (["models=[ada,bob]"], "settings such as models=[ada,bob] belong in a preregistration, but no file"),
         (["--exclude", "greeting"], "--exclude is for a preregistration"),
         (["--prereg", "{new}"], "names the 2 models that are compared"),
         (["--prereg", "{new}", "models=[a,b]", "--models", "3"], "names the 3 models"),

@@ -134,8 +134,8 @@ def test_force_begins_anew(talkers: Talkers, whole: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda folder: (folder / "a--b.metadata").unlink(), "it is unknown how it was made"),
-        (lambda folder: (folder / "a--b.metadata").write_text("{"), "it is unknown how it was made"),
+        (lambda folder: (folder / "a--b.metadata").unlink(), "its settings are unknown"),
+        (lambda folder: (folder / "a--b.metadata").write_text("{"), "its settings are unknown"),
         (lambda folder: _prepend(folder, "not a dialogue\n"), "line 1: is not a dialogue of this file"),
         (lambda folder: _prepend(folder, contents(folder)["a--b.jsonl"]), "holds a dialogue twice"),
     ],

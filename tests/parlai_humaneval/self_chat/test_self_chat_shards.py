@@ -83,7 +83,7 @@ def test_an_interrupted_shard_goes_on(shards: Path, whole: Path, specs: list[Mod
     """Guards a node that is killed while it writes: the merge says so, and the same command completes the shard."""
     path = shards / "shard-01-of-03" / "a.jsonl"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(SelfChatError, match=r"a.jsonl lacks 1 dialogue \(number 6\).* shard 1/3 \(is unfinished\)"):
+    with pytest.raises(SelfChatError, match=r"a.jsonl lacks 1 dialogue \(number 6\).* 1/3 \(unfinished\)"):
         merge([shards], shards)
     assert not contents(shards)
     files = generate(specs, PAIRS, SETTINGS, shards, shard=Shard(1, 3))
@@ -111,7 +111,7 @@ def test_a_hole_is_told_with_the_command_that_fills_it(tmp_path: Path) -> None:
     told = call("self-chat-merge", str(tmp_path / "out"))
     assert told.exit_code == 1
     assert "lacks 2 dialogues (number 1, 4)" in told.stderr
-    assert "shard 2/3 (is not there)" in told.stderr
+    assert "shards of these dialogues: 2/3 (missing)" in told.stderr
     command = shlex.split(told.stderr.splitlines()[-1])
     assert command[0] == "parlai-humaneval"
     partly = call(
@@ -174,11 +174,11 @@ def _with_rubbish(shards: Path) -> list[Path]:
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (_copied, r"shard 2/3 is there twice: .*shards/shard-02-of-03/.* and .*copy/shard-02-of-03/"),
-        (_renumbered, r"is of 3 shards and .*shard-02-of-03 of 4"),
-        (_of_other_settings, r"made in different ways \(seed: 3 there, 4 now"),
+        (_copied, r"shard 2/3 appears twice: .*shards/shard-02-of-03/.* and .*copy/shard-02-of-03/"),
+        (_renumbered, r"belongs to 3 shards, and .*shard-02-of-03 to 4"),
+        (_of_other_settings, r"generated with different settings \(seed: 3 there, 4 now"),
         (_without_metadata, r"a.metadata next to it is damaged"),
-        (_with_a_stranger, r"dialogue 0 is not of shard 3/3"),
+        (_with_a_stranger, r"dialogue 0 does not belong to shard 3/3"),
         (_with_rubbish, r"line 1: is not a dialogue of this file"),
         (lambda shards: [shards / "shard-09-of-03"], "is not a folder"),
         (lambda shards: [shards.parent / "whole"], "holds no shard"),
@@ -201,7 +201,7 @@ def test_a_target_that_is_there_is_kept(shards: Path, whole: Path, tmp_path: Pat
     merge([shards], whole)
     assert contents(whole) == before
     (whole / "a.jsonl").write_text("something else\n")
-    with pytest.raises(SelfChatError, match=r"a.jsonl: is there already and differs"):
+    with pytest.raises(SelfChatError, match=r"a.jsonl: already exists and differs"):
         merge([shards], whole)
     assert (whole / "a.jsonl").read_text() == "something else\n"
     merge([shards], whole, force=True)
@@ -262,7 +262,7 @@ def test_a_merge_with_holes_is_completed_by_the_next(
     partial = (shards / "a.jsonl").read_text()
     (tmp_path / "late").rename(shards / "shard-02-of-03")
     (shards / "a.jsonl").write_text(partial.replace('"number": 0', '"number":  0'))
-    with pytest.raises(SelfChatError, match=r"a.jsonl: is there already and differs"):
+    with pytest.raises(SelfChatError, match=r"a.jsonl: already exists and differs"):
         merge([shards], shards)
     (shards / "a.jsonl").write_text(partial)
     merge([shards], shards)
@@ -270,7 +270,7 @@ def test_a_merge_with_holes_is_completed_by_the_next(
     # The dialogues of a run without shards are its own, fewer though they are.
     fewer = SETTINGS.model_copy(update={"num_dialogues": 2})
     generate(specs, PAIRS, fewer, tmp_path / "run")
-    with pytest.raises(SelfChatError, match="is there already and differs"):
+    with pytest.raises(SelfChatError, match="already exists and differs"):
         merge([shards], tmp_path / "run")
 
 

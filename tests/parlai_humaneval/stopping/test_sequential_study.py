@@ -199,7 +199,7 @@ def test_the_cap_ends_a_study_and_who_leaves_makes_room() -> None:
     study = SequentialStudy(rule(models=("A", "B"), max_dialogues=5, margin=0.1), seed=1)
     assert len(study.arrive("w0", 3, at=0).dialogues) == 3
     assert len(study.arrive("w1", 9, at=0).dialogues) == 2
-    with pytest.raises(StudyError, match="cap of 5 dialogues is reached, with 5 of them in flight"):
+    with pytest.raises(StudyError, match="cap of 5 dialogues is reached, with 5 of them in progress"):
         study.arrive("w2", at=1)
     study.leave("w1", at=2)
     assert len(study.arrive("w3", 9, at=3).dialogues) == 2

@@ -4,7 +4,7 @@ import { CONFIG, pageState } from "../test/fakes";
 import { renderTask } from "../test/renderTask";
 import type { MessageStep, WaitStep } from "../wire/state";
 
-const WAIT: WaitStep = { kind: "wait", text: "Nobody needs a reply just now.", slow: false, idle: true, coming: null };
+const WAIT: WaitStep = { kind: "wait", text: "Nobody needs a reply right now.", slow: false, idle: true, coming: null };
 const WRITE: MessageStep = {
   kind: "message",
   step_id: "m1",

@@ -135,9 +135,9 @@ describe("waiting", () => {
 
   it("never calls an idle wait a long one, and shows nobody typing", () => {
     vi.useFakeTimers();
-    renderTask(pageState(1, { ...WAIT, text: "Nobody needs a reply just now.", idle: true }));
+    renderTask(pageState(1, { ...WAIT, text: "Nobody needs a reply right now.", idle: true }));
     pass(LONG_WAIT_MS);
-    expect(screen.getByText("Nobody needs a reply just now.")).toBeVisible();
+    expect(screen.getByText("Nobody needs a reply right now.")).toBeVisible();
     expect(screen.queryByText(/longer than usual/)).toBeNull();
     expect(document.querySelector(".dots")).toBeNull();
   });

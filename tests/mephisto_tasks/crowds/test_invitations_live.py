@@ -144,7 +144,7 @@ async def test_a_bad_link_gets_a_plain_page_and_nothing_of_the_study(start: Laun
             f"?{query.swapcase().replace('INVITATION', 'invitation')}": (403, "Wrong link"),
             "?invitation=": (403, "Wrong link"),
             f"?{query}&invitation=other": (403, "Wrong link"),
-            f"?{urlsplit(good['Ben']).query}": (410, "This link is no longer good"),
+            f"?{urlsplit(good['Ben']).query}": (410, "This link is no longer valid"),
             f"?{query}{'a' * 9000}": (403, "Wrong link"),
             "": (403, INVITED_ONLY),
             "?PROLIFIC_PID=5f0000000000000000000000": (403, INVITED_ONLY),

@@ -170,7 +170,7 @@ describe("Refused", () => {
 describe("Outside", () => {
   const outside = (rest: Partial<OutsideScreen> = {}): OutsideScreen => ({
     kind: "outside",
-    title: "The study is full just now",
+    title: "The study is full right now",
     reason: "This page tries again by itself.",
     tries: 1,
     nextTryAt: Date.now() + 7_000,
@@ -180,7 +180,7 @@ describe("Outside", () => {
   it("counts down for who sees it, and is silent for who hears it", () => {
     vi.useFakeTimers();
     render(<Outside config={CONFIG} screen={outside()} onAskAgain={vi.fn()} />);
-    expect(screen.getByRole("heading", { name: "The study is full just now" })).toHaveFocus();
+    expect(screen.getByRole("heading", { name: "The study is full right now" })).toHaveFocus();
     expect(screen.getByText("The next try is in 7 seconds.")).toHaveAttribute("aria-hidden", "true");
     pass(6_000);
     expect(screen.getByText("The next try is in 1 second.")).toBeVisible();

@@ -68,7 +68,7 @@ async def test_a_launch_takes_what_was_registered_and_the_report_repeats_it(
     (one,) = document.facts.registered
     programs = "8 raters of it were simulated"  # as all are of this test
     assert (one.digest, one.deviations) == (facts.digest, [programs])
-    words = f"The study was registered as {facts.digest[:12]}, and differs from that: {programs}."
+    words = f"The study was registered as {facts.digest[:12]}, and differs from the registration: {programs}."
     assert one.words == words
     assert words in document.sentence()
     assert document.to_json()["facts"]["registered"][0]["digest"] == facts.digest

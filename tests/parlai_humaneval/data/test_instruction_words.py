@@ -204,13 +204,13 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
         (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "none of them can be"]),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat goes on with one of the replies", "so can none of them"],
+            ["If you select none, the chat still goes on with one of the replies", "so can none of them"],
             ["29", "even a little better"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback"},
             ["at least 29 words", "Do not copy"],
-            ["If you select none, the chat goes on with one of the replies"],
+            ["If you select none, the chat still goes on with one of the replies"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback", "several_settings"},

@@ -129,7 +129,7 @@ def test_the_text_says_the_rule() -> None:
         "less than 10 points apart",
         "fail capitals and greeting are blocked",
         "leave out raters who fail greeting and too_fast",
-        "Nobody is left out of what is decided",
+        "Nobody is left out of the decisions",
         "No judge takes part",
         "95 % anytime-valid interval",
         "prereg=FILE",

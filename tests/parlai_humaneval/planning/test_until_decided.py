@@ -171,7 +171,7 @@ def test_arena_counts_the_gap_without_ties_and_the_margin_with_them() -> None:
     found = until_decided(technique="arena")
     assert found.margin == pytest.approx(0.3 * 0.85)
     assert found.ties == pytest.approx(0.15)
-    assert any("30 points of the gap are 25.5 points of the margin" in note for note in found.notes)
+    assert any("a gap of 30 points is 25.5 points on the scale of the margin" in note for note in found.notes)
     assert until_decided(technique="sata", max_dialogues=60).margin == 0.3
 
 
@@ -200,16 +200,16 @@ def test_a_cap_at_which_nothing_is_decided_is_the_headline() -> None:
     found = until_decided(models=3, gap=0.1, max_dialogues=20)
     assert {(truth.expected.n, truth.percentile_90.n, truth.at_cap) for truth in found.truths} == {(20, 20, 1.0)}
     assert found.headline.startswith(
-        "With a cap of 20 dialogues PW-Turn most likely ends before every pair of models is decided"
+        "With a cap of 20 dialogues, PW-Turn most likely ends before every pair of models is decided"
     )
-    assert "100 % of studies end there with pairs open" in found.headline
-    assert any("Many studies end there (see the table)" in note for note in found.notes)
+    assert "100 % of studies reach the cap with pairs open" in found.headline
+    assert any("Many studies reach the cap (see the table)" in note for note in found.notes)
 
 
 def test_why_other_fixed_plans_are_of_another_size_is_said() -> None:
     """Guards several numbers of one thing: the plan's is for planned workers, others for those that came."""
     notes = until_decided(max_dialogues=100).notes
-    assert any("a fixed plan for answers as unlike each other as those that came in" in note for note in notes)
+    assert any("a fixed plan that has the observed variance of answers" in note for note in notes)
 
 
 def test_where_a_fixed_plan_is_smaller_is_said() -> None:
@@ -217,7 +217,10 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
     found = until_decided(power=0.5)
     asked = plan_study(ask(technique="pw_turn", gap=0.3, power=0.5)).n_dialogues
     assert found.truths[0].expected.n > asked
-    assert any(f"Those {asked:,} are fewer than it takes on average" in note for note in found.notes)
+    assert any(
+        f"Those {asked:,} are fewer than a study that ends when decided takes on average" in note
+        for note in found.notes
+    )
 
 
 @pytest.mark.parametrize(

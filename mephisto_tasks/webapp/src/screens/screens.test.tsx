@@ -196,11 +196,11 @@ describe("Outside", () => {
     rerender(<Outside config={CONFIG} screen={outside({ nextTryAt: null })} onAskAgain={onAskAgain} />);
     expect(screen.getByRole("button", { name: "Try now" })).toHaveAttribute("aria-disabled", "true");
     rerender(<Outside config={CONFIG} screen={outside({ tries: 2 })} onAskAgain={onAskAgain} />);
-    expect(screen.getByRole("status")).toHaveTextContent("still no place");
+    expect(screen.getByRole("status")).toHaveTextContent("The study is still full");
   });
 
   it.each([
-    ["HIT", null, /time of your HIT goes on/],
+    ["HIT", null, /time for your HIT keeps running/],
     [null, { title: "Prolific", may_decline: false }, /return the task on Prolific/],
     [null, null, /come back later/],
   ])("says what it costs to wait, and how to leave: %s", async (unit, panel, words) => {
@@ -252,6 +252,6 @@ describe("Problem", () => {
         <Broken />
       </Guard>,
     );
-    expect(screen.getByRole("alert")).toHaveTextContent("fault in it");
+    expect(screen.getByRole("alert")).toHaveTextContent("because of an error");
   });
 });

@@ -29,7 +29,7 @@ MODELLED = (
     "together. They are not the difference of the shares above."
 )
 OF_RATINGS = "Points: 100 points are half of the scale that models were rated on. They are not points of that scale."
-DIRECT = "Turns and dialogues that had both models. {}: estimated by a statistical model of all choices, so the gap may differ."
+DIRECT = "Turns and dialogues that had both models. {}: estimated from all choices, so the gap may differ."
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"

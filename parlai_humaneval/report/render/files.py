@@ -179,7 +179,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
         "",
-        "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
+        "The last files are the underlying answers, as tidy tables; `parlai-humaneval report --tables` reads them.",
     ]
     return "\n".join(lines) + "\n"
 

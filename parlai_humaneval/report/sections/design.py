@@ -199,7 +199,7 @@ class Design(Section):
     alpha: float = 0.05
 
     def data_tables(self) -> list[DataTable]:
-        title = "Precision lost because a rater's answers are correlated, and the smallest gap that would be found with power .8"
+        title = "Precision lost because answers of a rater are correlated, and the smallest gap found with power .8"
         gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
         return [
             table_of("design_measures", title, self.measures, *say("design", "of_measures")),

@@ -112,7 +112,9 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same dialogue."
+        note = (
+            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of one dialogue."
+        )
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [
             table_of("rankings_models", "Ranks of each model (1 is the best)", self.models, note),

@@ -27,7 +27,10 @@ from parlai_humaneval.statistics.ranking.bradley_terry import ASSUMPTIONS, Compa
 from parlai_humaneval.statistics.ranking.fit import Asked, Fitted, Inference, linked_models
 
 SOURCE = "Li, Angelopoulos & Chiang 2024, Does style matter?; Bradley & Terry 1952; ties: Rao & Kupper 1967"
-ADDITIVE = "style and position affect the log odds of all models in the same way, and are unrelated to anything else that raters see"
+ADDITIVE = (
+    "style and position affect the log odds of all models in the same way, and are unrelated to anything else that raters "
+    "see"
+)
 FIRST = "shown first"
 FEWEST = 20
 """A mark of style in which fewer comparisons differ is left out: its effect would be a guess, or without bound."""

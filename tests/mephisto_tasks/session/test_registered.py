@@ -124,7 +124,7 @@ async def test_a_registration_holds_for_later_launches_and_a_raised_cap_is_told(
     with pytest.raises(ConfigError, match=f"began as {facts.name}, and 4 answers"):
         async with start(prereg=str(tmp_path / "other.md")):
             pass
-    raised = "and differs from that: max_dialogues was 4 and is now 5."
+    raised = "and differs from the registration: max_dialogues was 4 and is now 5."
     async with start(**{**DECIDED, "max_dialogues": 5}, seed=None) as run:
         assert run.study.config.seed == 5, "nobody need name the registered seed again"
         (one,) = report_of(data_dir).facts.registered  # before anybody answers

@@ -230,7 +230,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
     flags = {"topic_free", "opinion", "topic_changes", "rater_ends", "several_conversations"}
     words = task("direct_assessment", flags)
     for essential in (
-        "13 chats, each with another chatbot",
+        "13 chats, each with a different chatbot",
         "think of a topic",
         "stays on the page during the chat",
         "press the Topic button",

@@ -282,7 +282,7 @@ def test_a_pilot_without_technique_says_which_it_can_be(tmp_path: Path) -> None:
     write_tables(Tables(**NOTHING, segments=tables.segments.assign(technique=None, setting=None)), tmp_path)
     result = call("--pilot", str(tmp_path), "--gap", "0.1")
     assert result.exit_code == 2
-    assert "give --technique (spot_the_bot:" in result.stderr
+    assert "set --technique (spot_the_bot:" in result.stderr
 
 
 def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_plan_writes_it(tmp_path: Path) -> None:
         (["--exclude", "greeting"], "--exclude is for a preregistration"),
         (["--prereg", "{new}"], "names the 2 models that are compared"),
         (["--prereg", "{new}", "models=[a,b]", "--models", "3"], "names the 3 models"),
-        (["--prereg", "{new}", "models=[a,b]", "alpha=0.1"], "give it as an option, --alpha"),
+        (["--prereg", "{new}", "models=[a,b]", "alpha=0.1"], "pass it as an option, --alpha"),
         (["--prereg", "{new}", "models"], "is not a setting"),
         (["--prereg", "{new}", "models=[a,b]", "metric=humannes"], "has no metric 'humannes'"),
         (["--prereg", "{new}", "models=[a,b]", "--exclude", "greting"], "there is no check 'greting'"),

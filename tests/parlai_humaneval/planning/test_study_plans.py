@@ -312,7 +312,7 @@ def test_comparison() -> None:
         ({"models": 0}, "from 2 to 20"),
         ({"icc": 1}, "all answers of a worker"),
         ({"icc": -0.1}, "at least 0"),
-        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "give one of them"),
+        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "set only one of them"),
         ({"dialogue_sd": -1}, "log-odds"),
         ({"worker_inequality": -1}, "coefficient of variation"),
         ({"dialogues_per_worker": 0.5}, "a number from 1"),
@@ -329,11 +329,11 @@ def test_comparison() -> None:
         ({"technique": "arena", "method": "liu2023"}, "leave --method out"),
         ({"technique": "telepathy"}, "technique telepathy"),
         ({"shares": (1, 2)}, "not for pw_turn; leave --shares out"),
-        ({"shares": (1, 2), "gap": None}, "give --gap instead"),
+        ({"shares": (1, 2), "gap": None}, "set --gap instead"),
         ({"technique": "sata", "models": 4, "shares": (0.3, 0.4)}, "2 shares for 4 models"),
         ({"technique": "sata", "shares": (54, 53)}, "from 0 to 1"),
         ({"technique": "sata", "gap": None, "shares": (0.3, 0.3)}, "equal"),
-        ({"technique": "sata", "gap": 0.2, "shares": (0.3, 0.4)}, "give one of them"),
+        ({"technique": "sata", "gap": 0.2, "shares": (0.3, 0.4)}, "set only one of them"),
     ],
 )
 def test_wrong_questions_say_what_to_do(question: dict[str, Any], words: str) -> None:

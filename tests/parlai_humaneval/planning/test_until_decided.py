@@ -116,7 +116,7 @@ def test_ties_are_simulated() -> None:
     shares = crowded._shares(crowd_of, np.zeros((40_000, 1), dtype=np.int64), likes)[:, 0]
     assert shares.mean() == pytest.approx(0.6, abs=0.005)
     assert shares.var() == pytest.approx(crowd.share_variance(0.6), rel=0.03)
-    with pytest.raises(ValueError, match="cannot be so much alike"):
+    with pytest.raises(ValueError, match="cannot be that correlated"):
         Crowd(icc=0.7, ties=0.3)
 
 
@@ -227,8 +227,8 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
     ("arguments", "words"),
     [
         ("--technique pw_turn --gap 0.1 --stop decided --margin 0", "two equal models would never be decided"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "give, say, --margin 0.1"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "give, say, --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "set, say, --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "set, say, --margin 0.1"),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 1.5",
             "--margin 1.5: win rates are between 0 and 1, and so",
@@ -238,27 +238,27 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
             "--margin 0.001: below 0.01 such a study takes",
         ),
         ("--technique pw_turn --gap 0.1 --judge-agreement 70", "--judge-agreement 70.0: expected a share of answers"),
-        ("--technique pw_turn --gap 0.005 --stop decided", "give a --margin of 0.01 or more"),
+        ("--technique pw_turn --gap 0.005 --stop decided", "set a --margin of 0.01 or more"),
         (
             "--technique pw_turn --models 4 --gap 0.1 --stop decided --max-dialogues 5",
-            "give --max-dialogues 11 or more",
+            "set --max-dialogues 11 or more",
         ),
         ("--technique pw_turn --gap 0.1 --stop decided --max-dialogues 0", "below the floor"),
         ("--technique pw_turn --gap 0.1 --margin 0.1", "add --stop decided, or leave --margin out"),
         ("--technique pw_turn --gap 0.1 --max-dialogues 90", "add --stop decided"),
         ("--technique pw_turn --gap 0.1 --stop decided --method liu2023", "leave --method out"),
-        ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "give --alpha 0.05"),
+        ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "set --alpha 0.05"),
         ("--technique pw_turn --gap 0.1 --stop decided --judge-agreement 0.7", "leave --judge-agreement out"),
         ("--gap 0.1 --stop decided", "give --technique"),
-        ("--technique single_model --models 1 --gap 0.1 --stop decided", "give --models 2 or more"),
+        ("--technique single_model --models 1 --gap 0.1 --stop decided", "set --models 2 or more"),
         ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
         ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),
-        ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "give --reuse 1"),
-        ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "give a --gap below 0.17"),
-        ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "give --models 10"),
-        ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "give --reuse 1"),
-        ("--technique sata --gap 0.85 --stop decided", "give a smaller --gap"),
-        ("--technique arena --gap 0.1 --stop decided --icc 0.9", "give an --icc below 0.85"),
+        ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "set --reuse 1"),
+        ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "set a --gap below 0.17"),
+        ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "set --models 10"),
+        ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "set --reuse 1"),
+        ("--technique sata --gap 0.85 --stop decided", "set a smaller --gap"),
+        ("--technique arena --gap 0.1 --stop decided --icc 0.9", "set an --icc below 0.85"),
         ("--technique pw_turn --gap 0.1 --stop never", "decided"),
     ],
 )

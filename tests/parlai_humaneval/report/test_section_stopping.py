@@ -280,7 +280,7 @@ def test_another_risk_is_said_as_it_is() -> None:
     assert answer.best is not None
     assert (answer.best.leader, answer.best.risk) == ("A", 0.1)
     assert "90 % from" in {column.label for column in table_of_pairs(answer).columns}
-    assert "Coverage of each interval at all times together: 90 %." in found.data_tables()[0].notes
+    assert "Simultaneous coverage of each interval at all times: 90 %." in found.data_tables()[0].notes
 
 
 def test_tables_of_other_studies_have_no_such_section() -> None:
@@ -395,7 +395,7 @@ def test_the_sentence_says_what_was_asked_of_what_and_with_which_judge() -> None
     (told,) = build_report(replace(tables([asked]), stopping=(log_of(judged),)), OPTIONS).sections["stopping"].summary()
     assert "(“Which is better in humanness?”)" in told.paper
     found.studies = [found.studies[0].model_copy(update={"judge": "gpt"})]
-    assert "share, less what judge gpt had predicted of it (" in found.summary()[0].paper
+    assert "share, minus what judge gpt had predicted (" in found.summary()[0].paper
     (going,) = section(log_of(stopped(workers=12))).summary()
     assert " 3 of 3 pairs are open after 12 of at most 600 dialogues by 12 raters whose answers counted" in going.paper
 

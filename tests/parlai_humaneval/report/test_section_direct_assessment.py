@@ -258,7 +258,7 @@ def test_two_settings_are_a_replication():
     assert (row.run_a, row.run_b, row.n_models) == ("free", "icebreaker", 3)
     assert row["r"]["overall"] > 0.99
     assert row["same_at_05"] == 1
-    assert any("taken together: free, icebreaker" in text for text in section.remarks)
+    assert any("pooled: free, icebreaker" in text for text in section.remarks)
 
 
 def test_two_tasks_of_one_setting_are_a_replication():

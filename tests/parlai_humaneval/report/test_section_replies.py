@@ -201,7 +201,7 @@ def test_a_model_that_is_much_slower_is_remarked() -> None:
     assert not of(records).remarks
     for turn in records[0].turns:
         turn.candidates[1].latency_s = 9.0
-    assert any(remark.startswith("my_bot takes 9.0 s for a reply, eliza 0.2 s") for remark in of(records).remarks)
+    assert any(remark.startswith("my_bot takes 9.0 s per reply, eliza 0.2 s") for remark in of(records).remarks)
 
 
 def test_tables_from_elsewhere_have_no_such_section() -> None:

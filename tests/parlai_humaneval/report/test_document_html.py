@@ -173,7 +173,7 @@ def test_who_was_left_out_and_why() -> None:
     text = Outline(to_html(Document(facts=facts, sections={}))).text
     assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all their work" in text
     assert f"worker w9, dialogue d7: SHOUTS {HOSTILE}" in text
-    assert "3 passed, 2 failed, 1 not ended" in text
+    assert "3 passed, 2 failed, 1 not finished" in text
     assert "left anybody out" not in text
 
 

@@ -317,7 +317,7 @@ def _without_overlap(tables: Tables) -> Tables:
         (lambda people, judge: (people, NOBODY), "its tables hold no answers"),
         (
             lambda people, judge: (people, "gpt"),
-            "the tables hold no judge's answers; let one answer",
+            "the tables hold no judge's answers; run a judge first",
         ),
         (
             lambda people, judge: (people, _without_overlap(judge)),

@@ -29,7 +29,7 @@ BLOCKED = phrase(
     "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
 )
 NOT_INVITED = phrase(
-    "This study is only for people whom the researchers have invited, and you are not among them. There is no penalty: "
+    "This study is only for people invited by the researchers, and you are not one of them. There is no penalty: "
     "please return the task. Thank you for your interest!"
 )
 NOT_QUALIFIED = phrase(
@@ -37,8 +37,8 @@ NOT_QUALIFIED = phrase(
     "the task. Thank you for your interest!"
 )
 SEEN_BEFORE = phrase(
-    "You have helped us in an earlier study that this one builds on, and it needs people who have not. Thank you for your "
-    "help then! There is no penalty: please return the task."
+    "You helped us in an earlier study that this one builds on, and this one needs people who did not take part then. "
+    "Thank you for your help! There is no penalty: please return the task."
 )
 DONE_ALL = phrase(
     "You have already taken part in this study as often as one person may. Thank you! Please return the task."

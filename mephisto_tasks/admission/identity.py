@@ -87,10 +87,10 @@ MOST_REMEMBERED = 10_000  # so many of those who wait are known again; of more, 
 KEPT_S = 30.0
 """A place is kept so long for a worker who resumes a unit: their page asks again sooner, if it is still open."""
 
-FULL_TITLE = phrase("The study is full just now")
+FULL_TITLE = phrase("The study is full right now")
 FULL = phrase(
-    "The study has no room for more people right now. You need not do anything: this page tries again by itself, and "
-    "lets you in as soon as there is a place. If you began earlier, everything that you did is kept."
+    "All places in this study are taken right now. You do not need to do anything: this page tries again by itself, "
+    "and lets you in as soon as a place is free. If you have begun before, everything that you did is kept."
 )
 BUSY = phrase(
     "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
@@ -168,14 +168,14 @@ that one goes on.
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
 DAMAGED = phrase(
-    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link of the study "
+    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link to the study "
     "once more, as it was given to you, and press Start."
 )
 NOTHING_SHOWN = phrase(
-    "So we could not recognize you after a reload, and your work might be lost. Please allow this site to store data, "
-    "or use another browser, and reload the page."
+    "We could not recognize you after a reload, and what you do might be lost. Please allow this site to store data, or "
+    "use another browser, and reload the page."
 )
-KEEPS_NOTHING = phrase("Your browser keeps nothing for this page")
+KEEPS_NOTHING = phrase("Your browser does not store anything for this page")
 
 
 class Reception(Protocol):

@@ -207,9 +207,11 @@ def _ticked(turn: int, cards: Sequence[steps.Card]) -> tuple[str, steps.Card]:
 PARTNER_TYPING = phrase("Your partner is typing…")
 PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
-PARTNER_AWAY = phrase("Your partner is not there just now. The reply may take some minutes. Please stay on this page.")
+PARTNER_AWAY = phrase(
+    "Your partner is not available right now. The reply may take some minutes. Please stay on this page."
+)
 PARTNERS_AWAY = phrase(
-    "Your partners are not all there just now. The replies may take some minutes. Please stay on this page."
+    "Not all of your partners are available right now. The replies may take some minutes. Please stay on this page."
 )
 INTERRUPTED = phrase(
     "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as it is "

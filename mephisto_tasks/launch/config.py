@@ -100,7 +100,7 @@ class Task(BaseModel):
     task_name: str = Field(default="", min_length=1)
     """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""
     task_reward: float = Field(default=0, ge=0)
-    """Reward for an assignment, in the currency of the crowd's account: US dollars, unless currency=… names another. Work
+    """Reward per assignment, in the currency of the crowd's account: US dollars, unless currency=… names another. Work
     out the hourly rate: payment.minimum warns if it is too low. A local launch promises no pay unless you set it."""
     assignment_duration_in_seconds: int = Field(default=3600, ge=30)
     """How long a rater may keep an assignment, if the crowd's site lists them. A forgotten assignment becomes available

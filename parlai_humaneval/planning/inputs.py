@@ -261,7 +261,7 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
     if shares is not None:
         if not habits.chooses_among_all:
             having = " and ".join(other for other, theirs in plannable().items() if theirs.chooses_among_all)
-            instead = "give --gap instead" if gap is None else "leave --shares out"
+            instead = "set --gap instead" if gap is None else "leave --shares out"
             yield f"shares of a pilot are for {having}, not for {name}", instead
         if len(shares) < 2 or len(shares) != (inputs.models or len(shares)):
             of = f"{len(shares)} shares for {inputs.models or 'several'} models"
@@ -271,10 +271,10 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
         if math.fsum(shares) == 0 or _range_of(shares) == 0:
             yield "all shares are equal: there is no difference to be found", ""
     elif gap is None:
-        yield "give the smallest difference of two win rates that you must find, such as --gap 0.1", ""
+        yield "set --gap to the smallest difference of two win rates that you must find, such as 0.1", ""
     if gap is not None:
         if gap == 0:
-            yield "--gap 0: no study can find a difference that is not there", "give, say, --gap 0.1 for ten points"
+            yield "--gap 0: no study can find a difference that is not there", "set, say, --gap 0.1 for ten points"
         if gap < 0 or gap >= 1:
             yield f"--gap {gap:g}: expected a share above 0 and below 1", "write ten points as --gap 0.1"
         if gap < SMALLEST_GAP:
@@ -282,16 +282,16 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
     if gap is not None and shares is not None:
         told = _range_of(normalised(shares, inputs.setting or "sata_random"))
         if abs(told - gap) > 0.005:
-            yield f"the shares differ by {told:.3g}, the --gap is {gap:g}", "give one of them"
+            yield f"the shares differ by {told:.3g}, but --gap is {gap:g}", "set only one of them"
     chance = chance_agreement(inputs)
     if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
         yield (
             f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {name}'s "
             "answers, so such a judge saves nothing",
-            f"give the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
+            f"set it to the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
         )
     if inputs.dialogue_icc is not None and inputs.dialogue_sd is not None:
-        yield "--dialogue-icc and --dialogue-sd both say how much dialogues differ", "give one of them"
+        yield "--dialogue-icc and --dialogue-sd both say how much dialogues differ", "set only one of them"
     if inputs.method == "liu2023" and not habits.in_liu2023:
         theirs = ", ".join(name for name, habits in plannable().items() if habits.in_liu2023)
         yield f"--method liu2023 plans {theirs} only: Liu et al. did not use {name}", "leave --method out"
@@ -304,7 +304,7 @@ ADVICE = {
     "discordance": "a share above 0, at most 1: 0.85 where 15 % are ties",
     "baseline": "a share above 0 and below 1, such as 0.8",
     "turns": "a whole number from 1",
-    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
+    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would count as one",
     "dialogue_icc": "at least 0 and below 1, such as 0.08",
     "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
     "rating_sd": "a part of the scale, above 0 and at most 0.5, such as 0.15 for 15 points of 100",

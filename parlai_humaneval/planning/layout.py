@@ -117,7 +117,7 @@ def _pair(gap: float, discordance: float) -> ChoiceDesign:
     return ChoiceDesign(((1 + gap) / 2, (1 - gap) / 2), discordance)
 
 
-_SMALLER = "give a smaller --gap or another --baseline"
+_SMALLER = "set a smaller --gap or another --baseline"
 
 
 def _one_proportion(inputs: PlanInputs) -> OneProportion:

@@ -141,8 +141,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     measures, comparisons = measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():
         raise PlanError(
-            "the pilot holds only ties, from which nothing can be planned",
-            try_="leave --pilot out, and give --technique and (where a technique has ties) --discordance",
+            "the pilot holds only ties, so nothing can be planned from it",
+            try_="leave --pilot out, and set --technique and (if the technique has ties) --discordance",
         )
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
@@ -157,12 +157,12 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
             if any(one.source in technique(name).tables and _planned(one, name) for one in unnamed)
         ]
         if could_be:
-            instead = f"give --technique ({', '.join(could_be)}: its tables can be of these)"
+            instead = f"set --technique ({', '.join(could_be)}: its tables fit these)"
             raise PlanError("the pilot does not name a technique", try_=instead)
         raise PlanError(
             "the pilot does not name a technique that can be planned, and holds nothing that a plan counts (choices "
             "between two models or more, ticks of replies, slider scores)",
-            try_=f"give tables of a pilot of {', '.join(plannable())}, or leave --pilot out and give --technique",
+            try_=f"name tables of a pilot with {', '.join(plannable())}, or leave --pilot out and set --technique",
         )
     wanted = name or there[0]
     recorded = recorded_as(wanted)
@@ -176,7 +176,7 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         held = ", ".join(there) or "nothing that names its technique"
         raise PlanError(
             f"the pilot holds no judgements of two models by {named} ({held} is there)",
-            try_="name what it holds with --technique and --setting, or leave --pilot out",
+            try_="name what the pilot holds with --technique and --setting, or leave --pilot out",
         )
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
@@ -322,8 +322,8 @@ _WORDS = {
     "dialogue_icc": "ICC of dialogues",
     "discordance": "discordance",
     "baseline": "baseline",
-    "turns": "turns a dialogue",
-    "dialogues_per_worker": "dialogues a worker",
+    "turns": "turns per dialogue",
+    "dialogues_per_worker": "dialogues per worker",
     "worker_inequality": "inequality of workers",
     "minutes": "minutes",
     "models": "models",

@@ -122,8 +122,8 @@ def preregistration_of(
         )
     if twice := sorted(_OF_OPTIONS & settings.keys()):
         raise PreregistrationError(
-            f"{twice[0]}=… comes from an option of the plan, not from a setting",
-            try_=f"give it as an option, --{twice[0].replace('_', '-')}",
+            f"{twice[0]}=… is set by an option of the plan, not by a setting",
+            try_=f"pass it as an option, --{twice[0].replace('_', '-')}",
         )
     metric = str(settings.get("metric") or next(iter(entry.questions), ""))
     found: dict[str, JsonValue] = {"metric": metric} if metric else {}

@@ -83,8 +83,8 @@ def leads_of_dialogues(
     if own <= 0:
         raise PlanError(
             f"workers with an ICC of {likeness.icc:g} and dialogues with one of {likeness.dialogue_icc:g} "
-            "leave no room for anything else",
-            try_="give a lower --icc or --dialogue-icc",
+            "leave no room for other variance",
+            try_="set a lower --icc or --dialogue-icc",
         )
     score = math.sqrt(own) * rng.standard_normal((len(effects[0]), len(codes[0])))
     for share, code, drawn, sign in zip(shares, codes, effects, (1, 1, -1), strict=False):

@@ -88,7 +88,7 @@ def _result(question: PlanInputs, hits: int, replicates: int, n: int, workers: i
         method="share of simulated studies in which the report finds the gap, Wilson interval (Monte Carlo error only)",
         assumptions=(
             "workers are as unequal as asked for",
-            "answers of a worker, and of a dialogue, are alike as their ICC says",
+            "answers of a worker, and of a dialogue, are as correlated as their ICC says",
         ),
         source="beta-binomial (Dirichlet-multinomial) workers, or ordered probit of workers and dialogues",
         notes=(note,) if missed else (),

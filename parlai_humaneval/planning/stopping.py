@@ -161,7 +161,7 @@ def plan_until_decided(
         raise PlanError(
             f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
             f"each{lost} need {fewest}",
-            try_=f"give --max-dialogues {fewest} or more, or leave it out",
+            try_=f"set --max-dialogues {fewest} or more, or leave it out",
         )
     # All truths side by side: as many steps as the longest study takes, and not the sum.
     most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * alone))
@@ -305,35 +305,35 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         yield "--stop decided does not use the sizes of Liu et al. 2023", "leave --method out"
     if habits.measures != "choice" and models < 2:
         what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
-        yield what, "give --models 2 or more, or leave --stop out"
+        yield what, "set --models 2 or more, or leave --stop out"
     if models > _MOST_MODELS:
-        what = f"--models {models}: studies that end when decided are simulated of at most {_MOST_MODELS}"
-        yield what, f"give --models {_MOST_MODELS}, or leave --stop out"
+        what = f"--models {models}: studies that end when decided can be simulated for at most {_MOST_MODELS} models"
+        yield what, f"set --models {_MOST_MODELS}, or leave --stop out"
     if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
         yield (
             f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
-            f"{question.reuse} times, but the rule takes raters for independent",
-            "give --reuse 1: then nobody judges dialogues of other raters",
+            f"{question.reuse} times, but the rule assumes that raters are independent",
+            "set --reuse 1: then nobody judges dialogues of other raters",
         )
     decisive, icc = _decisive(question), question.icc or 0.0
     widest = decisive if models < 2 else _widest(question, _scores(question))
     if widest < decisive and _share_gap(question) >= widest:
         what = f"--gap {question.gap:g}: {models} models cannot each be chosen in so many more turns than the next"
-        yield what, f"give a --gap below {widest:.2g}"
+        yield what, f"set a --gap below {widest:.2g}"
     if _share_gap(question) >= decisive:
-        yield f"--gap {question.gap:g}: one model would win everything but ties", "give a smaller --gap"
+        yield f"--gap {question.gap:g}: one model would win everything but ties", "set a smaller --gap"
     if icc >= decisive:
-        what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be so much alike"
-        yield what, f"give an --icc below {decisive:.2g}"
+        what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be that correlated"
+        yield what, f"set an --icc below {decisive:.2g}"
     if question.alpha > MOST_RISK:
-        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "give --alpha 0.05"
+        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "set --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
         why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
         if margin <= 0:
             why = "with it two equal models would never be decided"
         elif margin < SMALLEST_MARGIN:
             why = f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
-        yield f"--margin {margin:g}: {why}", "give, say, --margin 0.1 for ten points"
+        yield f"--margin {margin:g}: {why}", "set, say, --margin 0.1 for ten points"
 
 
 def _decisive(question: PlanInputs) -> float:
@@ -353,7 +353,7 @@ def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
     if margin < SMALLEST_MARGIN:
         raise PlanError(
             f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal",
-            try_=f"give a --margin of {SMALLEST_MARGIN:g} or more",
+            try_=f"set a --margin of {SMALLEST_MARGIN:g} or more",
         )
     return StoppingRule(
         models=tuple(f"model {number + 1}" for number in range(question.models or 2)),
@@ -439,7 +439,9 @@ def _said(question: PlanInputs, until: UntilDecided, plan: Plan) -> dict[str, An
             "until_headline",
             **facts,
             at_gap=at_gap,
-            apart=f"each is {at_gap.name} above the next" if several else f"the models are {at_gap.name} apart",
+            apart=f"each model is {at_gap.name} ahead of the next"
+            if several
+            else f"the models are {at_gap.name} apart",
             alike="all equal" if several else "equal",
             little=_LITTLE,
         ),
@@ -479,7 +481,7 @@ def _listed(truths: Sequence[Truth]) -> str:
 def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
     """A column for each truth, and for each fixed plan."""
     fixed = [found.fixed, *([found.fixed_pooled] if found.fixed_pooled else [])]
-    apart = "the two models are apart by" if found.models == 2 else "each model is above the next by"
+    apart = "the two models differ by" if found.models == 2 else "each model is ahead of the next by"
     names = [truth.name if truth.gap else "0 (equal)" for truth in found.truths]
     rows: list[tuple[str, ...]] = [(apart, *names, *("fixed plan", "pooled")[: len(fixed)])]
     amounts: Sequence[tuple[str, Callable[[Needed], str]]] = (
@@ -491,11 +493,11 @@ def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
     for name, said in amounts:
         rows.append((f"{name}, on average", *(said(truth.expected) for truth in found.truths), *map(said, fixed)))
         if len(rows) == 2:
-            rows.append(("  standard error of that", *(f"{truth.error:,.0f}" for truth in found.truths), *none))
+            rows.append(("  its standard error", *(f"{truth.error:,.0f}" for truth in found.truths), *none))
         rows.append(("  in 90 % of studies up to", *(said(truth.percentile_90) for truth in found.truths), *none))
     shares: Sequence[tuple[str, Callable[[Truth], str]]] = (
-        ("of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
-        *([("of the pooled one", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
+        ("share of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
+        *([("share of the pooled plan", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
         ("ended at the cap", lambda truth: percent(truth.at_cap)),
         ("false claims", lambda truth: percent(truth.false_claims)),
         ("  95 %: at most", lambda truth: percent(most_likely(truth.false_claims, found.studies))),

@@ -248,8 +248,8 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
     few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = f"{'of each pair ' if len(of_pairs) > 1 else ''}{about_words(few[0])}"
-    several = f" (of some pairs {few[0]:,}, of others up to {few[-1]:,})" if len(few) > 1 else ""
+    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{about_words(few[0])}"
+    several = f" ({few[0]:,} for some pairs, up to {few[-1]:,} for others)" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
 

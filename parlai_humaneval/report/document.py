@@ -49,7 +49,7 @@ SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
 SCHEMA_VERSION = 3
 NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
-NO_ANSWER = "What was rated does not say by itself which model is better."
+NO_ANSWER = "The ratings do not show by themselves which model is better."
 
 
 class DialogueCount(Part):

@@ -218,10 +218,10 @@ def registered_in(tables: Tables, settings: Sequence[SettingFact], task: TaskFac
         changes = list(map(str, facts.changes({**fact.values, **_raised_cap(tables, fact)})))
         left_out = [] if task is None or task.excluded is None else [row.check for row in task.excluded.counts]
         if task is not None and sorted(left_out) != sorted(facts.exclude):
-            before, now = (", ".join(sorted(checks)) or "nobody" for checks in (facts.exclude, left_out))
-            changes.append(f"left out by checks was {before} and is now {now}")
+            before, now = (", ".join(sorted(checks)) or "none" for checks in (facts.exclude, left_out))
+            changes.append(f"the checks that leave raters out were {before} and are now {now}")
         if simulated := _simulated(tables, fact):
-            changes.append(f"{counted(simulated, 'rater')} of it {'was' if simulated == 1 else 'were'} simulated")
+            changes.append(f"{simulated:,} of its raters {'was' if simulated == 1 else 'were'} simulated")
         before_it = found[facts.digest].deviations if facts.digest in found else []
         found[facts.digest] = Registration(
             digest=facts.digest,
@@ -492,7 +492,7 @@ def excluded_table(excluded: Excluded) -> DataTable:
     }
     labels: dict[str, str | tuple[str, CellKind]] = {"check": "Check"}
     labels |= {name: (label, "count") for name, (label, applies) in counts.items() if applies}
-    reach = "all that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
+    reach = "everything that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
     where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
     told = say("facts", "left_out_here", facts={"excluded": excluded, "raters": None})
     return plain_table(

@@ -78,7 +78,7 @@ def add_analysis(key: str, added: Analysis) -> None:
     """
     home = _builtin(key).module if key in SECTIONS else _ADDED.get(key, added).module
     if key in _NOT_SECTIONS or home != added.module:
-        raise ValueError(f"a report has a key {key!r} already: choose another name for the section")
+        raise ValueError(f"a report already has a key {key!r}: choose another name for the section")
     if added.build is not None or key not in _ADDED:
         _ADDED[key] = added
 

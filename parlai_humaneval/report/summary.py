@@ -25,11 +25,11 @@ NAMED = 3
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
 MODELLED = (
-    "Points: in 100 turns with only these two models, how many more the first would win, by one model of all turns. They "
-    "are not the difference of the shares above."
+    "Points: how many more of 100 turns with only these two models the first would win, estimated from all turns "
+    "together. They are not the difference of the shares above."
 )
-OF_RATINGS = "Points: 100 are half of the scale that models were rated on, not points of that scale."
-DIRECT = "Turns and dialogues that had both models; {} by a model of all choices, whose gap may differ."
+OF_RATINGS = "Points: 100 points are half of the scale that models were rated on. They are not points of that scale."
+DIRECT = "Turns and dialogues that had both models. {}: estimated from all choices, so the gap may differ."
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
@@ -37,9 +37,9 @@ HOW_TO_READ = (
     "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
     "better; if the interval (clustered by worker, not corrected, before rounding) excludes 50 %, they differ. "
     "About 56, 64 and 71 % are small, medium and large differences.",
-    "This number can be compared across techniques, as those of the sections cannot. A judgement is what raters of the "
-    "technique give: of a turn, a dialogue or a segment; where many of them are ties, as where few of several replies are "
-    "picked, it lies nearer to 50 %.",
+    "This number can be compared across techniques; those of the sections cannot. A judgement is what raters of the "
+    "technique give, about a turn, a dialogue or a segment. If many judgements are ties, as when few of several replies "
+    "are picked, the number is closer to 50 %.",
 )
 SUPERIORITY_METHOD = method("summary", "probability_of_superiority")
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ _SAME_AS_DECIDED = frozenset({"turns", "free_for_all", "comparisons"})
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
 _HOW: Mapping[str, str] = {
     "turns": "as shares of turns in which a reply was chosen",
-    "comparisons": "of every pair of models only those that favour one of them, ties left out",
+    "comparisons": "but only those that favour one model of a pair, with ties left out",
     "likert": "as means of ratings as they were given",
 }
 

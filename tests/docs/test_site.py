@@ -140,7 +140,7 @@ def test_what_pages_include_is_a_fact_or_a_file() -> None:
 
 
 def test_the_page_that_reports_speak_of_is_there() -> None:
-    """Guards “What it means: documentation, “Which answers count”.” in every report."""
+    """Guards “For its meaning, see “Which answers count” in the documentation.” in every report."""
     assert (PAGES / "analysis" / "exclusion.md").read_text(encoding="utf-8").startswith(f"# {CHECKS_IN_DOCS}\n")
 
 

@@ -148,7 +148,7 @@ def test_people_are_reported_and_exported_as_before(study: Path, judge: Judge, t
     assert reread["judges"][0].pop("cost") == pytest.approx(row.pop("cost"))
     assert reread == section
     shown = " ".join(run(study, "report", "--task-name", "soba", "--full").output.split())
-    assert "Judge betty is a model, and is in none of people's numbers" in shown
+    assert "Judge betty is a model; people's numbers do not include its answers." in shown
 
 
 @pytest.mark.parametrize(

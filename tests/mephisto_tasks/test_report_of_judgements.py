@@ -116,7 +116,7 @@ def test_who_failed_the_attention_check_is_left_out(stored: Path) -> None:
     }  # fmt: skip
     done = " ".join(run(report, stored, "--task-name", "pairs", "--exclude", "paper").output.split())
     assert (
-        "Left out by quality checks: 5 judgements; 1 worker with all they did (workers who failed: failed_gold 1"
+        "Left out by quality checks: 5 judgements; 1 worker with all their work (workers who failed: failed_gold 1"
         in done
     )
     full = " ".join(run(report, stored, "--task-name", "pairs", "--exclude", "paper", "--full").output.split())

@@ -212,7 +212,7 @@ def test_a_task_gives_the_same_page(stored: Path, tmp_path: Path) -> None:
     assert "of 24 turns" in " ".join(done.stdout.split())
     text = page.read_text(encoding="utf-8")
     assert "Which would you rather talk to?" in text
-    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all their work" in text
     assert "I would like to hear more about that 1" in text
     everything = [path.read_bytes() for path in [page, *(tmp_path / "study").rglob("*")] if path.is_file()]
     assert not [one for one in everything if b"name-of" in one or str(stored).encode() in one]

@@ -30,35 +30,35 @@ INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
 WRONG = (
     phrase("Wrong link"),
     phrase(
-        "This link is not valid; a part of it may be missing. Please copy the whole link once more, or ask "
-        "whoever gave it to you."
+        "This link is not valid; a part of it may be missing. Please copy the whole link once more, or ask the person "
+        "who gave it to you."
     ),
 )
 EXPIRED = (
     phrase("This link has expired"),
     phrase(
-        "It was valid until {until}. If you would still like to take part, please ask whoever gave it to you for a new "
-        "one."
+        "It was valid until {until}. If you would still like to take part, please ask the person who gave it to you "
+        "for a new one."
     ),
 )
 REVOKED = (
     phrase("This link is no longer valid"),
     phrase(
-        "The researchers have withdrawn it. If you believe that this is a mistake, please ask whoever gave it to you."
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it to you."
     ),
 )
 FULL = (
     phrase("This link has been used up"),
     phrase(
-        "It has already been used by everyone it was made for. If you would like to take part, please ask whoever "
-        "gave it to you."
+        "Everyone it was made for has already used it. If you would like to take part, please ask the person who gave "
+        "it to you."
     ),
 )
 BROKEN = (
     phrase("We cannot check your link now"),
     phrase(
-        "Something is broken on our side, and your link may well be valid. Please try again later, and tell whoever "
-        "gave it to you."
+        "Something is broken on our side, and your link may well be valid. Please try again later, and tell the "
+        "person who gave it to you."
     ),
 )
 MAILED = " .,;:!?)]}>'\"*»”’…"

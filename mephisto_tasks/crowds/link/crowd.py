@@ -278,7 +278,7 @@ def _wrong_link(turned_away: TurnedAway) -> Refusal:
 
 
 GO_ON_THERE_BY_LINK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
+    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
     "cannot, please write to the people who gave you the link."
 )
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
-    "Please go on in the browser, and on the device, in which you began: everything that you did there is kept. If you "
+    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
     "cannot, return the HIT and accept it again here. That does not count against you."
 )
 

@@ -126,7 +126,7 @@ logger = logging.getLogger(__name__)
 
 SCRIPT = Path(__file__).parent / "mturk_crowd_source.js"
 UNKNOWN_HIT = phrase(
-    "This page belongs to no HIT of this study. Please accept one of its HITs on MTurk, and open it there."
+    "This page does not belong to a HIT of this study. Please accept one of its HITs on MTurk, and open it there."
 )
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"  # what MTurk calls the assignment of a worker who only looks
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"

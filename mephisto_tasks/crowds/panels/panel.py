@@ -34,16 +34,16 @@ CODES: dict[Outcome, str] = {
 OUR_DOORS = ("invitation", "open")
 OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
 NO_ID = phrase(
-    "{panel} did not say who you are: the link has no id of yours. Please open the study from its page on {panel}. If "
+    "{panel} did not say who you are: the link does not have your ID. Please open the study from its page on {panel}. If "
     "that is what you did, please tell the researchers, and return the task."
 )
 NOT_FILLED_IN = phrase(
-    "The link holds a placeholder where your id from {panel} should be. Please open the study from its page on "
+    "The link has a placeholder where your ID from {panel} should be. Please open the study from its page on "
     "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
     "task."
 )
 ODD_ID = phrase(
-    "The link holds something that is not an ID of {panel}. Please open the study from its page on {panel}. If that is "
+    "The link has something that is not an ID from {panel}. Please open the study from its page on {panel}. If that is "
     "what you did, please tell the researchers, and return the task."
 )
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")

@@ -27,7 +27,7 @@ SLACK_S = 60.0  # between two clocks
 KEYS_FRESH_S = 24 * 3600.0
 ASKED_AGAIN_S = 30.0  # for a key that is not among those known, at most so often
 NOT_SIGNED = phrase(
-    "Prolific has not signed this link, or not recently. Please open the study again from its page on Prolific."
+    "Prolific has not signed this link, or the signature is too old. Please open the study again from its page on Prolific."
 )
 _SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
 """What stands before the digest in a PKCS #1 v1.5 signature."""

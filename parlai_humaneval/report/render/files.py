@@ -55,9 +55,7 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
     if page.is_dir():
         raise OutputError(f"{page} is a folder", try_="name another page")
     if folder.exists() and not folder.is_dir():
-        raise OutputError(
-            f"{folder} is in the way: a folder of that name is to hold the tables", try_="name another page"
-        )
+        raise OutputError(f"{folder} is in the way: the tables need a folder of that name", try_="name another page")
     if tables is not None and folder.resolve() == tables.resolve():
         raise OutputError(
             f"{folder} holds the tables that the report is made from", try_=f"name another page than {page.name}"
@@ -67,11 +65,11 @@ def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None
     others = sorted(path.name for path in folder.iterdir() if path.name not in known) if folder.is_dir() else []
     if others:
         named = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
-        raise OutputError(f"{folder} holds files that no report has written ({named})", try_="name another page")
+        raise OutputError(f"{folder} holds files that no report wrote ({named})", try_="name another page")
     present = [str(path) for path in (page, folder) if path.exists()]
     if present and not force:
         raise OutputError(
-            f"{' and '.join(present)} stand there already", try_="name another page, or replace them with --force"
+            f"{' and '.join(present)} already exist", try_="name another page, or replace them with --force"
         )
 
 
@@ -181,7 +179,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
         "",
-        "The last are the answers that the report rests on, as tidy tables; `parlai-humaneval report --tables` reads them.",
+        "The last files are the underlying answers, as tidy tables; `parlai-humaneval report --tables` reads them.",
     ]
     return "\n".join(lines) + "\n"
 

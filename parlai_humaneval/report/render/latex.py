@@ -56,7 +56,7 @@ def to_latex(table: DataTable, note: str = "") -> str:
     comments = [_BREAKS.sub(" ", note)] if note else []
     comments.append(f"Needs package booktabs{' and package longtable' if long else ''}.")
     if any(ord(letter) > 0x17F for letter in text):
-        comments.append("Holds letters beyond Latin ones: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a font that has them.")
     return "".join(f"% {line}\n" for line in comments) + text
 
 

@@ -206,7 +206,7 @@ def check_leaderboard(page: Path, *, force: bool) -> None:
             "there is no such folder", where=f"{page.absolute().parent}", try_="make it first, or name another page"
         )
     if page.is_dir() or (page.exists() and not force):
-        raise OutputError(f"{page} stands there already", try_="name another page, or replace it with --force")
+        raise OutputError(f"{page} already exists", try_="name another page, or replace it with --force")
 
 
 def write_leaderboard(board: Leaderboard, page: Path) -> None:

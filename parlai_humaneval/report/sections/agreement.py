@@ -272,11 +272,11 @@ class Agreement(Section):
                 "agreement_measures",
                 "Agreement on what was judged twice",
                 self.rows,
-                "own: the dialogue's own rater and somebody who rated it once more (Cohen's κ); several: Fleiss' κ.",
+                "own: the dialogue's own rater and another rater of it (Cohen's κ); several: Fleiss' κ.",
             ),
             table_of(
                 WITH_OWN,
-                "Answers of a dialogue's own rater, and of those who rated it again",
+                "Answers of a dialogue's own rater, and of other raters of it",
                 again,
                 "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
                 "clustered by worker.",

@@ -61,7 +61,7 @@ from parlai_humaneval.techniques.registry import with_trait
 KEY = "comparisons"
 KINDS = {"turn": "turn by turn", "verdict": "verdicts at the end", "dialogue": "finished dialogues"}
 UNITS = {"turn": "turn", "verdict": "verdict", "dialogue": "judgement"}
-ONLY_DECIDED = "of every pair of models only those that favour one of them, ties left out"
+ONLY_DECIDED = "but only those that favour one model of a pair, with ties left out"
 NAMED = 6
 """As many pairs, or models, as are told one by one."""
 BY_ITSELF = " (each interval by itself, not corrected for several pairs)"
@@ -187,8 +187,8 @@ class Comparisons(Section):
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
         tables = [
             table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
-            table_of("comparisons_models", "Each model against all that it met", self.models),
-            table_of("comparisons_first_shown", "Is the one shown first chosen more often?", self.first_shown),
+            table_of("comparisons_models", "Each model against all the models that it met", self.models),
+            table_of("comparisons_first_shown", "Is the model shown first chosen more often?", self.first_shown),
             table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),
         ]
         return [table for table in tables if table.rows]

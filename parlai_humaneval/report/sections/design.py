@@ -199,13 +199,11 @@ class Design(Section):
     alpha: float = 0.05
 
     def data_tables(self) -> list[DataTable]:
-        title = (
-            "Precision lost because a rater's answers are alike, and the smallest gap that would be found with power .8"
-        )
+        title = "Precision lost because answers of a rater are correlated, and the smallest gap found with power .8"
         gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
         return [
             table_of("design_measures", title, self.measures, *say("design", "of_measures")),
-            table_of(LIKENESS, "How alike answers are", self.measures, *say("design", "of_likeness")),
+            table_of(LIKENESS, "Correlation of answers", self.measures, *say("design", "of_likeness")),
             *gaps,
         ]
 
@@ -226,7 +224,7 @@ class Design(Section):
                 by_unit.setdefault(pair.unit, {}).setdefault(_name_of(pair), []).append(pair)
         return [
             *interval_figures(
-                "design_icc", "How alike the answers of one worker are", "ICC by worker", icc, reference=0.0
+                "design_icc", "Correlation of the answers of one worker", "ICC by worker", icc, reference=0.0
             ),
             *([gaps] if points else []),
             *(_power_figure(unit, questions, self.alpha) for unit, questions in by_unit.items()),

@@ -192,13 +192,13 @@ class Judges(Section):
                 "judges_agreement",
                 "Agreement with people",
                 self.agreement,
-                "Pairs of an answer of the judge and one of a person; both orders count. People: two people on the same "
-                "thing, Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
+                "Pairs of a judge's answer and a person's; both orders count. People: two people on the same item, "
+                "Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
             ),
-            table_of("judges_pairs", "Two models by the judge and by people", self.pairs),
-            table_of("judges_bias", "Place and length", self.bias),
+            table_of("judges_pairs", "Win rates of two models by the judge and by people", self.pairs),
+            table_of("judges_bias", "Position and length", self.bias),
             table_of("judges_family", "Models of the judge's own maker", self.family),
-            table_of("judges_asked", "What judges were asked, and what it took", self.judges),
+            table_of("judges_asked", "What judges were asked, and at what cost", self.judges),
         ]
         return [table for table in tables if table.rows]
 

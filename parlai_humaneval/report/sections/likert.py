@@ -195,7 +195,7 @@ class Likert(Section):
         cited = to_cite(own, self.of_decided)
         tables = [
             table_of("likert_models", "Mean ratings", self.models),
-            table_of("likert_pairs", "Every two models", self.pairs, *cited),
+            table_of("likert_pairs", "Each pair of models", self.pairs, *cited),
             table_of("likert_turn_weights", "Which turns weigh in the final ratings", self.regression),
             table_of("likert_combos", "Turns and final rating together", self.combos),
         ]

@@ -112,10 +112,12 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        note = "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same."
+        note = (
+            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of one dialogue."
+        )
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [
-            table_of("rankings_models", "Places of each model, 1 the best", self.models, note),
+            table_of("rankings_models", "Ranks of each model (1 is the best)", self.models, note),
             table_of("rankings_pairs", "Which model got the better rank", self.pairs, note, *cited),
             table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
         ]
@@ -127,7 +129,7 @@ class Rankings(Section):
             for place, ranking in enumerate(self.rankings, start=1)
             for figure in interval_figures(
                 f"rankings_places_{place}",
-                f"Mean place, {_where(ranking)}",
+                f"Mean rank, {_where(ranking)}",
                 "mean rank (1 is the best)",
                 [(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
             )
@@ -179,7 +181,7 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
         first = ranked["selected"].to_numpy(dtype=float)
         ones, best_name = np.ones_like(first), f"{model} ranked best"
         best = crossed_share(first, ones, workers, [dialogues], name=best_name, level=level)
-        places, name = ranked["rank"].to_numpy(dtype=float), f"mean place of {model}"
+        places, name = ranked["rank"].to_numpy(dtype=float), f"mean rank of {model}"
         picked = ranked["own_selected"].dropna()
         models.append(
             RankedModel(

@@ -246,9 +246,9 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
         "models",
         "Bots and people",
         speakers,
-        "Win rate: of decided segments against each other bot, then the mean over these opponents (the paper's); pooled: "
-        "of all decided segments at once. Both clustered by worker and dialogue, p of the mean against one half, not "
-        "corrected.",
+        "Win rate: the share of decided segments won against each other bot, then the mean over these opponents (as in "
+        "the paper). Pooled: the share of all decided segments. Both are clustered by worker and dialogue; p tests the "
+        "mean against one half, without correction.",
     )
     curves: list[dict[str, Cell]] = [
         {"model": row.model, **_cells({f"s{length}": point for length, point in row.curve.items()})}
@@ -257,7 +257,7 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
     shares = [column for k in a.lengths for column in _ends(f"s{k}", f"S({k})", "low", "high")]
     title = "Share not spotted within k exchanges"
     yield row_table("survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
-    yield table_of("lengths", "What each was taken for after k exchanges", a.by_length)
+    yield table_of("lengths", "Labels after k exchanges", a.by_length)
     # The paper's Table 1.
     names = a.playing
     heat = matrix_of("matrix", "Win rate of row over column, ties left out", names, a.win_rates)
@@ -269,7 +269,7 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
     yield row_table(heat.key, heat.title, shown, against)
     cited = to_cite([pair.line() for pair in a.pairs], decided)
     yield table_of("pairs", "Pairs of bots", a.pairs, *cited, labels=_PAIR_LABELS)
-    note = "Above 0: B is spotted sooner. One step from 0: too small where the difference is large."
+    note = "Above 0: B is spotted sooner. The one-step estimate from 0 is too small if the difference is large."
     yield table_of("tests", "Is one spotted sooner? All pairs of bots", a.tests, note)
     note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
     yield table_of("features", "Features, and their effect on being spotted", a.features, note)

@@ -225,8 +225,8 @@ class Stopping(Section):
         peeks = self.peeks if any(peek.better for peek in self.peeks) else []
         tables = [
             pairs_table(self.pairs),
-            table_of("stopping_studies", "The rule, and what it took", self.studies),
-            table_of("stopping_peeks", "What testing after every worker would have found", peeks),
+            table_of("stopping_studies", "The rule, and the size of the study", self.studies),
+            table_of("stopping_peeks", "What testing after every worker would have claimed", peeks),
             table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
         ]
         return [table for table in tables if table.rows]
@@ -406,7 +406,7 @@ def pairs_table(pairs: Sequence[DecidedPair], *, while_it_runs: bool = False) ->
         f"Pairs of models, {'as they stand' if while_it_runs else AFTER}",
         [pair.ahead_first() for pair in pairs],
         own_dialogues(pairs),
-        *([f"Coverage of each interval at all times together: {levels}."] if levels else []),
+        *([f"Simultaneous coverage of each interval at all times: {levels}."] if levels else []),
     )
     hidden = ("study", "technique", "setting", "metric", "after") if while_it_runs else ()
     return table.model_copy(update={"columns": tuple(one for one in table.columns if one.key not in hidden)})

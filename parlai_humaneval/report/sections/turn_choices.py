@@ -299,7 +299,7 @@ class TurnsSection(TurnRows):
             ("turns_by_position", "Win rates by position (anchoring)", self.by_position),
             ("turns_reselection", "Chosen in two consecutive turns", self.patterns.reselection),
             ("turns_cascading", "What was chosen first, in later turns", self.patterns.cascading),
-            ("turns_anchoring", "Tests of places", self.patterns.anchoring),
+            ("turns_anchoring", "Tests of positions", self.patterns.anchoring),
             ("turns_strengths", "Strengths (Plackett–Luce, log-odds against the mean)", self.strengths),
             ("turns_pulls", "Effect of the position (log-odds against the mean)", self.positions),
             ("turns_combos", "PW combo: turns and self-chats together", self.combos),

@@ -60,7 +60,7 @@ def limited(low: float, high: float, limits: tuple[float, float] | None) -> tupl
     if limits is None:
         return low, high, ()
     least, most = limits
-    note = ("the interval was cut at the end of what is possible",) if low < least or high > most else ()
+    note = ("the interval was cut at the end of the possible range",) if low < least or high > most else ()
     return min(max(low, least), most), max(min(high, most), least), note
 
 

@@ -15,8 +15,8 @@ from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core.result import Result, check_level
 
 NEGATIVE = (
-    "the estimate is negative: in these data answers of one {cluster} differ more than those of different ones; it may "
-    "be chance"
+    "the estimate is negative: in these data answers of one {cluster} differ more than those of different {cluster}s, "
+    "possibly by chance"
 )
 ABOUT_EQUAL = 0.95  # Clusters whose effective number is such a share of their number, or more, are not called unequal
 _BEYOND = 1e6
@@ -147,11 +147,11 @@ def pooled_intraclass_correlation(
         return base.but(p_value=1.0, notes=("no observations: nothing can be estimated",))
     why = ""
     if max(of.size for of in sizes) < 2:
-        why = f"only one {cluster}: how alike the answers of one {cluster} are cannot be estimated"
+        why = f"only one {cluster}: the correlation of answers of one {cluster} cannot be estimated"
     elif all_sizes.max() < 2:
-        why = f"no {cluster} has two observations: how alike they are cannot be estimated"
+        why = f"no {cluster} has two observations: their correlation cannot be estimated"
     elif max(np.ptp(sample.values) for sample in counted if sample.values.size) < 1e-12:
-        why = "all values are equal: how alike they are cannot be estimated"
+        why = "all values are equal: their correlation cannot be estimated"
     if why:
         return base.but(notes=(why,))
     sums = np.zeros(5)  # squares between and within, degrees of freedom of both, and Σ over clusters of n, less Σn²/N

@@ -298,7 +298,7 @@ def is_by_both(result: Result) -> bool:
 def about_words(n: int) -> str:
     """What is said of an answer that rests on few dialogues."""
     these = f"these {n:,} dialogues" if n > 1 else "this one dialogue"
-    return f"{ABOUT_THESE} {these}: with others of the same models it might come out differently"
+    return f"{ABOUT_THESE} {these}: with other dialogues of the same models, it might be different"
 
 
 def _codes(clusters: npt.ArrayLike) -> Codes:

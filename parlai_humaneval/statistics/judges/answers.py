@@ -49,21 +49,21 @@ def people_and_judge(tables: Tables, judge: Tables | str) -> tuple[Tables, Table
         people, judged = _only(tables, lambda rows: ~_is_judge(rows)), judge
     if not _workers(people):
         raise TableError(
-            "no answers of people",
+            "no answers by people",
             where="tables",
-            try_="give tables with comparisons, turns, ratings or segments that people filled",
+            try_="pass tables with comparisons, turns, ratings or segments that people filled",
         )
     if not _workers(judged):
         raise TableError(
-            "its tables hold no answers", where="judge", try_="give tables that the judge filled, of the same columns"
+            "its tables hold no answers", where="judge", try_="pass tables that the judge filled, with the same columns"
         )
     both = _workers(people) & _workers(judged)
     if both:
         raise TableError(
             f"{sorted(both)[0]!r} is listed among people and among judges, so the same rows would count as both",
             where="judge",
-            try_="give people's rows as tables and the judge's as judge, or the tables of all and the judge's "
-            "name as judge",
+            try_="pass people's rows as tables and the judge's rows as judge, or all rows as tables and the "
+            "judge's name as judge",
         )
     # A judge's answers to what people had rated before count as if they were the first.
     changed: dict[str, Any] = {name: _first_hand(getattr(judged, name)) for name in ("turns", "comparisons", "ratings")}
@@ -79,7 +79,8 @@ def _named(tables: Tables, judge: str) -> Tables:
     known = _workers(_only(tables, _is_judge) if beside is None else beside)
     if not known:
         raise TableError(
-            f"judge {judge!r}: the tables hold no judge's answers", try_="let one answer: parlai-humaneval judge --help"
+            f"judge {judge!r}: the tables hold no judge's answers",
+            try_="run a judge first: see parlai-humaneval judge --help",
         )
     names = sorted(known)
     named = f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"

@@ -38,7 +38,7 @@ SOURCE = "Angelopoulos, Duchi & Zrnic 2023, PPI++: Efficient Prediction-Powered 
 CROSSED = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 METHOD = f"prediction-powered t, {OF_BOTH}"
 ASSUMPTIONS = (
-    "people judged a part of what the judge judged that was drawn by chance",
+    "people judged a random part of what the judge judged",
     "the judge answers dialogues of both parts in the same way",
     "answers without a common worker or dialogue are independent",
 )
@@ -201,8 +201,8 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
     if round(df_alone) + 1 < FEWEST_CLUSTERS:
         return _alone(
             question,
-            f"people's answers are of fewer than {FEWEST_CLUSTERS} effective workers or dialogues, too few to use the "
-            "judge's: the answer is theirs alone",
+            f"people's answers come from fewer than {FEWEST_CLUSTERS} effective workers or dialogues, too few to use the "
+            "judge's answers: the result uses people's answers alone",
         )
     error, df, gain = evidence.together(question.row, power, question.sizes)
     estimate = people.estimate - power * float(question.row @ evidence.gap)
@@ -234,7 +234,7 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
 
 
 def _alone(
-    question: Question, why: str = "the judge does not make the answer of people more exact, so it is not used"
+    question: Question, why: str = "the judge does not make people's answer more precise, so it is not used"
 ) -> Result:
     people = question.people.but(p_holm=None, notes=(*question.people.notes, why))
     return _with_human_result(people, question, 0.0, 1.0)

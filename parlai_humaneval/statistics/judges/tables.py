@@ -186,10 +186,10 @@ def _nothing_matched(people: Both, judge: Both) -> TableError:
     for of_people, of_judge, names in zip(people, judge, (("metric", "item"), ("criterion", "item")), strict=True):
         if len(of_people) and len(of_judge):
             firsts = [" of ".join(repr(str(rows[name].iloc[0])) for name in names) for rows in (of_people, of_judge)]
-            pairs.append(f"people's first answer is to {firsts[0]}, the judge's to {firsts[1]}")
+            pairs.append(f"people's first answer is about {firsts[0]}, the judge's to {firsts[1]}")
     hint = f" ({'; '.join(pairs)})" if pairs else ": they hold different kinds of answers"
     return TableError(
-        f"none of its answers is to what people answered{hint}",
+        f"none of its answers is about an item that people answered{hint}",
         where="judge",
         try_="use the same names of dialogues, turns, models and metrics or criteria",
     )
@@ -270,7 +270,7 @@ def _with_question(result: Result, both: Matched, names: dict[str, str]) -> Resu
     question = names.get("criterion") or names["metric"]
     missing = int((~both.known).sum())
     notes = (
-        (f"{missing:,} of {len(both.known):,} answers of people are to what the judge did not answer",)
+        (f"{missing:,} of {len(both.known):,} answers of people are about items that the judge did not answer",)
         if missing
         else ()
     )

@@ -47,8 +47,8 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
     if alone.any():
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
         yield (
-            f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} one model only, though one reply of several is "
-            f"chosen: {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} count nowhere."
+            f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} one model only, although raters choose one of "
+            f"several replies: {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} count nowhere."
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
     yield from _changing_turns(rows, dialogue, turn)

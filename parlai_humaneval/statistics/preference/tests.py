@@ -280,7 +280,7 @@ def equal_rates_test(chosen: npt.ArrayLike, clusters: npt.ArrayLike, *, cluster:
     matrix = np.asarray(chosen, dtype=float)
     if matrix.ndim != 2 or len(matrix) != np.size(clusters) or not np.isin(matrix, (0, 1)).all():
         raise ValueError(
-            f"expected turns × models of 0 and 1 and a {cluster} a turn; leave out turns that lack a model"
+            f"expected turns × models of 0 and 1 and one {cluster} per turn; leave out turns that lack a model"
         )
     n, models = matrix.shape
     codes, names = pd.factorize(np.asarray(clusters, dtype=object))

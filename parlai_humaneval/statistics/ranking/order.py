@@ -89,7 +89,7 @@ class ModelOrder(BaseModel):
             never, rank = ("was" if len(worse) == 1 else "were"), ("ranks" if len(better) == 1 else "rank")
             yield (
                 f"{listed(worse)} {never} never chosen over {listed(better, 'or')}, directly or through other models, so "
-                f"{listed(better)} {rank} above, by more than any number can say."
+                f"{listed(better)} {rank} above, by more than can be estimated."
             )
         apart = [(a, b) for a, b in pairs if (a, b) not in self.above]
         for a, b in apart[:NAMED]:

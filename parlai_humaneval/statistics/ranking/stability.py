@@ -97,7 +97,7 @@ def ranking_agreement(
         "tau_b": Result.by(
             "Kendall's τ-b",
             "Kendall 1945; Ma et al. 2023, §3.3",
-            "the models are those that one wants to speak about",
+            "the models are the ones of interest, not a sample of others",
             name=f"rank agreement of {name}",
             n=len(shared),
             estimate=tau,

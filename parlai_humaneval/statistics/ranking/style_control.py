@@ -28,7 +28,8 @@ from parlai_humaneval.statistics.ranking.fit import Asked, Fitted, Inference, li
 
 SOURCE = "Li, Angelopoulos & Chiang 2024, Does style matter?; Bradley & Terry 1952; ties: Rao & Kupper 1967"
 ADDITIVE = (
-    "style and position affect the log odds of all models alike, and are unrelated to anything else that raters see"
+    "style and position affect the log odds of all models in the same way, and are unrelated to anything else that raters "
+    "see"
 )
 FIRST = "shown first"
 FEWEST = 20

@@ -112,7 +112,7 @@ class Judging:
     def rank(self, places: Sequence[int]) -> None:
         """Give each reply its place, in shown order."""
         for letter, place in zip("ABCDEFGH", places, strict=False):
-            self.pick(f"Place of reply {letter}", str(place))
+            self.pick(f"Rank of reply {letter}", str(place))
 
 
 def _holds_focus(group: Locator) -> bool:

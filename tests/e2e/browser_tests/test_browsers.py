@@ -101,7 +101,7 @@ def test_a_place_is_its_browser_s_and_the_next_comes_in_when_it_is_free(
 
     late = visit(one_place.url, "finger")
     late.start_from_preview()
-    expect(late.page.get_by_role("heading", name="The study is full just now")).to_be_visible()
+    expect(late.page.get_by_role("heading", name="The study is full right now")).to_be_visible()
     expect(late.page.get_by_text("The next try is in")).to_be_visible()
     looks.look(late.page, "full")
     waits_as = late.page.url

@@ -166,7 +166,7 @@ def _problems_now(page: Page, scene: Scene) -> list[str]:
     judged = page.locator(scene.judged)
     for place in judged.all()[: 2 if scene.both else 1]:
         if not _readable(place):
-            found.append(f"of what is judged {_seen(place)} can be seen")
+            found.append(f"{_seen(place)} of the judged part can be seen")
     asks = page.locator(scene.asks).first
     ahead = page.locator("[data-ahead]")
     if ahead.count() and ahead.is_visible() and _readable(ahead, 1000):

@@ -33,9 +33,9 @@ def test_loading_says_why_after_ten_seconds(visit: Callable[..., Rater], path: s
         expect(rater.page.get_by_role("status").get_by_text(at_once)).to_be_visible()
         rater.page.clock.pause_at(rater.page.evaluate("Date.now() / 1000") + 2)
         rater.page.clock.run_for(5_000)
-        assert rater.page.get_by_text("This takes longer than usual.").count() == 0
+        assert rater.page.get_by_text("This is taking longer than usual.").count() == 0
         rater.page.clock.run_for(5_000)
-        explained = rater.page.get_by_role("status").get_by_text(f"This takes longer than usual. {later}")
+        explained = rater.page.get_by_role("status").get_by_text(f"This is taking longer than usual. {later}")
         expect(explained).to_be_visible()
         rater.picture(f"silent-{path.strip('/')}")
         rater.press("Try again")

@@ -46,13 +46,13 @@ def test_each_way_out_has_its_own_code_and_none_without_one() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"PROLIFIC_PID": ""}, "no id of yours"),
+        ({"PROLIFIC_PID": ""}, "does not have your ID"),
         ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "placeholder"),
         ({"SESSION_ID": "{{%SESSION_ID%}}"}, "placeholder"),
-        ({"PROLIFIC_PID": "a" * 1500}, "not an ID of Prolific"),
-        ({"PROLIFIC_PID": "../../etc/passwd"}, "not an ID of Prolific"),
+        ({"PROLIFIC_PID": "a" * 1500}, "not an ID from Prolific"),
+        ({"PROLIFIC_PID": "../../etc/passwd"}, "not an ID from Prolific"),
         ({"PROLIFIC_PID": "<script>alert(1)</script>"}, "placeholder"),
-        ({"SESSION_ID": "x\x00y"}, "not an ID of Prolific"),
+        ({"SESSION_ID": "x\x00y"}, "not an ID from Prolific"),
     ],
 )
 def test_a_link_that_names_nobody_is_turned_away_with_what_to_do(changed: dict[str, str], says: str) -> None:
@@ -62,7 +62,7 @@ def test_a_link_that_names_nobody_is_turned_away_with_what_to_do(changed: dict[s
 
 
 def test_a_missing_session_is_no_half_visit() -> None:
-    with pytest.raises(TurnedAway, match="no id of yours"):
+    with pytest.raises(TurnedAway, match="does not have your ID"):
         prolific().arrival({"PROLIFIC_PID": PID})
 
 

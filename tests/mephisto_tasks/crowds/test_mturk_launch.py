@@ -119,7 +119,7 @@ async def test_who_has_accepted_no_hit_of_ours(mturk: StandIn, data_dir: Path, m
         forger.client._registration |= made_up
         async with forger:
             assert forger.client.refused is not None
-            assert "no HIT of this study" in forger.client.refused
+            assert "does not belong to a HIT of this study" in forger.client.refused
     assert rows(data_dir, "SELECT * FROM agents") == []
 
 

@@ -66,14 +66,14 @@ async def test_a_launch_takes_what_was_registered_and_the_report_repeats_it(
     (tmp_path / "study.md").unlink()
     document = report_of(data_dir)
     (one,) = document.facts.registered
-    programs = "8 raters of it were simulated"  # as all are of this test
+    programs = "8 of its raters were simulated"  # as all are of this test
     assert (one.digest, one.deviations) == (facts.digest, [programs])
-    words = f"The study was registered as {facts.digest[:12]}, and differs from that: {programs}."
+    words = f"The study was registered as {facts.digest[:12]}, and differs from the registration: {programs}."
     assert one.words == words
     assert words in document.sentence()
     assert document.to_json()["facts"]["registered"][0]["digest"] == facts.digest
     (left_out,) = report_of(data_dir, exclude="greeting").facts.registered
-    assert left_out.deviations == ["left out by checks was nobody and is now greeting", programs]
+    assert left_out.deviations == ["the checks that leave raters out were none and are now greeting", programs]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_a_registration_holds_for_later_launches_and_a_raised_cap_is_told(
     with pytest.raises(ConfigError, match=f"began as {facts.name}, and 4 answers"):
         async with start(prereg=str(tmp_path / "other.md")):
             pass
-    raised = "and differs from that: max_dialogues was 4 and is now 5."
+    raised = "and differs from the registration: max_dialogues was 4 and is now 5."
     async with start(**{**DECIDED, "max_dialogues": 5}, seed=None) as run:
         assert run.study.config.seed == 5, "nobody need name the registered seed again"
         (one,) = report_of(data_dir).facts.registered  # before anybody answers

@@ -204,13 +204,13 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
         (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "none of them can be"]),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat goes on with one of the replies", "so can none of them"],
+            ["If you select none, the chat still goes on with one of the replies", "so can none of them"],
             ["29", "even a little better"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback"},
             ["at least 29 words", "Do not copy"],
-            ["If you select none, the chat goes on with one of the replies"],
+            ["If you select none, the chat still goes on with one of the replies"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback", "several_settings"},
@@ -230,7 +230,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
     flags = {"topic_free", "opinion", "topic_changes", "rater_ends", "several_conversations"}
     words = task("direct_assessment", flags)
     for essential in (
-        "13 chats, each with another chatbot",
+        "13 chats, each with a different chatbot",
         "think of a topic",
         "stays on the page during the chat",
         "press the Topic button",

@@ -95,7 +95,7 @@ def test_a_tie_is_spoken_of_only_where_it_can_be_said() -> None:
     assert "even a little better" in strict
     assert "even a little better" not in free
     assert "may share a rank" in free
-    assert "share a place" not in strict
+    assert "share a rank" not in strict
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -105,9 +105,9 @@ def test_what_is_typed_wins(tmp_path: Path) -> None:
     assert (found["inputs"]["icc"], found["inputs"]["dialogues_per_worker"]) == (0.1, 4)
     assert found["inputs"]["dialogue_icc"] == pytest.approx(dialogue_icc(0.3))
     assert found["at_upper_icc"] is None
-    (told,) = [note for note in found["notes"] if note.startswith("Given")]
+    (told,) = [note for note in found["notes"] if note.startswith("These options replace")]
     assert "ICC of workers 0.1 (the pilot has" in told
-    assert "dialogues a worker 4 (the pilot has 10)" in told
+    assert "dialogues per worker 4 (the pilot has 10)" in told
 
 
 @pytest.mark.parametrize("technique", ["sata", "single_model", "direct_assessment", "pw_dialog", "spot_the_bot"])
@@ -254,9 +254,9 @@ def test_the_plan_says_how_many_sets_there_were(tmp_path: Path) -> None:
 
 
 def test_nearly_equal_workers_are_called_that() -> None:
-    """Guards that “100 weigh like 100 equal ones” is not said."""
+    """Guards that “100 workers weigh like 100” is not said."""
     notes = plan_study(ask(technique="pw_dialog", gap=0.1, worker_inequality=0.06)).notes
-    assert any("nearly as many from each (--worker-inequality 0.06)" in note for note in notes)
+    assert any("nearly equal numbers, --worker-inequality 0.06" in note for note in notes)
     assert not any("weigh like" in note for note in notes)
 
 
@@ -282,7 +282,7 @@ def test_a_pilot_without_technique_says_which_it_can_be(tmp_path: Path) -> None:
     write_tables(Tables(**NOTHING, segments=tables.segments.assign(technique=None, setting=None)), tmp_path)
     result = call("--pilot", str(tmp_path), "--gap", "0.1")
     assert result.exit_code == 2
-    assert "give --technique (spot_the_bot:" in result.stderr
+    assert "set --technique (spot_the_bot:" in result.stderr
 
 
 def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_unequal_workers_cost_more() -> None:
     assert unequal.n_turns >= equal.n_turns * unequal.design_effect / equal.design_effect
     assert unequal.effective_workers == pytest.approx(unequal.n_per_sample / 12 / 2)
     assert plan(gap=0.9, worker_inequality=1.0).n_turns == 2 * plan(gap=0.9).n_turns
-    assert any("100 weigh like 50 equal ones" in note for note in unequal.notes)
+    assert any("100 workers weigh like 50 with equal numbers" in note for note in unequal.notes)
     alone = plan(technique="arena", worker_inequality=1.0)
     assert alone.n_judgements == plan(technique="arena").n_judgements, (
         "who gives one answer cannot give more than others"
@@ -149,7 +149,7 @@ def test_the_best_reuse_is_the_cheapest() -> None:
         for reuse in sorted({1, 2, 3, 5, 8, 13, 21, 29, *(max(1, best["reuse"] + step) for step in (-2, -1, 0, 1, 2))}):
             other = plan(technique="pw_dialog", dialogue_icc=0.08, dialogue_pay=pay, reuse=reuse)
             assert other.cost >= 0.99 * best["cost"] or other.n_dialogues < 2 * LEAST_DIALOGUES
-        assert any("For the money" in note or "No other" in note for note in found.notes)
+        assert any("It is cheapest" in note or "No other" in note for note in found.notes)
     free = plan(technique="self_chat", dialogue_icc=0.08)
     assert free.best_reuse is not None
     assert free.best_reuse["reuse"] == 1
@@ -163,9 +163,7 @@ def test_few_dialogues_are_told() -> None:
     """Guards the words for an answer that is about the dialogues at hand, by the report's own number; none is advised."""
     assert LEAST_DIALOGUES == FEW_DIALOGUES
     few = plan(technique="pw_dialog", gap=0.4, reuse=20, dialogue_icc=0.01)
-    assert any(
-        "dialogues of a model are judged again and again: the answer is about these" in note for note in few.notes
-    )
+    assert any("dialogues of a model are judged repeatedly, so the result is about these" in note for note in few.notes)
     assert few.best_reuse is not None
     assert few.best_reuse["reuse"] < 20
 
@@ -196,11 +194,11 @@ def test_notes_say_what_to_beware_of() -> None:
     assert any("independent (ICC 0)" in note for note in plan(icc=0).notes)
     few = plan(gap=0.9)
     assert few.n_turns == 6 * MIN_WORKERS
-    assert any("At least 10 workers" in note for note in few.notes)
-    assert any("one ranking of all tells each two apart" in note for note in plan(models=3).notes)
+    assert any("at least 10 effective workers" in note for note in few.notes)
+    assert any("one ranking of all models compares each pair" in note for note in plan(models=3).notes)
     assert not any("one ranking" in note for note in plan().notes)
-    assert any("that fee is an assumption" in note for note in plan().notes)
-    assert not any("that fee is an assumption" in note for note in plan(fee=0.4).notes)
+    assert any("That fee is an assumption" in note for note in plan().notes)
+    assert not any("That fee is an assumption" in note for note in plan(fee=0.4).notes)
     pilot = plan(technique="sata", setting="soba", models=4, method="liu2023")
     assert any("54,53,48,35" in note for note in pilot.notes)
     assert any("Bonferroni" in note for note in plan(models=3).notes)
@@ -314,7 +312,7 @@ def test_comparison() -> None:
         ({"models": 0}, "from 2 to 20"),
         ({"icc": 1}, "all answers of a worker"),
         ({"icc": -0.1}, "at least 0"),
-        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "give one of them"),
+        ({"technique": "pw_dialog", "dialogue_icc": 0.1, "dialogue_sd": 0.5}, "set only one of them"),
         ({"dialogue_sd": -1}, "log-odds"),
         ({"worker_inequality": -1}, "coefficient of variation"),
         ({"dialogues_per_worker": 0.5}, "a number from 1"),
@@ -331,11 +329,11 @@ def test_comparison() -> None:
         ({"technique": "arena", "method": "liu2023"}, "leave --method out"),
         ({"technique": "telepathy"}, "technique telepathy"),
         ({"shares": (1, 2)}, "not for pw_turn; leave --shares out"),
-        ({"shares": (1, 2), "gap": None}, "give --gap instead"),
+        ({"shares": (1, 2), "gap": None}, "set --gap instead"),
         ({"technique": "sata", "models": 4, "shares": (0.3, 0.4)}, "2 shares for 4 models"),
         ({"technique": "sata", "shares": (54, 53)}, "from 0 to 1"),
         ({"technique": "sata", "gap": None, "shares": (0.3, 0.3)}, "equal"),
-        ({"technique": "sata", "gap": 0.2, "shares": (0.3, 0.4)}, "give one of them"),
+        ({"technique": "sata", "gap": 0.2, "shares": (0.3, 0.4)}, "set only one of them"),
     ],
 )
 def test_wrong_questions_say_what_to_do(question: dict[str, Any], words: str) -> None:

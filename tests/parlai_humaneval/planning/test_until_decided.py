@@ -116,7 +116,7 @@ def test_ties_are_simulated() -> None:
     shares = crowded._shares(crowd_of, np.zeros((40_000, 1), dtype=np.int64), likes)[:, 0]
     assert shares.mean() == pytest.approx(0.6, abs=0.005)
     assert shares.var() == pytest.approx(crowd.share_variance(0.6), rel=0.03)
-    with pytest.raises(ValueError, match="cannot be so much alike"):
+    with pytest.raises(ValueError, match="cannot be that correlated"):
         Crowd(icc=0.7, ties=0.3)
 
 
@@ -171,7 +171,7 @@ def test_arena_counts_the_gap_without_ties_and_the_margin_with_them() -> None:
     found = until_decided(technique="arena")
     assert found.margin == pytest.approx(0.3 * 0.85)
     assert found.ties == pytest.approx(0.15)
-    assert any("30 points of the gap are 25.5 points of the margin" in note for note in found.notes)
+    assert any("a gap of 30 points is 25.5 points on the scale of the margin" in note for note in found.notes)
     assert until_decided(technique="sata", max_dialogues=60).margin == 0.3
 
 
@@ -200,16 +200,16 @@ def test_a_cap_at_which_nothing_is_decided_is_the_headline() -> None:
     found = until_decided(models=3, gap=0.1, max_dialogues=20)
     assert {(truth.expected.n, truth.percentile_90.n, truth.at_cap) for truth in found.truths} == {(20, 20, 1.0)}
     assert found.headline.startswith(
-        "With a cap of 20 dialogues PW-Turn most likely ends before every pair of models is decided"
+        "With a cap of 20 dialogues, PW-Turn most likely ends before every pair of models is decided"
     )
-    assert "100 % of studies end there with pairs open" in found.headline
-    assert any("Many studies end there (see the table)" in note for note in found.notes)
+    assert "100 % of studies reach the cap with pairs open" in found.headline
+    assert any("Many studies reach the cap (see the table)" in note for note in found.notes)
 
 
 def test_why_other_fixed_plans_are_of_another_size_is_said() -> None:
     """Guards several numbers of one thing: the plan's is for planned workers, others for those that came."""
     notes = until_decided(max_dialogues=100).notes
-    assert any("a fixed plan for answers as unlike each other as those that came in" in note for note in notes)
+    assert any("a fixed plan that has the observed variance of answers" in note for note in notes)
 
 
 def test_where_a_fixed_plan_is_smaller_is_said() -> None:
@@ -217,15 +217,18 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
     found = until_decided(power=0.5)
     asked = plan_study(ask(technique="pw_turn", gap=0.3, power=0.5)).n_dialogues
     assert found.truths[0].expected.n > asked
-    assert any(f"Those {asked:,} are fewer than it takes on average" in note for note in found.notes)
+    assert any(
+        f"Those {asked:,} are fewer than a study that ends when decided takes on average" in note
+        for note in found.notes
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ("--technique pw_turn --gap 0.1 --stop decided --margin 0", "two equal models would never be decided"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "give, say, --margin 0.1"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "give, say, --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "set, say, --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "set, say, --margin 0.1"),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 1.5",
             "--margin 1.5: win rates are between 0 and 1, and so",
@@ -235,27 +238,27 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
             "--margin 0.001: below 0.01 such a study takes",
         ),
         ("--technique pw_turn --gap 0.1 --judge-agreement 70", "--judge-agreement 70.0: expected a share of answers"),
-        ("--technique pw_turn --gap 0.005 --stop decided", "give a --margin of 0.01 or more"),
+        ("--technique pw_turn --gap 0.005 --stop decided", "set a --margin of 0.01 or more"),
         (
             "--technique pw_turn --models 4 --gap 0.1 --stop decided --max-dialogues 5",
-            "give --max-dialogues 11 or more",
+            "set --max-dialogues 11 or more",
         ),
         ("--technique pw_turn --gap 0.1 --stop decided --max-dialogues 0", "below the floor"),
         ("--technique pw_turn --gap 0.1 --margin 0.1", "add --stop decided, or leave --margin out"),
         ("--technique pw_turn --gap 0.1 --max-dialogues 90", "add --stop decided"),
         ("--technique pw_turn --gap 0.1 --stop decided --method liu2023", "leave --method out"),
-        ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "give --alpha 0.05"),
+        ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "set --alpha 0.05"),
         ("--technique pw_turn --gap 0.1 --stop decided --judge-agreement 0.7", "leave --judge-agreement out"),
-        ("--gap 0.1 --stop decided", "add --technique"),
-        ("--technique single_model --models 1 --gap 0.1 --stop decided", "give --models 2 or more"),
+        ("--gap 0.1 --stop decided", "give --technique"),
+        ("--technique single_model --models 1 --gap 0.1 --stop decided", "set --models 2 or more"),
         ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
         ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),
-        ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "give --reuse 1"),
-        ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "give a --gap below 0.17"),
-        ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "give --models 10"),
-        ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "give --reuse 1"),
-        ("--technique sata --gap 0.85 --stop decided", "give a smaller --gap"),
-        ("--technique arena --gap 0.1 --stop decided --icc 0.9", "give an --icc below 0.85"),
+        ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "set --reuse 1"),
+        ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "set a --gap below 0.17"),
+        ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "set --models 10"),
+        ("--technique pw_dialog --gap 0.1 --stop decided --dialogue-icc 0.1", "set --reuse 1"),
+        ("--technique sata --gap 0.85 --stop decided", "set a smaller --gap"),
+        ("--technique arena --gap 0.1 --stop decided --icc 0.9", "set an --icc below 0.85"),
         ("--technique pw_turn --gap 0.1 --stop never", "decided"),
     ],
 )

@@ -111,7 +111,7 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
     (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
     assert line == (
         "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it counts all the same. "
-        "What it means: documentation, “Which answers count”."
+        "For its meaning, see “Which answers count” in the documentation."
     )
 
 
@@ -335,4 +335,4 @@ def test_simulated_raters_in_a_registered_study_are_a_deviation() -> None:
     assert one.words.endswith("; it went as registered.")
     program = dialogue(2, settings=settings, worker_id="demo", simulated=1)
     (one,) = facts(with_tables(dialogues=[*people, program])).registered
-    assert one.words.endswith(", and differs from that: 1 rater of it was simulated.")
+    assert one.words.endswith(", and differs from the registration: 1 of its raters was simulated.")

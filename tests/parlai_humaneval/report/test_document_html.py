@@ -101,7 +101,7 @@ def test_markup_in_texts_is_text(page: str, outline: Outline) -> None:
 def test_the_answer_comes_first(outline: Outline) -> None:
     """Headings are in order, none is skipped; the answer stands before everything else."""
     titles = [words for level, words in outline.headings if level == 2]
-    assert titles == ["The answer", "What qualifies it", "Tables and methods", "The study"]
+    assert titles == ["The answer", "Caveats", "Tables and methods", "The study"]
     levels = [level for level, _ in outline.headings]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -171,9 +171,9 @@ def test_who_was_left_out_and_why() -> None:
     raters = document.facts.raters.model_copy(update={"practice": PracticeCount(passed=3, failed=2, not_ended=1)})
     facts = document.facts.model_copy(update={"excluded": excluded, "raters": raters})
     text = Outline(to_html(Document(facts=facts, sections={}))).text
-    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all they did" in text
+    assert "Left out by quality checks: 1 dialogue, 6 turns; 1 worker with all their work" in text
     assert f"worker w9, dialogue d7: SHOUTS {HOSTILE}" in text
-    assert "3 passed, 2 failed, 1 not ended" in text
+    assert "3 passed, 2 failed, 1 not finished" in text
     assert "left anybody out" not in text
 
 

@@ -65,7 +65,7 @@ def test_the_table_is_on_every_form(several, tmp_path, undrawn):
     assert title in stream.getvalue()
     page = tmp_path / "report.html"
     write_document(document, page, data)
-    assert page.read_text(encoding="utf-8").index(title) < page.read_text(encoding="utf-8").index("What qualifies it")
+    assert page.read_text(encoding="utf-8").index(title) < page.read_text(encoding="utf-8").index("Caveats")
     with (folder_of(page) / "superiority.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     shares = [float(row[name]) for name in row if name.endswith("_low")]

@@ -107,7 +107,7 @@ def test_verdicts_that_both_are_bad_are_ties():
     section = build(tables(records), Options())
     verdict = next(pair for pair in section.pairs if pair.kind == "verdict")
     assert (verdict.both_bad, verdict.ties, verdict.wins_a + verdict.wins_b) == (2, 2, 4)
-    assert any("both were called bad 2 times" in remark for remark in section.remarks)
+    assert any("raters called both bad 2 times" in remark for remark in section.remarks)
 
 
 def test_nothing_compared():
@@ -291,7 +291,7 @@ def test_the_side_that_is_always_chosen_is_told():
     section = build(tables(judged(["first"] * 15) + judged(["first"] * 15, left="b", right="a", prefix="k")), Options())
     assert section.pairs[0].win_rate.estimate == 0.5
     assert (section.first_shown[0].result.estimate, section.first_shown[0].result.n) == (1.0, 30)
-    assert any("the one shown first won 100 % of decided comparisons" in remark for remark in section.remarks)
+    assert any("the model shown first won 100 % of decided comparisons" in remark for remark in section.remarks)
 
 
 def test_metrics_and_settings_are_apart():
@@ -371,9 +371,9 @@ def test_a_verdict_that_was_not_given_is_none():
     [
         (
             verdicts(["a"] * 22 + ["b"] * 2),
-            "m1 won 92 % of the comparisons with m2 that were decided, preference (arena,",
+            "m1 won 92 % of the decided comparisons with m2, preference (arena,",
         ),
-        (judged(["first", "second"] * 12), "a won 50 % of the comparisons with b that were decided"),
+        (judged(["first", "second"] * 12), "a won 50 % of the decided comparisons with b"),
         (verdicts(["tie", "both_bad"]), "All 2 comparisons are ties: nothing distinguishes the models."),
         (judged(["first"]), "; no interval can be given, p cannot be estimated."),
     ],
@@ -446,7 +446,7 @@ def test_models_that_did_not_meet_all_others_have_not_won_against_them(tmp_path)
     (answer,) = section.summary()
     assert told_leader(answer).best.leader == answer.models[0].model == "b"
     assert "all other models" not in answer.verdict
-    assert "Win rates against the models that each met, not all others" in answer.verdict
+    assert "Win rates against the models that each model met (not all others)" in answer.verdict
     (why,) = [remark for remark in answer.remarks if "Strengths, which account for them" in remark]
     assert why.startswith("a won ")
     assert "the former met weaker models" in why

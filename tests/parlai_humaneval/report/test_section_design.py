@@ -80,7 +80,7 @@ def test_the_sentence_says_it():
     """Likeness with its interval, effective answers and the gap; and who believes in independence is warned."""
     section = section_of(alike_turns(0.2))
     assert section.headline == section.measures[0].sentence
-    assert "answers of one worker are alike (ICC 0.2" in section.headline
+    assert "answers of one worker are correlated (ICC 0.2" in section.headline
     assert "percentage points between two models would be found with power .8" in section.headline
     assert any("treat all answers as independent" in text for text in section.remarks)
 
@@ -125,7 +125,7 @@ def test_a_comparison_within_workers_gains():
     assert row.design_effect > 2
     assert row.variance_ratio == pair.variance_ratio < 0.8
     gains = section.headline.index("gains precision from workers who judge both")
-    assert gains < section.headline.index("single ratings of one worker are alike in level")
+    assert gains < section.headline.index("single ratings of one worker are correlated in level")
     assert "are worth" not in section.headline
     assert row.icc_for_planning < 0
     assert any("0.001 (here −" in text for text in section.remarks)
@@ -168,7 +168,7 @@ def test_an_interval_with_zero_decides_nothing():
         (row,) = section.measures
         if row.by_worker.ci_low <= 0 <= row.by_worker.ci_high:
             seen.add(row.by_worker.estimate > 0)
-            assert "it is uncertain whether answers of one worker are alike" in section.headline
+            assert "it is uncertain whether answers of one worker are correlated" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
             assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}

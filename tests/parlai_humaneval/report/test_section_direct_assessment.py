@@ -258,7 +258,7 @@ def test_two_settings_are_a_replication():
     assert (row.run_a, row.run_b, row.n_models) == ("free", "icebreaker", 3)
     assert row["r"]["overall"] > 0.99
     assert row["same_at_05"] == 1
-    assert any("taken together: free, icebreaker" in text for text in section.remarks)
+    assert any("pooled: free, icebreaker" in text for text in section.remarks)
 
 
 def test_two_tasks_of_one_setting_are_a_replication():
@@ -432,7 +432,7 @@ def test_the_highest_mean_is_the_best_only_if_it_differs():
     """Models of the same quality: one has the highest mean, which is not to be the best."""
     section = section_of(tables(make_assessment(QUALITY | dict.fromkeys(("good", "fair", "poor"), QUALITY["good"]))))
     assert not any(line.differs for line in section.lines)
-    assert " has the highest mean as rated by " in section.headline
+    assert " has the highest mean rating given by " in section.headline
     assert ", but no pair of 3 differs" in section.headline
 
 

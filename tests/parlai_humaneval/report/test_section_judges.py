@@ -78,7 +78,7 @@ def test_agreement_stands_beside_that_of_people_and_the_ceiling() -> None:
     assert (pair.model_a, pair.model_b, pair.kind) == ("a", "b", "dialogue")
     assert (pair.judge_rate.estimate, pair.people_rate.estimate) == (1.0, pytest.approx(11 / 18))
     assert pair.difference.estimate == pytest.approx(7 / 18)
-    assert "none of people's numbers" in made.headline
+    assert "people's numbers do not include its answers" in made.headline
     assert "61 %" in made.headline
 
 
@@ -124,7 +124,9 @@ def test_a_judge_that_always_takes_the_first_is_told_in_words() -> None:
     assert (bias.changed.estimate, bias.changed.n) == (1.0, 12)
     assert any("follows the position" in remark for remark in made.remarks)
     last = section(records, judged(records, lambda question: letter(2)))
-    assert any("chose the first in 0 % of 24 choices: it follows the position" in remark for remark in last.remarks)
+    assert any(
+        "chose the first candidate in 0 % of 24 choices: it follows the position" in remark for remark in last.remarks
+    )
     steady = section(records, judged(records, lambda question: letter(question.shown[0].endswith("b") + 1)))
     (bias,) = steady.bias
     assert bias.changed is not None
@@ -179,7 +181,7 @@ def test_counts_tokens_and_cost_are_told() -> None:
     assert (judge.asked, judge.answered, judge.refused, judge.unparsable) == (12, 0, 0, 12)
     assert (judge.prompt_tokens, judge.completion_tokens, judge.cost, judge.currency) == (1200, 120, 6.0, "USD")
     assert (judge.model, judge.served_model, judge.version) == ("m", "served", "v1")
-    assert "0 answers of 12 could be read" in prose.headline
+    assert "0 of 12 answers could be read" in prose.headline
     assert any("12 unreadable" in remark for remark in prose.remarks)
 
 

@@ -88,10 +88,10 @@ def test_all_alike_is_said_so(tmp_path):
     """No “clearest” pair that is rated 0.000 points higher."""
     frame = ratings_frame({"a": 3.0, "b": 3.0, "c": 3.0}).assign(value=3)
     section = build(exchange_tables(tmp_path, {"ratings": frame}), Options())
-    assert "rated exactly alike on" in section.headline
+    assert "rated exactly the same on" in section.headline
     assert "0.000 points higher" not in section.headline
     two = frame[frame["model"] != "c"]
-    assert "exactly alike" in build(exchange_tables(tmp_path, {"ratings": two}), Options()).headline
+    assert "exactly the same" in build(exchange_tables(tmp_path, {"ratings": two}), Options()).headline
 
 
 def test_the_p_of_the_answer_is_the_one_that_decides(tmp_path):

@@ -142,7 +142,7 @@ def test_tokens_money_and_names_of_servers() -> None:
     mine = model(section)
     assert (mine.prompt_tokens, mine.completion_tokens, mine.cost, mine.currency) == (200, 20, 1.0, "USD")
     assert (mine.cost_per_dialogue, mine.n_cut, mine.served_models) == (0.5, 2, ["m-0", "m-1"])
-    assert any("its server called it m-0 and m-1" in remark for remark in section.remarks)
+    assert any("its server reported the names m-0 and m-1" in remark for remark in section.remarks)
     eliza = model(section, "eliza")
     assert (eliza.cost, eliza.prompt_tokens, eliza.cost_per_dialogue) == (None, None, None)
 
@@ -201,7 +201,7 @@ def test_a_model_that_is_much_slower_is_remarked() -> None:
     assert not of(records).remarks
     for turn in records[0].turns:
         turn.candidates[1].latency_s = 9.0
-    assert any(remark.startswith("my_bot takes 9.0 s for a reply, eliza 0.2 s") for remark in of(records).remarks)
+    assert any(remark.startswith("my_bot takes 9.0 s per reply, eliza 0.2 s") for remark in of(records).remarks)
 
 
 def test_tables_from_elsewhere_have_no_such_section() -> None:

@@ -50,7 +50,9 @@ def test_who_was_asked_again_is_counted_and_said() -> None:
     assert section is not None
     assert mine(study).n_asked_again == 1
     assert [
-        remark for remark in section.remarks if remark.startswith("my_bot: 1 of 2 replies came when it was asked again")
+        remark
+        for remark in section.remarks
+        if remark.startswith("my_bot: 1 of 2 replies came after it was asked again")
     ]
 
 

@@ -156,7 +156,7 @@ def test_what_peeking_would_have_said(study: SequentialStudy) -> None:
     (peek,) = section(log_of(equal)).peeks
     assert peek.wrongly is True
     (words,) = [remark for remark in section(log_of(equal)).remarks if remark.startswith("If you had tested")]
-    assert words.endswith(f"after {peek.after} workers, wrongly by what was decided.")
+    assert words.endswith(f"after {peek.after} workers, which the decision contradicts.")
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -170,7 +170,7 @@ def test_a_study_that_goes_on() -> None:
         found.sections["turns"].remarks[0].startswith("This study ends when it is decided, and it is not decided yet.")
     )
     (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
-    assert "There are 12 dialogues; all of them count, of 12 workers." in told
+    assert "There are 12 dialogues; all of them count, from 12 workers." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
 
@@ -280,7 +280,7 @@ def test_another_risk_is_said_as_it_is() -> None:
     assert answer.best is not None
     assert (answer.best.leader, answer.best.risk) == ("A", 0.1)
     assert "90 % from" in {column.label for column in table_of_pairs(answer).columns}
-    assert "Coverage of each interval at all times together: 90 %." in found.data_tables()[0].notes
+    assert "Simultaneous coverage of each interval at all times: 90 %." in found.data_tables()[0].notes
 
 
 def test_tables_of_other_studies_have_no_such_section() -> None:
@@ -395,7 +395,7 @@ def test_the_sentence_says_what_was_asked_of_what_and_with_which_judge() -> None
     (told,) = build_report(replace(tables([asked]), stopping=(log_of(judged),)), OPTIONS).sections["stopping"].summary()
     assert "(“Which is better in humanness?”)" in told.paper
     found.studies = [found.studies[0].model_copy(update={"judge": "gpt"})]
-    assert "share, less what judge gpt had predicted of it (" in found.summary()[0].paper
+    assert "share, minus what judge gpt had predicted (" in found.summary()[0].paper
     (going,) = section(log_of(stopped(workers=12))).summary()
     assert " 3 of 3 pairs are open after 12 of at most 600 dialogues by 12 raters whose answers counted" in going.paper
 
@@ -423,8 +423,8 @@ def test_numbers_of_dialogues_are_grammatical() -> None:
         for workers in (0, 1, 2)
     ]
     assert "There are no dialogues so far." in said[0]
-    assert "There is 1 dialogue; it counts, of 1 worker." in said[1]
-    assert "There are 2 dialogues; all of them count, of 2 workers." in said[2]
+    assert "There is 1 dialogue; it counts, from 1 worker." in said[1]
+    assert "There are 2 dialogues; all of them count, from 2 workers." in said[2]
 
 
 def test_a_study_at_its_cap_says_what_can_be_done() -> None:

@@ -160,7 +160,7 @@ def test_unfinished_dialogues_are_shown_beside():
     assert (rows["retrieval"].n, rows["retrieval"].n_with_unfinished) == (18, 21)
     assert rows["retrieval"].win_rate_with_unfinished == pytest.approx(14 / 21)
     assert any(
-        "3 turns of 2 dialogues that did not end do not count; with them it would be eliza 33 %, retrieval 67 %."
+        "3 turns of 2 dialogues that did not end do not count; with them, the rates would be eliza 33 %, retrieval 67 %."
         in text
         for text in section.remarks
     )
@@ -236,7 +236,7 @@ def test_turns_in_which_nothing_was_asked_do_not_count():
     record.turns[1].automatic = True
     section = section_of([record])
     assert section.ranges[0].n == 1
-    assert any("1 turn with equal replies only" in text for text in section.remarks)
+    assert any("1 turn in which all replies were the same" in text for text in section.remarks)
 
 
 def test_equal_replies_count_for_both_and_take_one_place():

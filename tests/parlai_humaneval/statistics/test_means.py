@@ -98,6 +98,6 @@ def test_a_difference_of_shares_stays_within_one():
     cut = clustered_mean([1, 0, 0], workers, null=0, limits=(-1, 1))
     assert (cut.ci_low, cut.ci_high) == (-1, 1)
     assert cut.p_value == free.p_value
-    assert cut.notes[-1] == "the interval was cut at the end of what is possible"
+    assert cut.notes[-1] == "the interval was cut at the end of the possible range"
     gap = clustered_difference([1, 1, 0], workers, [0, 0, 1], workers, limits=(-1, 1))
     assert -1 <= gap.ci_low <= gap.estimate <= gap.ci_high <= 1

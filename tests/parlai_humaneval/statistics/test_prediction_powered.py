@@ -258,7 +258,7 @@ def test_answers_without_the_judges_count_as_they_are(study: tuple[Tables, Table
     people, judge = study
     answered = judge.ratings[judge.ratings["dialogue_id"].ne("d3").to_numpy(dtype=bool)]
     (result,) = prediction_powered(people, only(ratings=answered))
-    assert "1 of 40 answers of people are to what the judge did not answer" in result.notes
+    assert "1 of 40 answers of people are about items that the judge did not answer" in result.notes
     assert result.n == 40
 
 
@@ -304,7 +304,7 @@ def _without_overlap(tables: Tables) -> Tables:
     ("broken", "words"),
     [
         (lambda people, judge: (people, people), "the same rows would count as both"),
-        (lambda people, judge: (NOBODY, judge), "no answers of people"),
+        (lambda people, judge: (NOBODY, judge), "no answers by people"),
         (
             lambda people, judge: (people.ratings, judge),
             "tables: expected Tables, as read_tables(folder) gives them, not Data",
@@ -317,7 +317,7 @@ def _without_overlap(tables: Tables) -> Tables:
         (lambda people, judge: (people, NOBODY), "its tables hold no answers"),
         (
             lambda people, judge: (people, "gpt"),
-            "the tables hold no judge's answers; let one answer",
+            "the tables hold no judge's answers; run a judge first",
         ),
         (
             lambda people, judge: (people, _without_overlap(judge)),

@@ -97,7 +97,8 @@ def test_one_model_is_no_choice():
     section = section_of(alone)
     assert section.models == []
     assert (
-        "6 dialogues have one model only, though one reply of several is chosen: 18 turns of them" in section.headline
+        "6 dialogues have one model only, although raters choose one of several replies: 18 turns of them"
+        in section.headline
     )
     others = [{**row, "dialogue_id": f"e{row['dialogue_id']}"} for row in rows_of(6, 3)]
     section = section_of([*alone, *others])

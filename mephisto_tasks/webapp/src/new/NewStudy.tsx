@@ -11,7 +11,7 @@ const LABELS: Readonly<Record<string, string>> = {
   conf: "Settings to begin with",
   task_name: "Name of the study",
   place: "Where raters come from",
-  task_reward: "Reward for an assignment",
+  task_reward: "Reward per assignment",
   metric: "What is judged",
   question: "Your own question",
 };
@@ -26,7 +26,7 @@ const plain = (name: string, description: string): FieldInfo => ({
   suggestions: [],
 });
 const GAP = plain("gap", "The smallest difference between two models that you must not miss, in points of 100.");
-const WAGE = plain("wage", "Dollars an hour. Rewards are suggested for it.");
+const WAGE = plain("wage", "Dollars per hour. Suggested rewards are based on it.");
 
 export function NewStudy() {
   const [begun, setBegun] = useState<Start | null>(null);

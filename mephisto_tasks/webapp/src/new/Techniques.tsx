@@ -21,7 +21,7 @@ export function Techniques({ techniques, bars, chosen, onChange }: Props) {
   return (
     <fieldset className={styles.group}>
       <legend>Technique</legend>
-      <p className={styles.about}>Cost and hours to find your gap, with rewards for your hourly wage and a usual site fee.</p>
+      <p className={styles.about}>Cost and hours to find your gap, with rewards at your hourly wage and a typical site fee.</p>
       {[...techniques]
         .sort((a, b) => cost(a) - cost(b))
         .map((one) => {

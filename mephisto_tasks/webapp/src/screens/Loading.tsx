@@ -54,7 +54,7 @@ function Explanation({ text, onRetry }: { text: string; onRetry: () => void }) {
     <div role="status">
       {due && (
         <div className={styles.explanation}>
-          <p>{t("This takes longer than usual. {why}", { why: text })}</p>
+          <p>{t("This is taking longer than usual. {why}", { why: text })}</p>
           <p>{t("You can wait, or try again. Nothing that you have done is lost.")}</p>
           <Button onClick={onRetry}>{t("Try again")}</Button>
         </div>

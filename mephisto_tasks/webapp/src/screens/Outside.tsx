@@ -13,7 +13,7 @@ export interface OutsideProps {
   onAskAgain: () => void;
 }
 
-/** There is no place just now: says so, counts down to the next try, and needs nobody to press anything. */
+/** The study is full right now: says so, counts down to the next try, and needs nobody to press anything. */
 export function Outside({ config, screen, onAskAgain }: OutsideProps) {
   const [pressedAt, setPressedAt] = useState<number | null>(null);
   // Read aloud only where somebody pressed the button: every try would be a nuisance.
@@ -31,7 +31,7 @@ export function Outside({ config, screen, onAskAgain }: OutsideProps) {
         )}
       </p>
       <p role="status" className="visually-hidden">
-        {answered ? t("There is still no place. The page goes on asking.") : ""}
+        {answered ? t("The study is still full. The page keeps trying.") : ""}
       </p>
       <div className={`cluster ${styles.actions}`}>
         <Button
@@ -64,12 +64,12 @@ function secondsUntil(moment: number): number {
 
 function orLeave(config: TaskConfig): string {
   if (config.unit !== null) {
-    return t("The time of your {unit} goes on meanwhile. If you do not want to wait, return the {unit}: that does not count against you.", {
+    return t("The time for your {unit} keeps running. If you do not want to wait, return the {unit}: that does not count against you.", {
       unit: config.unit,
     });
   }
   if (config.panel) {
     return t("If you do not want to wait, return the task on {panel}.", { panel: config.panel.title });
   }
-  return t("You can also close this page, and come back later with the same address.");
+  return t("You can also close this page, and come back later to the same address.");
 }

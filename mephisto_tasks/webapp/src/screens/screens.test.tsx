@@ -170,7 +170,7 @@ describe("Refused", () => {
 describe("Outside", () => {
   const outside = (rest: Partial<OutsideScreen> = {}): OutsideScreen => ({
     kind: "outside",
-    title: "The study is full just now",
+    title: "The study is full right now",
     reason: "This page tries again by itself.",
     tries: 1,
     nextTryAt: Date.now() + 7_000,
@@ -180,7 +180,7 @@ describe("Outside", () => {
   it("counts down for who sees it, and is silent for who hears it", () => {
     vi.useFakeTimers();
     render(<Outside config={CONFIG} screen={outside()} onAskAgain={vi.fn()} />);
-    expect(screen.getByRole("heading", { name: "The study is full just now" })).toHaveFocus();
+    expect(screen.getByRole("heading", { name: "The study is full right now" })).toHaveFocus();
     expect(screen.getByText("The next try is in 7 seconds.")).toHaveAttribute("aria-hidden", "true");
     pass(6_000);
     expect(screen.getByText("The next try is in 1 second.")).toBeVisible();
@@ -196,11 +196,11 @@ describe("Outside", () => {
     rerender(<Outside config={CONFIG} screen={outside({ nextTryAt: null })} onAskAgain={onAskAgain} />);
     expect(screen.getByRole("button", { name: "Try now" })).toHaveAttribute("aria-disabled", "true");
     rerender(<Outside config={CONFIG} screen={outside({ tries: 2 })} onAskAgain={onAskAgain} />);
-    expect(screen.getByRole("status")).toHaveTextContent("still no place");
+    expect(screen.getByRole("status")).toHaveTextContent("The study is still full");
   });
 
   it.each([
-    ["HIT", null, /time of your HIT goes on/],
+    ["HIT", null, /time for your HIT keeps running/],
     [null, { title: "Prolific", may_decline: false }, /return the task on Prolific/],
     [null, null, /come back later/],
   ])("says what it costs to wait, and how to leave: %s", async (unit, panel, words) => {
@@ -252,6 +252,6 @@ describe("Problem", () => {
         <Broken />
       </Guard>,
     );
-    expect(screen.getByRole("alert")).toHaveTextContent("fault in it");
+    expect(screen.getByRole("alert")).toHaveTextContent("because of an error");
   });
 });

@@ -235,7 +235,7 @@ export class Session {
       askAgain();
     };
     this.outside = { timer: setTimeout(ask, wait), notBefore: Date.now() + SOONEST_AGAIN_MS, ask };
-    this.set(keptOutside(this.view, { title: title ?? t("There is no place just now"), reason: reason ?? "" }, Date.now() + wait));
+    this.set(keptOutside(this.view, { title: title ?? t("The study is full right now"), reason: reason ?? "" }, Date.now() + wait));
   }
 
   /** Goes back to the site that sent the rater, after a moment to read why. */
@@ -441,13 +441,13 @@ function sentence(error: unknown): string {
 
 export function notUnderstood(): string {
   return t(
-    "The server sent something that this page does not understand. Your work so far is saved. Reload the page; if this comes back, tell the task's owner.",
+    "The server sent something that this page does not understand. Your work so far is saved. Reload the page. If this happens again, tell the task's owner.",
   );
 }
 
 function noProviderScript(): string {
   return t(
-    "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page; if this comes back, tell the task's owner.",
+    "A part of this page did not load (wrap_crowd_source.js), so it cannot tell the server who you are. Reload the page. If this happens again, tell the task's owner.",
   );
 }
 

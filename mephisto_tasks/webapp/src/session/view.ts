@@ -25,7 +25,7 @@ export interface Refusal {
   redirect: Redirect | null;
 }
 
-/** There is no place just now; the page asks again by itself. */
+/** The study is full right now; the page asks again by itself. */
 export interface Outside {
   kind: "outside";
   title: string;

@@ -70,13 +70,13 @@ function faults({ columns, transcript, panels, step: shown }: PageState): string
   const step = stepInView(shown);
   const offered = idsIn(step);
   const found: [boolean, string][] = [
-    [transcript.some(({ column }) => column !== null && columns[column] === undefined), "An entry of the transcript stands in a column that there is not."],
+    [transcript.some(({ column }) => column !== null && columns[column] === undefined), "An entry of the transcript is in a column that does not exist."],
     [panels.length > 2, "There are more than two panels."],
     [offered.some((ids) => ids.length === 0), "There is nothing to choose, to rate or to answer."],
     [offered.some((ids) => new Set(ids).size < ids.length), "Two things to answer have the same id."],
     [step.kind === "tick" && step.max_choices < 1, "Nothing may be ticked."],
     [step.kind === "rank" && step.cards.length > MOST_PLACES, `There are more than ${MOST_PLACES} replies to rank.`],
-    [step.kind === "rate" && !step.scales.every(isSound), `A scale needs a minimum below its maximum; one of points whole numbers, at most ${MOST_POINTS}, with a label and a hint for each or for none.`],
+    [step.kind === "rate" && !step.scales.every(isSound), `A scale needs a minimum below its maximum. A scale of points needs whole numbers, at most ${MOST_POINTS}, with a label and a hint for each or for none.`],
   ];
   return found.flatMap(([wrong, sentence]) => (wrong ? [sentence] : []));
 }

@@ -27,7 +27,7 @@ export function useBothRead() {
     name !== undefined && panel
       ? createPortal(
           <p role="alert" className={`info ${styles.held}`}>
-            {t("Please read both conversations to their ends. This is the end of the {name}.", { name })}
+            {t("Please read both conversations to the end. This is the end of the {name}.", { name })}
           </p>,
           panel,
         )

@@ -89,10 +89,10 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                 </div>
                 <div className={`cluster ${styles.place}`}>
                   <span className="soft" aria-hidden="true">
-                    {t("Place")}
+                    {t("Rank")}
                   </span>
                   <span id={`place-${index}`} hidden>
-                    {t("Place of reply {letter}", { letter: letter(index) })}
+                    {t("Rank of reply {letter}", { letter: letter(index) })}
                   </span>
                   <OptionRow
                     labelledBy={`place-${index}`}
@@ -104,7 +104,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
                   />
                   {missing && (
                     <span id={`place-${index}-missing`} className="wrong">
-                      {t("No place yet")}
+                      {t("No rank yet")}
                     </span>
                   )}
                 </div>
@@ -115,7 +115,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         <Dock>
           <Summary step={step} places={places} told={told} />
           {shell.said === "items" && (
-            <Problem>{t("Still without a place: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}</Problem>
+            <Problem>{t("Still without a rank: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}</Problem>
           )}
           {reason !== null && (
             <Reason asked={reason} text={draft.text} said={shell.said === "reason"} fieldRef={field} onText={(text) => change({ text })} />

@@ -62,7 +62,7 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return t("Press each line at the point of your answer, and choose one answer where there are several.");
+    return t("Press each line at the point of your answer, and choose one answer if there are several.");
   }
   return slider ? t("Press each line at the point of your answer; you can move it afterwards.") : t("Choose one answer for each.");
 }

@@ -249,7 +249,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--technique pw_turn --gap 0.1 --stop decided --method liu2023", "leave --method out"),
         ("--technique pw_turn --gap 0.1 --stop decided --alpha 0.7", "set --alpha 0.05"),
         ("--technique pw_turn --gap 0.1 --stop decided --judge-agreement 0.7", "leave --judge-agreement out"),
-        ("--gap 0.1 --stop decided", "give --technique"),
+        ("--gap 0.1 --stop decided", "add --technique"),
         ("--technique single_model --models 1 --gap 0.1 --stop decided", "set --models 2 or more"),
         ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
         ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),

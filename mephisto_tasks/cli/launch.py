@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
     from mephisto_tasks.session.study import Study
 
 
@@ -284,7 +284,7 @@ def announce(
     is_draft: bool = False,
 ) -> None:
     """Where raters go, and how to stop; ``paid_by_hand``: by whoever launched; ``is_draft``: nothing is published."""
-    from mephisto_tasks.session.stopping_build import until_decided
+    from mephisto_tasks.session.study import until_decided
 
     out = console()
     groups = run.study.progress()

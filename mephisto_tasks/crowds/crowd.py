@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.payments.quote import DOLLARS, Quote, sign_of
+from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
@@ -274,7 +274,7 @@ class Crowd:
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
         """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
-        from mephisto_tasks.admission.eligibility import PREFIX
+        from mephisto_tasks.admission.admission import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
         return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]

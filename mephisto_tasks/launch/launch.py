@@ -14,11 +14,10 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util.gc import only_new_garbage
+from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
-from mephisto_tasks.adapter.hosting import check_server
 from mephisto_tasks.adapter.operator import StudyOperator
-from mephisto_tasks.admission.admission import study_admission
-from mephisto_tasks.admission.eligibility import load_eligibility
+from mephisto_tasks.admission.admission import load_eligibility, study_admission
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.crowds.registry import crowd_for
 from mephisto_tasks.launch import preparation

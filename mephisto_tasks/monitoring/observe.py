@@ -28,8 +28,7 @@ from mephisto_tasks.monitoring.status import (
     estimated_end,
 )
 from mephisto_tasks.payments.ledger import Ledger
-from mephisto_tasks.payments.policy import PayError, due
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS, PayError, due
 from mephisto_tasks.payments.statement import Books, terms_of
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs

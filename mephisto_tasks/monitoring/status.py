@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult, Snapshot, so_far
 from mephisto_tasks.crowds.crowd import SiteState
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount

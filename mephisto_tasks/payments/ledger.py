@@ -26,8 +26,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from mephisto_tasks.payments.policy import Due, PayError
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT

@@ -13,8 +13,7 @@ from statistics import median
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
-from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, Terms, due, failed_checks, money
 from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import query, read_records
 from mephisto_tasks.storage.run_settings import blueprints, currencies_of

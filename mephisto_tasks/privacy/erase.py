@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS
 from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
 from mephisto_tasks.privacy.erase_traces import Outside, outside

@@ -3,12 +3,152 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from gettext import GNUTranslations
+from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
+from typing import Any, Literal
 
-from parlai_humaneval.i18n.catalogs import AUTO, best, language, page_words, tags
-from parlai_humaneval.i18n.translate import ENGLISH, Language
+from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.i18n.translate import ENGLISH, PLACE, Language
+
+PACKAGED = Path(str(files("parlai_humaneval") / "i18n"))
+AUTO = "auto"
+"""In place of a language's tag: that of the rater's browser."""
+
+ON_PAGE = ("mephisto_tasks/webapp/", "parlai_humaneval/materials/consent.py")
+"""Where the sentences stand that the page itself looks up."""
+
+
+class CatalogueError(HumanevalError, ValueError):
+    """A language that there is not, or a catalogue that cannot be used; the message says what to do."""
+
+
+def tags(folder: Path | None = None) -> list[str]:
+    found = {path.stem for place in _folders(folder) for path in place.glob("*.po")}
+    return [ENGLISH.tag, *sorted(found - {ENGLISH.tag})]
+
+
+def language(tag: str, folder: Path | None = None) -> Language:
+    """A language with its catalogue.
+
+    Raises:
+        CatalogueError: there is no such language (the message lists those that there are), or a file that is malformed.
+    """
+    if tag not in tags(folder):
+        raise CatalogueError(
+            f"there is no language {tag!r}",
+            try_=f"there are: {', '.join(tags(folder))}, or {AUTO} (the browser's). Another one is a file {tag}.po "
+            "in the folder of languages_dir",
+        )
+    paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())
+    return _read(tag, paths) if paths else ENGLISH
+
+
+def page_words(tag: str, folder: Path | None = None) -> dict[str, Any]:
+    """What the rater's page looks up of a language, in Jed's format: English text → translation, or plural forms."""
+    words: dict[str, Any] = {}
+    for place in _folders(folder):
+        if (path := place / f"{tag}.po").is_file():
+            of_file = catalogue(path)
+            words[""] = {"plural_forms": f"nplurals={of_file.num_plurals}; plural={of_file.plural_expr};"}
+            # What a study translates of its own may stand anywhere.
+            shown = [
+                one
+                for one in of_file
+                if place != PACKAGED or any(place.startswith(ON_PAGE) for place, _ in one.locations)
+            ]
+            words |= {_key(one): _forms(one.string) for one in shown if one.id and _is_usable(one)}
+    return words
+
+
+def catalogue(path: Path) -> Any:
+    """A PO file as Babel reads it.
+
+    Raises:
+        CatalogueError: malformed, or a translation whose places are not those of the English text.
+    """
+    from babel.core import UnknownLocaleError
+    from babel.messages.pofile import PoFileError, read_po
+
+    try:
+        with path.open("rb") as file:
+            found = read_po(file, locale=path.stem, abort_invalid=True)
+    except (PoFileError, UnicodeDecodeError, UnknownLocaleError, ValueError) as error:
+        raise CatalogueError(f"cannot be read as a PO file of a language ({error})", where=path) from error
+    if wrong := wrong_places(found):
+        raise CatalogueError(
+            f"translations must have the same {{placeholders}} as the English text: {'; '.join(wrong)}", where=path
+        )
+    return found
+
+
+def wrong_places(found: Any) -> list[str]:
+    """Translations whose places are not those of the English text, each with what is wrong."""
+    wrong = []
+    for message in found:
+        if not message.id or not _is_usable(message):
+            continue
+        wanted = [set(PLACE.findall(text)) for text in _forms(message.id)]
+        for text in _forms(message.string):
+            places = set(PLACE.findall(text))
+            # Of a number of things it may stand in figures, or, of one alone, not at all.
+            if not (
+                places <= set.union(*wanted, {"n"} if message.pluralizable else set())
+                and set.intersection(*wanted) - {"n"} <= places
+            ):
+                wrong.append(f"“{text}” for “{_key(message)}”")
+    return wrong
+
+
+def _folders(folder: Path | None) -> list[Path]:
+    if folder is not None and not folder.is_dir():
+        raise CatalogueError(f"there is no folder {folder}", where="languages_dir")
+    return [PACKAGED] if folder is None else [PACKAGED, folder]
+
+
+@lru_cache(maxsize=32)
+def _read(tag: str, paths: Collection[Path]) -> Language:
+    from babel import Locale
+    from babel.messages.mofile import write_mo
+
+    words = None
+    for path in paths:
+        compiled = BytesIO()
+        write_mo(compiled, catalogue(path))
+        compiled.seek(0)
+        of_file = GNUTranslations(compiled)
+        if words is not None:
+            of_file.add_fallback(words)
+        words = of_file
+    assert words is not None, "a language has a file"
+    locale = Locale.parse(tag, sep="-" if "-" in tag else "_")
+    direction: Literal["ltr", "rtl"] = "rtl" if locale.text_direction == "rtl" else "ltr"
+    return Language(tag, locale.display_name or tag, direction, words)
+
+
+def _is_usable(message: Any) -> bool:
+    return not message.fuzzy and all(_forms(message.string))
+
+
+def _key(message: Any) -> str:
+    return str(_forms(message.id)[0])
+
+
+def _forms(text: Any) -> list[str]:
+    return list(text) if isinstance(text, (list, tuple)) else [text]
+
+
+def best(wanted: Collection[str], offered: Mapping[str, Language]) -> Language:
+    """The language that somebody reads best who wants these, in order; the first that is offered where none of them is."""
+    from babel import negotiate_locale
+
+    tag = negotiate_locale([one.replace("-", "_") for one in wanted], [one.replace("-", "_") for one in offered])
+    return next(iter(offered.values())) if tag is None else offered[tag.replace("_", "-")]
+
 
 MOST_REMEMBERED = 10_000
 """Workers whose language is known; of more, those who came first are spoken to as if they came anew."""

@@ -21,9 +21,10 @@ from parlai_humaneval.planning.inputs import (
     PlanInputs,
     chance_agreement,
     normalised,
+    paragraphs,
+    sentence,
 )
 from parlai_humaneval.planning.power import Clustering
-from parlai_humaneval.planning.words import paragraphs, sentence
 from parlai_humaneval.techniques.registry import with_trait
 
 

@@ -12,9 +12,8 @@ import pandas as pd
 from pydantic import BaseModel
 
 from parlai_humaneval.planning.designs import MIN_WORKERS
-from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, plannable
+from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, paragraphs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.planning.words import paragraphs
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import wilson_interval

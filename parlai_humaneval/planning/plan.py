@@ -26,11 +26,12 @@ from parlai_humaneval.planning.inputs import (
     PlanInputs,
     ask,
     chance_agreement,
+    paragraphs,
     plannable,
+    sentence,
 )
 from parlai_humaneval.planning.layout import Collection, Layout, collection, judge_saving, layout
 from parlai_humaneval.planning.power import Variance, binomial_power, dialogue_icc
-from parlai_humaneval.planning.words import paragraphs, sentence
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
 from parlai_humaneval.techniques.registry import recorded_as
 
@@ -65,7 +66,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
         stop: of a study that ends when it is decided, an :class:`~parlai_humaneval.planning.stopping.UntilDecided`.
-        simulated: what :func:`~parlai_humaneval.planning.simulation.simulated_power` found.
+        simulated: what :func:`~parlai_humaneval.planning.made_studies.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
         headline, notes, sources: in words.

@@ -31,8 +31,7 @@ from parlai_humaneval.report.document import (
     Statement,
     TaskFacts,
 )
-from parlai_humaneval.report.section import Options, Summary
-from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.section import Options, Summary, say
 from parlai_humaneval.report.views import CellKind, DataTable, plain_table
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables

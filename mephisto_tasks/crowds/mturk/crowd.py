@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.crowds.crowd import CrowdLaunch
     from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
 
 
 STORE = "mturk.db"
@@ -78,7 +78,7 @@ class MTurkCrowd(Crowd):
         return stand_in(self.provider_type)
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        from mephisto_tasks.admission.eligibility import PREFIX
+        from mephisto_tasks.admission.admission import PREFIX
         from mephisto_tasks.crowds.mturk.launch import MEPHISTOS_LOCALES
 
         if not self.costs_money or rules.locales:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
 
 PROVIDER = "prolific"
 DEVICES = ("desktop", "tablet", "mobile")

@@ -32,8 +32,7 @@ from mephisto_tasks.crowds.prolific.handed_in import (
 )
 from mephisto_tasks.crowds.prolific.store import COMPLETE, PROVIDER, ProlificStore
 from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Note, Owed, Payment, Proposal, Rejection, Remaining
-from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.payments.quote import money
+from mephisto_tasks.payments.policy import PayError, money
 from mephisto_tasks.storage.run_settings import provider_of_newest
 from mephisto_tasks.storage.work import Work
 from parlai_humaneval._util.data_files import read_yaml

@@ -18,10 +18,8 @@ from typing import Any
 from parlai_humaneval.report.conclusions import DECIDED, leader_words, rank_ranges, rank_words
 from parlai_humaneval.report.document import Document, Facts
 from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.render.html import Drawing, environment
-from parlai_humaneval.report.render.references import references_in
-from parlai_humaneval.report.section import ModelLine, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.render.html import Drawing, environment, references_in
+from parlai_humaneval.report.section import ModelLine, Summary, say, sentence
 from parlai_humaneval.report.summary import figure_of, heading_of, leading, models_table, title_of
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 from parlai_humaneval.report.views import View as Part

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.section import Options, Section, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import crossed_mean

@@ -27,21 +27,12 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
 )
 from parlai_humaneval.report.facts import decided_designs
-from parlai_humaneval.report.section import ModelLine, Options, Section, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, say, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, with_note
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    EVERY,
-    Column,
-    Count,
-    Estimate,
-    Name,
-    Row,
-    table_of,
-)
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,

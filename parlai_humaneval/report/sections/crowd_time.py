@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.section import Options, Section, told
 from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import seconds_words, with_article
 from parlai_humaneval.statistics.core.means import t_test

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Objects
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.section import Options, Section, say, sentence
 from parlai_humaneval.report.views import (
     Curve,
     CurveFigure,

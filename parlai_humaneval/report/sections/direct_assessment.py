@@ -16,14 +16,8 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary
-from parlai_humaneval.report.sections.direct_numbers import (
-    TENTHS,
-    Assessment,
-    CheckedRow,
-    assess,
-)
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
+from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.report.views import (
     Cell,
     Curve,

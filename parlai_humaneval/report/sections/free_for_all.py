@@ -18,8 +18,7 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.report.views import (
     Curve,
     DataTable,

@@ -53,8 +53,8 @@ from parlai_humaneval.statistics.survival.tests import (
     survival_score_test,
     zhao_sun_test,
 )
+from parlai_humaneval.tables.files import dialogue_ids
 from parlai_humaneval.tables.filters import finished, median, unique
-from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 _CLUSTERED = p_columns(label="p (clustered)", holm="p (clustered), Holm")

@@ -23,7 +23,7 @@ from parlai_humaneval.report.conclusions import (
     rough_guides,
     to_cite,
 )
-from parlai_humaneval.report.section import ModelLine, OfDecided, Options, Section, Summary
+from parlai_humaneval.report.section import ModelLine, OfDecided, Options, Section, Summary, say, told
 from parlai_humaneval.report.sections.spot_numbers import (
     SUBSAMPLES,
     WINS,
@@ -33,7 +33,6 @@ from parlai_humaneval.report.sections.spot_numbers import (
     StabilityPoint,
     analyse,
 )
-from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import (
     Cell,
     CellKind,

@@ -13,8 +13,7 @@ from pydantic import Field, ValidationError
 
 from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
 from parlai_humaneval.report.facts import decided_designs, questions_in
-from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
-from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary, say
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
 from parlai_humaneval.statistics.core.formatting import percent, sentence
 from parlai_humaneval.statistics.core.result import Result

@@ -21,7 +21,7 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.section import ModelLine, Options, Summary
+from parlai_humaneval.report.section import ModelLine, Options, Summary, say, sentence
 from parlai_humaneval.report.sections.pooled_ranking import AXIS, PooledAnswer, pooled_answer
 from parlai_humaneval.report.sections.turn_numbers import (
     ALL_PLACES,
@@ -52,7 +52,6 @@ from parlai_humaneval.report.sections.turn_rows import (
     TurnModel,
     TurnRows,
 )
-from parlai_humaneval.report.sentences import say, sentence
 from parlai_humaneval.report.views import (
     DataTable,
     Figure,

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.cli.translations import collected
-from parlai_humaneval.i18n.catalogs import language
+from parlai_humaneval.i18n.languages import language
 from parlai_humaneval.i18n.translate import PLACE, speaking, t
 from parlai_humaneval.materials.practice import ChooseItem, in_language
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
-from mephisto_tasks.admission.eligibility import PRACTICE_FAILED
+from mephisto_tasks.admission.admission import PRACTICE_FAILED
 from mephisto_tasks.admission.identity import BUSY
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, UnitWords, filled
 from mephisto_tasks.cli.report import answers_of

@@ -19,7 +19,7 @@ from judging_hands import Judge, launch_study
 from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore

@@ -17,7 +17,7 @@ from test_live_judging_decides import check_log
 from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import identity as waiting_room
-from mephisto_tasks.admission.eligibility import WENT_ON
+from mephisto_tasks.admission.admission import WENT_ON
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due

@@ -15,6 +15,7 @@ from parlai_humaneval.display.masking import TALK_MASK
 from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import Judged
 from parlai_humaneval.schema.records import (
     AskedQuestion,
@@ -23,18 +24,6 @@ from parlai_humaneval.schema.records import (
     JudgementItem,
     ShownDialogue,
     ShownLine,
-)
-from parlai_humaneval.schema.steps import (
-    Card,
-    FormQuestion,
-    FormStep,
-    Option,
-    Panel,
-    PanelLine,
-    RankStep,
-    RateStep,
-    ReasonField,
-    Scale,
 )
 from parlai_humaneval.techniques.questions import (
     DIMENSIONS_QUESTION,
@@ -133,16 +122,16 @@ def names_of(shown: ShownDialogue, how: Names) -> list[str]:
 
 def panel(
     shown: ShownDialogue, how: Names, *, title: str, lines: Sequence[ShownLine] | None = None, context: bool = False
-) -> Panel:
+) -> steps.Panel:
     """A dialogue on the page, with random line ids. ``lines``: those to show, or all. ``context``: with persona
     sentences and topics, in the page's words in place of ParlAI's."""
     names = names_of(shown, how)
-    return Panel(
+    return steps.Panel(
         title=title,
         context=[_plain(line, shown.replayed is not None) for line in shown.context] if context else [],
         judged_label=None if shown.judged is None else names[shown.judged],
         lines=[
-            PanelLine(
+            steps.PanelLine(
                 line_id=uuid4().hex, speaker=names[line.speaker], judged=line.speaker == shown.judged, text=line.text
             )
             for line in (shown.lines if lines is None else lines)
@@ -150,7 +139,7 @@ def panel(
     )
 
 
-def speakers_of(panel: Panel, lines: Sequence[ShownLine], shown: ShownDialogue) -> list[tuple[str, str]]:
+def speakers_of(panel: steps.Panel, lines: Sequence[ShownLine], shown: ShownDialogue) -> list[tuple[str, str]]:
     """(line id, who said it) of a panel's lines, for the launch alone."""
     return [(on_page.line_id, shown.entities[line.speaker]) for on_page, line in zip(panel.lines, lines, strict=True)]
 
@@ -193,19 +182,21 @@ def asked(config: StaticConfig) -> list[AskedQuestion]:
             return []
 
 
-def form_step(config: StaticConfig, step_id: str, questions: list[AskedQuestion], *, reasons: bool = True) -> FormStep:
+def form_step(
+    config: StaticConfig, step_id: str, questions: list[AskedQuestion], *, reasons: bool = True
+) -> steps.FormStep:
     """All questions of a pair or a segment at once; of a pair with the written reason, where the study wants one."""
     is_pair, reason = config.show == "pair", None
     if config.reason_required and reasons and is_pair:
         label = t("Why is this speaker better? Please say it in your own words.")
-        reason = ReasonField(label=label, min_words=config.min_reason_words)
-    return FormStep(
+        reason = steps.ReasonField(label=label, min_words=config.min_reason_words)
+    return steps.FormStep(
         step_id=step_id,
         questions=[
-            FormQuestion(
+            steps.FormQuestion(
                 question_id=question.question_id,
                 text=question.text,
-                options=[Option(option_id=name, label=label) for name, label in question.options.items()],
+                options=[steps.Option(option_id=name, label=label) for name, label in question.options.items()],
                 group=None if is_pair else (BETTER if question.about is None else WHO),
                 reason=reason,
             )
@@ -214,15 +205,15 @@ def form_step(config: StaticConfig, step_id: str, questions: list[AskedQuestion]
     )
 
 
-def rank_step(config: StaticConfig, step_id: str, question: str, cards: list[Card]) -> RankStep:
+def rank_step(config: StaticConfig, step_id: str, question: str, cards: list[steps.Card]) -> steps.RankStep:
     """Rank all replies of a turn (Ma et al. 2023, §3.2, Preference Ranking)."""
-    return RankStep(step_id=step_id, question=question, cards=cards, ties=config.ties)
+    return steps.RankStep(step_id=step_id, question=question, cards=cards, ties=config.ties)
 
 
-def scales_step(config: StaticConfig, step_id: str, question: str) -> RateStep:
+def scales_step(config: StaticConfig, step_id: str, question: str) -> steps.RateStep:
     """Rate a dialogue on scales on which every point says what it means (Ma et al. 2023, Table 3)."""
     scales = [
-        Scale(
+        steps.Scale(
             scale_id=dimension.name,
             statement=dimension.text,
             style="points",
@@ -235,7 +226,7 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> RateStep:
         )
         for dimension in dimensions_for(config.scales)
     ]
-    return RateStep(step_id=step_id, question=question, scales=scales)
+    return steps.RateStep(step_id=step_id, question=question, scales=scales)
 
 
 class ItemPage:
@@ -247,7 +238,7 @@ class ItemPage:
         self._shown = shown
         self._on_page: list[str] = []
 
-    def show_panels(self, panels: list[Panel], speakers: Sequence[Sequence[tuple[str, str]]] = ()) -> None:
+    def show_panels(self, panels: list[steps.Panel], speakers: Sequence[Sequence[tuple[str, str]]] = ()) -> None:
         """Put dialogues on the page; ``speakers``: line id → speaker of each panel, known to the launch alone."""
         self.page.panels = panels
         for lines in speakers:

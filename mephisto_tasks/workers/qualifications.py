@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from mephisto_tasks._util import compat
-from mephisto_tasks.storage.logs import (
-    BLOCKED_EVERYWHERE,
-    BLOCKS,
-    NOTES,
-    Block,
-    BlockLine,
-    Note,
-    blocked_here,
-    practice_resets,
-)
+from mephisto_tasks.storage import logs
 from mephisto_tasks.storage.provider_names import plain_name
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, check_task, query, task_names, worker_records
 from mephisto_tasks.storage.run_settings import blueprint_of_newest, blueprints
@@ -137,7 +128,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
 
 def resets_by_id(data_dir: Path, qualification: str | None) -> dict[str, float]:
     """Mephisto's worker id → when they were last allowed to begin the practice of this qualification anew."""
-    resets = practice_resets(data_dir, qualification) if qualification else {}
+    resets = logs.practice_resets(data_dir, qualification) if qualification else {}
     workers = known_workers(data_dir) if resets else {}
     return {workers[name].worker_id: at for name, at in resets.items() if name in workers}
 
@@ -163,8 +154,8 @@ def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], wh
     for known, worker in found:
         # Written first: what comes before it does not count, even if this ends here.
         text = why or task_name
-        note = Note(event="practice_reset", worker=known.pseudonym, text=text, qualification=qualification)
-        NOTES.append(data_dir, note)
+        note = logs.Note(event="practice_reset", worker=known.pseudonym, text=text, qualification=qualification)
+        logs.NOTES.append(data_dir, note)
         agreed = [revoke(worker, name) for name in (qualification, failed_name)]
         left += [] if all(agreed) else [known.pseudonym]
     return left
@@ -188,7 +179,7 @@ class BlockError(ResultsError):
 class Lifted(BaseModel):
     """A block that was lifted. ``provider_agreed`` False: the crowd provider still holds its copy."""
 
-    block: Block
+    block: logs.Block
     provider_agreed: bool
 
 
@@ -203,7 +194,9 @@ def block(worker: Any, qualification_name: str, reason: str, *, check: str = "",
     data_dir = Path(worker.db.db_root)
     pseudonym, now = _pseudonyms(data_dir).worker(worker.worker_name), time.time()
     line = {"worker": pseudonym, "qualification": qualification_name, "at": now, "task_name": task_name}
-    BLOCKS.append(data_dir, BlockLine.model_validate({"event": "blocked", **line, "check": check, "reason": reason}))
+    logs.BLOCKS.append(
+        data_dir, logs.BlockLine.model_validate({"event": "blocked", **line, "check": check, "reason": reason})
+    )
     return new
 
 
@@ -219,7 +212,7 @@ def block_by_hand(
     if without:
         what = "their crowd's site cannot block them"
         raise BlockError(what, where=", ".join(without), try_="leave --everywhere out")
-    name = BLOCKED_EVERYWHERE if task_name is None else blocked_here(task_name)
+    name = logs.BLOCKED_EVERYWHERE if task_name is None else logs.blocked_here(task_name)
     problems = []
     for known in workers:
         worker = worker_of(db, known.worker_id)
@@ -236,13 +229,13 @@ def unblock_on_sites(db: Any, workers: Collection[KnownWorker], site_of: SiteOf)
     return [f"{known.pseudonym}: {problem}" for known, problems in found for problem in problems]
 
 
-def list_blocks(data_dir: Path, task_name: str | None) -> list[Block]:
+def list_blocks(data_dir: Path, task_name: str | None) -> list[logs.Block]:
     """The blocks by which a task turns workers away now, those in all studies too (None: these alone), with the newest
     reason; tasks may share a qualification. Raises ResultsError."""
     return [block for _, block in _find(data_dir, [] if task_name is None else [task_name])]
 
 
-def blocks_of(data_dir: Path, workers: Collection[str]) -> list[Block]:
+def blocks_of(data_dir: Path, workers: Collection[str]) -> list[logs.Block]:
     """All blocks of the workers of these pseudonyms, in whatever study. Raises ResultsError: there is no database."""
     return [block for _, block in _find(data_dir, task_names(data_dir)) if block.worker in workers]
 
@@ -260,11 +253,13 @@ def unblock(db: Any, task_name: str | None, workers: Collection[str] | None) -> 
     agreed = [revoke(worker_of(db, worker_id), block.qualification) for worker_id, block in blocks]
     for _, block in blocks:
         now = {"event": "unblocked", "at": time.time(), "task_name": task_name or "", "reason": "lifted by hand"}
-        BLOCKS.append(data_dir, BlockLine.model_validate({**block.model_dump(), **now}))
+        logs.BLOCKS.append(data_dir, logs.BlockLine.model_validate({**block.model_dump(), **now}))
     return [Lifted(block=block, provider_agreed=did) for (_, block), did in zip(blocks, agreed, strict=True)]
 
 
-def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str | None, data_dir: Path) -> BlockError:
+def _not_blocked(
+    unknown: Sequence[str], blocks: Sequence[logs.Block], task_name: str | None, data_dir: Path
+) -> BlockError:
     """Says where else the first of these workers is blocked, or who is blocked there."""
     where = "in all studies" if task_name is None else f"in task {task_name!r}"
     other = next(iter(blocks_of(data_dir, unknown[:1])), None)
@@ -275,24 +270,24 @@ def _not_blocked(unknown: Sequence[str], blocks: Sequence[Block], task_name: str
     return BlockError(f"not blocked {where}, where {known} is blocked", where=", ".join(unknown))
 
 
-def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, Block]]:
+def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) -> list[tuple[str, logs.Block]]:
     """Mephisto's worker id and the block, of all blocks in these tasks, and of those in all studies."""
     for task in tasks:
         check_task(data_dir, task)
-    lines = BLOCKS.read(data_dir)
+    lines = logs.BLOCKS.read(data_dir)
     reasons = {(line.worker, line.qualification): line for line in lines if line.event == "blocked"}
     pseudonyms = _pseudonyms(data_dir)
     launches = (blueprint for task in tasks for blueprint in blueprints(data_dir, task).values())
     names = {str(name) for launch in launches if (name := launch.get("block_qualification"))}
-    names |= {blocked_here(task) for task in tasks}
-    names |= {line.qualification for line in lines if line.task_name in tasks} - {BLOCKED_EVERYWHERE}
+    names |= {logs.blocked_here(task) for task in tasks}
+    names |= {line.qualification for line in lines if line.task_name in tasks} - {logs.BLOCKED_EVERYWHERE}
     blocks = []
-    for name in sorted({*names, BLOCKED_EVERYWHERE} if everywhere else names):
+    for name in sorted({*names, logs.BLOCKED_EVERYWHERE} if everywhere else names):
         for worker_id, worker_name in query(data_dir, _HOLDERS, [name]):
             pseudonym = pseudonyms.worker(str(worker_name))
             line = reasons.get((pseudonym, name))
             why = {} if line is None else line.model_dump(exclude={"event"})
-            blocks.append((str(worker_id), Block(**{"worker": pseudonym, "qualification": name, **why})))
+            blocks.append((str(worker_id), logs.Block(**{"worker": pseudonym, "qualification": name, **why})))
     return sorted(blocks, key=lambda found: (found[1].worker, found[1].qualification))
 
 

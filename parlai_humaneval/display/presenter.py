@@ -14,18 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.display import masking
 from parlai_humaneval.display.appearance import ELLIPSIS, Appearance, Emoji, looked_over
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
 from parlai_humaneval.display.markdown import markup_of, plain_end, words_of
-from parlai_humaneval.display.masking import (
-    DisclosureModel,
-    Place,
-    clean_cuts,
-    giveaways,
-    masked_text,
-    packaged_model,
-    to_masks,
-)
 from parlai_humaneval.display.text import ONLY_THOUGHTS, SENTENCE, UNSPACED, is_blank, is_thinking, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
 from parlai_humaneval.schema.records import Mask, MaskKind
@@ -158,7 +150,7 @@ class Presenter:
     vocabulary: Vocabulary = field(default_factory=packaged)
     response_filter: ResponseFilter | None = None
     block: bool = False
-    disclosure_model: DisclosureModel | None = None
+    disclosure_model: masking.DisclosureModel | None = None
     disclosures: TextJudge | None = None
     ask_again: int = 0
 
@@ -200,8 +192,8 @@ class Presenter:
             looks, changes = replace(self, appearance="plain")._looks(text)
             masks = self._masks(looks, names)
         if self.ai_talk:
-            masks = clean_cuts(looks, masks)
-        return Presented(masked_text(looks, masks), masks, changes)
+            masks = masking.clean_cuts(looks, masks)
+        return Presented(masking.masked_text(looks, masks), masks, changes)
 
     def settled(self, text: str, names: Sequence[str]) -> str:
         """The beginning of a reply under way that is shown as it is whatever follows: whole sentences, before the first
@@ -229,15 +221,17 @@ class Presenter:
         return looks[:end].rstrip()
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
-        masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
+        masks = masking.giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
         found = self._disclosures(looks)
         if self.disclosure_model is not None:
             known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]
             found = [*self.disclosure_model.telling_sentences(looks, known), *found]
-        more: list[Place] = [(start, end, "ai_disclosure") for start, end in found]
+        more: list[masking.Place] = [(start, end, "ai_disclosure") for start, end in found]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
-        return to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
+        return (
+            masking.to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
+        )
 
     def _displayed_words(self, looks: str) -> str:
         markup = markup_of(looks) if self.appearance == "markdown" else None
@@ -401,7 +395,7 @@ def presenter_of(
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
-        disclosure_model=packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
+        disclosure_model=masking.packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
         disclosures=disclosures,
         ask_again=ask_again,
     )

@@ -15,14 +15,8 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from parlai_humaneval._util.data_files import packaged
 from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
-from parlai_humaneval.techniques.registry import (
-    PW_DIALOG,
-    PlanningDefaults,
-    Technique,
-    recorded_as,
-    technique,
-    techniques,
-)
+from parlai_humaneval.techniques import registry
+from parlai_humaneval.techniques.registry import technique
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -46,9 +40,9 @@ LIU_DISCORDANCE = {False: 0.85, True: 0.408}
 MANY_DISCORDANCE = 0.49  # Of more than two models: Liu et al. 2023, Tables 4 and 5.
 
 
-def plannable() -> dict[str, PlanningDefaults]:
+def plannable() -> dict[str, registry.PlanningDefaults]:
     """Technique → its habits, of all that a study can be planned for."""
-    return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
+    return {name: entry.habits for name, entry in registry.techniques().items() if entry.habits is not None}
 
 
 Method = Literal["two_variance", "liu2023"]
@@ -138,12 +132,12 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         return name
 
     @property
-    def entry(self) -> Technique:
+    def entry(self) -> registry.Technique:
         """The technique itself."""
         return technique(self.technique)
 
     @property
-    def habits(self) -> PlanningDefaults:
+    def habits(self) -> registry.PlanningDefaults:
         """How the technique is run, if nothing else is said."""
         return plannable()[self.technique]
 
@@ -154,7 +148,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        if recorded_as(self.technique) == PW_DIALOG.name:
+        if registry.recorded_as(self.technique) == registry.PW_DIALOG.name:
             return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
                 self.setting or "", self.entry.title
             )

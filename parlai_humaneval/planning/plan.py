@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field
 
-from parlai_humaneval.planning.designs import (
-    MIN_WORKERS,
-    ChoiceDesign,
-    clustered_power,
-    clustered_size,
-    exact_sizes,
-    independent_size,
-)
+from parlai_humaneval.planning import designs
 from parlai_humaneval.planning.inputs import (
     LEAST_DIALOGUES,
     LIU_DISCORDANCE,
@@ -131,8 +124,8 @@ def plan_study(inputs: PlanInputs) -> Plan:
     variance: Variance = "null" if question.method == "liu2023" else "both"
     exact: tuple[int | None, int | None] | None = None
     if not question.clustered:
-        around = independent_size(design, found.alpha, question.power, variance)
-        exact = exact_sizes(design, found.alpha, question.power, around=around)
+        around = designs.independent_size(design, found.alpha, question.power, variance)
+        exact = designs.exact_sizes(design, found.alpha, question.power, around=around)
     pairs: dict[str, Any] | None = None
     if question.habits.chooses_among_all and (question.models or 2) > 2 and question.tests != "pairs":
         told = plan_study(inputs.model_copy(update={"tests": "pairs"})).model_dump()
@@ -169,7 +162,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         power_of_gap_between_models=(
             # Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45.
             binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, found.alpha)
-            if question.method == "liu2023" and isinstance(design, ChoiceDesign) and design.exact_shares
+            if question.method == "liu2023" and isinstance(design, designs.ChoiceDesign) and design.exact_shares
             else None
         ),
         pairs=pairs,
@@ -194,11 +187,12 @@ def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> d
     return {
         "at": at,
         "spread": SPREAD,
-        "power_if_spread": spread_out and clustered_power(found.design, n, found.alpha, replace(at, dialogue_icc=icc)),
+        "power_if_spread": spread_out
+        and designs.clustered_power(found.design, n, found.alpha, replace(at, dialogue_icc=icc)),
         # What an hour comes to: practice is worked, and not paid.
         "hourly": collected.hours and collected.cost / (1 + question.fee) / collected.hours,
         "about_equal": ABOUT_EQUAL,
-        "min_workers": MIN_WORKERS,
+        "min_workers": designs.MIN_WORKERS,
         "least_dialogues": LEAST_DIALOGUES,
         "switch": "".join(_switch([question.model_dump()])),
     }
@@ -244,15 +238,15 @@ def size_of(question: PlanInputs, found: Layout) -> int:
         size = round(found.design.size(found.alpha, question.power, "null"))
         return size if not clustered else -int(-size * found.likeness.effect // 1)
     if not clustered:
-        return independent_size(found.design, found.alpha, question.power)
-    return clustered_size(found.design, found.alpha, question.power, found.likeness)
+        return designs.independent_size(found.design, found.alpha, question.power)
+    return designs.clustered_size(found.design, found.alpha, question.power, found.likeness)
 
 
 def power_of(question: PlanInputs, found: Layout, n: int) -> float:
     """Of the test that is planned for, with ``n`` judgements of each sample."""
     if not question.clustered:
         return found.design.iid_power(n, found.alpha)
-    return clustered_power(found.design, n, found.alpha, found.likeness)
+    return designs.clustered_power(found.design, n, found.alpha, found.likeness)
 
 
 ENDINGS = (".png", ".svg", ".pdf")

@@ -11,19 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from parlai_humaneval._util.data_files import read_yaml
-from parlai_humaneval.statistics.core.formatting import (
-    ABSENT,
-    MINUS,
-    format_number,
-    format_range,
-    money_words,
-    p_cell,
-    percent,
-    points_range,
-    points_words,
-    seconds_words,
-    unsigned_zero,
-)
+from parlai_humaneval.statistics.core import formatting
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Cell as Cell
 from parlai_humaneval.statistics.core.rows import CellKind as CellKind
@@ -322,39 +310,39 @@ def _told_apart(columns: Sequence[ShownColumn]) -> list[ShownColumn]:
 def cell_text(value: Cell, kind: CellKind) -> str:
     """A value in words; the dash where there is none."""
     if value is None or value == "":
-        return ABSENT
+        return formatting.ABSENT
     if isinstance(value, str):
         return value
     if kind == "count":
-        return f"{round(value):,}".replace("-", MINUS)
-    return unsigned_zero(_WRITTEN.get(kind, _number)(float(value))).replace("-", MINUS)
+        return f"{round(value):,}".replace("-", formatting.MINUS)
+    return formatting.unsigned_zero(_WRITTEN.get(kind, _number)(float(value))).replace("-", formatting.MINUS)
 
 
 def interval_text(low: Cell, high: Cell, kind: CellKind) -> str:
     """“59–76 %”, “0.412 to 0.660”, or the dash where an end is missing."""
     if low is None or high is None:
-        return ABSENT
+        return formatting.ABSENT
     if kind == "share" and not isinstance(low, str) and not isinstance(high, str) and min(low, high) >= 0:
-        return format_range(low, high)
+        return formatting.format_range(low, high)
     if kind == "points" and not isinstance(low, str) and not isinstance(high, str):
-        return points_range(low, high)
+        return formatting.points_range(low, high)
     return f"{cell_text(low, kind)} to {cell_text(high, kind)}"
 
 
 def _number(value: float) -> str:
     """Three decimals; fewer of numbers that are so large that nobody reads them."""
     if abs(value) < TENS:
-        return format_number(value)
+        return formatting.format_number(value)
     if float(value).is_integer():
         return f"{round(value):,}"
-    return f"{value:,.1f}" if abs(value) >= TENS**2 else format_number(value)
+    return f"{value:,.1f}" if abs(value) >= TENS**2 else formatting.format_number(value)
 
 
 _WRITTEN: Mapping[CellKind, Callable[[float], str]] = {
-    "share": percent,
-    "points": lambda value: f"{'-' if value < 0 else ''}{points_words(value)}",
-    "p": p_cell,
+    "share": formatting.percent,
+    "points": lambda value: f"{'-' if value < 0 else ''}{formatting.points_words(value)}",
+    "p": formatting.p_cell,
     "tenths": lambda value: f"{value:,.1f}",
-    "seconds": seconds_words,
-    "money": money_words,
+    "seconds": formatting.seconds_words,
+    "money": formatting.money_words,
 }

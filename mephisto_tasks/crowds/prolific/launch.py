@@ -18,23 +18,12 @@ from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
-from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific import quote, statuses
 from mephisto_tasks.crowds.prolific.accounts import check_name
 from mephisto_tasks.crowds.prolific.arrivals import Arrivals, Endings, ProlificDoor, ProlificReception, app_address
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
 from mephisto_tasks.crowds.prolific.groups import Lists
 from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
-from mephisto_tasks.crowds.prolific.quote import (
-    ALLOWED,
-    BLOCKED,
-    EARLIER,
-    Asked,
-    Filter,
-    Workspace,
-    filters,
-    find_workspace,
-    quote_of,
-)
 from mephisto_tasks.crowds.prolific.settings import cents
 from mephisto_tasks.crowds.prolific.signed import Hooks, SignedLinks
 from mephisto_tasks.crowds.prolific.store import (
@@ -66,9 +55,9 @@ _PRACTISED = """
 
 @dataclass
 class ProlificLaunch(LinkLaunch):
-    _asked: Asked | None = None
+    _asked: quote.Asked | None = None
     _rules: WorkerRules = field(default_factory=WorkerRules)
-    _workspace: Workspace | None = None
+    _workspace: quote.Workspace | None = None
     _study: OurStudy | None = None
     _was_paused: bool = False
 
@@ -104,12 +93,12 @@ class ProlificLaunch(LinkLaunch):
         name = str(self.provider.requester_name)
         check_name(self.data_dir, name)
         with self.waiting_for("Asking Prolific…"):
-            self._workspace = find_workspace(
+            self._workspace = quote.find_workspace(
                 self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
             )
             screen_out = (cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"]))
             lacks = self._store.lacks(self._workspace.id, SCREEN_OUT_FEATURE)
-            self._asked = Asked(
+            self._asked = quote.Asked(
                 units=units,
                 reward=cents("task_reward", self.config.mephisto.task.task_reward),
                 minutes=max(1, round(minutes)),
@@ -124,7 +113,7 @@ class ProlificLaunch(LinkLaunch):
                 )
             wanted, said = self._filters()
             self._asked = replace(self._asked, set_aside=self._set_aside())
-            quoted = quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
+            quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
             owed = "raters who fail the practice are asked to return their submission, and owed a bonus"
             said.append(f"The workspace has no {SCREEN_OUT_FEATURE}: {owed}.")
@@ -147,10 +136,10 @@ class ProlificLaunch(LinkLaunch):
         """Places that nobody has taken, at most: never all at once where answers decide when it ends."""
         return int(self.provider.start_places) or (self._most_inside if self._is_decided else 0)
 
-    def _filters(self) -> tuple[list[Filter], list[str]]:
+    def _filters(self) -> tuple[list[quote.Filter], list[str]]:
         rules, fluent = self._rules, list(self.settings["fluent"])
         needed = rules.locales or fluent or (rules.min_approval_rate, rules.min_approved) != (None, None)
-        return filters(rules, fluent, list(self._client.pages("filters/")) if needed else [])
+        return quote.filters(rules, fluent, list(self._client.pages("filters/")) if needed else [])
 
     def _earlier(self, *, published: bool = True) -> list[OurStudy]:
         """Studies of the task that this account has in Prolific; newest last."""
@@ -204,13 +193,17 @@ class ProlificLaunch(LinkLaunch):
         assert self._workspace is not None
         task = self.config.mephisto.task
         made, _ = self._filters()
-        groups = [(BLOCKED, self._lists.everywhere), (BLOCKED, self._lists.blocked), (ALLOWED, self._lists.allowed)]
-        for kind in (BLOCKED, ALLOWED):
+        groups = [
+            (quote.BLOCKED, self._lists.everywhere),
+            (quote.BLOCKED, self._lists.blocked),
+            (quote.ALLOWED, self._lists.allowed),
+        ]
+        for kind in (quote.BLOCKED, quote.ALLOWED):
             ids = [group.id for its, group in groups if its == kind and group is not None]
             made += [{"filter_id": kind, "selected_values": ids}] if ids else []
         excluded = (study for task in self._rules.exclude_tasks for study in self._store.studies(task))
         studies = [study.study_id for study in excluded if study.study_id]
-        made += [{"filter_id": EARLIER, "selected_values": studies}] if studies else []
+        made += [{"filter_id": quote.EARLIER, "selected_values": studies}] if studies else []
         lacks = self._store.lacks
         return study_body(
             {"title": task.task_title, "description": task.task_description},

@@ -19,7 +19,7 @@ from mephisto.data_model.packet import Packet
 from mephisto.operations.registry import register_mephisto_abstraction
 from mephisto.utils.dirs import get_mephisto_tmp_dir
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks._util import compat
 from mephisto_tasks.config.names import ConfigError
@@ -87,10 +87,8 @@ ARCHITECT_TYPE = "humaneval_local"
 PAGE_LIBRARY_VERSION = "2.0.3"  # what Mephisto's own pages compare their version with; ours ignores it
 
 
-class ArchitectSettings(BaseModel):
+class ArchitectSettings(BaseModel, use_attribute_docstrings=True):
     """Those below ``mephisto.architect``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     hostname: str = Field(default="127.0.0.1", examples=["0.0.0.0"])
     """Address to listen on; 0.0.0.0 lets other machines connect. Use it for raters in the same room or network."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.config.names import refuse
@@ -261,11 +261,9 @@ def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> d
     return held
 
 
-class PlannedItem(BaseModel):
+class PlannedItem(BaseModel, extra="forbid"):
     """An item, or an attention check (``gold``: its number in the file, from 1). ``swapped``: the first dialogue stands
     on the right. ``visit``: the one that drew it, where that is another than the plan's."""
-
-    model_config = ConfigDict(extra="forbid")
 
     item_id: str
     gold: int | None = None
@@ -274,11 +272,9 @@ class PlannedItem(BaseModel):
     visit: str = ""
 
 
-class BatchPlan(BaseModel):
+class BatchPlan(BaseModel, extra="forbid"):
     """The items of a unit that are still to be judged. ``session``: its name in records, ``name``: of its visit.
     ``wanted`` ordinary items in all, ``done`` before; ``number``, ``numbers``: places of the first and last."""
-
-    model_config = ConfigDict(extra="forbid")
 
     session: str
     name: str

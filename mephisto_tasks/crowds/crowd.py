@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
@@ -94,10 +94,8 @@ class LaunchControl(Protocol):
         """A unit was paid on the site, and still has to be done."""
 
 
-class SiteState(BaseModel):
+class SiteState(BaseModel, extra="forbid", frozen=True):
     """How a task stands at a crowd's site, as it was asked last."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     status: str  # of what is offered there, in the site's word
@@ -199,10 +197,8 @@ class NoSettings(BaseModel):
     """A crowd without any settings below ``mephisto.provider``."""
 
 
-class AccountSettings(BaseModel):
+class AccountSettings(BaseModel, use_attribute_docstrings=True):
     """Settings of crowds whose site is asked in an account's name, and paid."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     requester_name: str = Field(default="", examples=["my_lab"])
     """Account that launches on the crowd's site, and pays. `parlai-humaneval requester add` registers it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
 from mephisto_tasks.adapter.blueprint import blueprint_of
@@ -60,10 +60,8 @@ _STATUSES = """
 """
 
 
-class Behind(BaseModel):
+class Behind(BaseModel, extra="forbid", frozen=True):
     """A unit that was rated to its end, and whose status does not say so; ``worker`` is a pseudonym."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     task_name: str
     worker: str

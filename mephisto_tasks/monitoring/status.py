@@ -30,10 +30,9 @@ class BlindNamesError(HumanevalError, ValueError):
     """The file of blind names cannot be read: making new ones would tell visitors of an earlier page which is which."""
 
 
-class _Kept(BaseModel):
+class _Kept(BaseModel, extra="forbid"):
     """``seed``: of the draw, a secret: with it and the models' names anybody could draw again."""
 
-    model_config = ConfigDict(extra="forbid")
     seed: str
     names: dict[str, str]
 

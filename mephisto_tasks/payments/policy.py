@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
+from pydantic import BaseModel, Field, computed_field, field_validator
 
 from mephisto_tasks.storage.work import CENT, Work, cents, unit_of
 from parlai_humaneval._util.errors import HumanevalError
@@ -31,18 +31,14 @@ def money(amount: Decimal, currency: str = DOLLARS) -> str:
     return f"{'-' if amount < 0 else ''}{sign_of(currency)}{abs(amount):,.2f}"
 
 
-class QuoteLine(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class QuoteLine(BaseModel, frozen=True):
     kind: Literal["reward", "screen_out", "bonus", "fee", "bonus_fee", "vat"]
     words: str
     amount: Decimal
 
 
-class Quote(BaseModel):
+class Quote(BaseModel, frozen=True):
     """What a launch can cost at most, and how that comes about. Nothing was made or offered for it."""
-
-    model_config = ConfigDict(frozen=True)
 
     provider: str
     requester: str  # the account that pays
@@ -109,10 +105,8 @@ class PayError(HumanevalError, RuntimeError):
     """Pay that cannot be worked out or sent; the message says why, and what to do."""
 
 
-class Terms(BaseModel):
+class Terms(BaseModel, extra="forbid", frozen=True):
     """How work is paid; amounts are in the currency of whoever pays."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     partial: Policy = "pro_rata"
     practice: Decimal = Field(default=Decimal("0.00"), ge=0, le=MOST)
@@ -130,10 +124,8 @@ class Terms(BaseModel):
         return cents(value)
 
 
-class Due(BaseModel):
+class Due(BaseModel, extra="forbid", frozen=True):
     """What is owed in all for one unit of one worker, in ``currency``; ``why`` is a phrase."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     work: Work
     amount: Decimal

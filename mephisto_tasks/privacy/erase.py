@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
@@ -34,10 +34,8 @@ class ForgetError(ResultsError):
     """Somebody cannot be forgotten now; the message says why, and what to do."""
 
 
-class Planned(BaseModel):
+class Planned(BaseModel, extra="forbid", frozen=True):
     """What goes with one worker."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     everywhere: bool
@@ -53,10 +51,8 @@ class Planned(BaseModel):
     files: list[Outside]
 
 
-class Forgotten(BaseModel):
+class Forgotten(BaseModel, extra="forbid", frozen=True):
     """What was done for one worker; ``left_over``: files that name them still; ``problems``: what sites did not do."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     left_over: list[str]

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks.admission.browsers import FILE as BROWSERS
 from mephisto_tasks.admission.browsers import names_of
@@ -207,10 +207,8 @@ FORGOTTEN = "forgotten"
 Done = Literal["rewritten", "deleted", "nothing of theirs", "changed since", "not there", "stays"]
 
 
-class Outside(BaseModel):
+class Outside(BaseModel, extra="forbid", frozen=True):
     """What becomes of a file; ``rows``: so many went."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: str
     done: Done

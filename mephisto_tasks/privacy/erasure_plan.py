@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
@@ -23,10 +23,8 @@ RUNS = Path("data") / "runs" / "NO_PROJECT"  # of a data directory
 SHORTEST = 4  # letters of a name that is looked for in files: a shorter one, such as “w1”, may mean anything
 
 
-class WorkerPart(BaseModel):
+class WorkerPart(BaseModel, extra="forbid", frozen=True):
     """A worker's part in a unit, or (``unit_id`` empty) in a practice; ``folder``: of its files, in the data directory."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     agent_id: str
     unit_id: str
@@ -34,10 +32,8 @@ class WorkerPart(BaseModel):
     folder: str
 
 
-class ErasurePlan(BaseModel):
+class ErasurePlan(BaseModel, extra="forbid", frozen=True):
     """A worker who is forgotten: altogether, or (``everywhere`` False) what they did in ``tasks``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker_id: str
     name: str

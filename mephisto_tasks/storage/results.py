@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
     from parlai_humaneval.report.document import PracticeCount
 
 
-class _Outputs(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Outputs(BaseModel, extra="ignore"):
     messages: list[Event]
 
 
-class StateFile(BaseModel):
+class StateFile(BaseModel, extra="ignore"):
     """The parts of the file that records are made of: the plan of the unit, and the events, in order."""
 
-    model_config = ConfigDict(extra="ignore")
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
     last_page: dict[str, Any] | None = None

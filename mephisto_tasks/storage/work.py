@@ -9,7 +9,7 @@ from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage import results
@@ -39,11 +39,9 @@ _PRACTISED = """
 """
 
 
-class Work(BaseModel):
+class Work(BaseModel, extra="forbid", frozen=True):
     """One worker's part in one unit: ``done`` of ``whole`` parts, earlier visits included, between two times in seconds
     since the epoch. ``session``: the unit's name in records. ``resumable``: in a live launch."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     worker_id: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import regex
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval._util.errors import InvalidValue
@@ -270,10 +270,8 @@ NO_CLASSIFIER = "none"
 """As ``disclosure_classifier``: talk of being a program is found by lists alone."""
 
 
-class ReplyDisplay(BaseModel):
+class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """How replies look, and which are not shown."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     appearance: AppearanceSetting = "auto"
     """How replies look: markdown, as_said, plain or auto. markdown: rendered, the same for all models. as_said: exactly

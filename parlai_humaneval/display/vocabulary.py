@@ -13,7 +13,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from parlai_humaneval._util.data_files import packaged as packaged_file
 from parlai_humaneval._util.data_files import read_yaml, validated
@@ -41,10 +41,8 @@ Entry = Annotated[str, AfterValidator(_not_blank)]
 """A name or phrase: a blank one would be found in every text."""
 
 
-class LanguageWords(BaseModel):
+class LanguageWords(BaseModel, extra="forbid"):
     """The words of one language."""
-
-    model_config = ConfigDict(extra="forbid")
 
     variants: str = ""
     """Characters that stand for the same, in groups: “为為 个個”."""
@@ -67,10 +65,8 @@ class LanguageWords(BaseModel):
         return {character: group for group in self.variants.split() for character in group}
 
 
-class Words(BaseModel):
+class Words(BaseModel, extra="forbid"):
     """A file of disclosures."""
-
-    model_config = ConfigDict(extra="forbid")
 
     names: list[Entry] = Field(default_factory=list)
     """Models that no chat means otherwise: hidden wherever they stand. A version behind them goes along."""

@@ -33,11 +33,8 @@ def tags(folder: Path | None = None) -> list[str]:
 
 
 def language(tag: str, folder: Path | None = None) -> Language:
-    """A language with its catalogue.
-
-    Raises:
-        CatalogueError: there is no such language (the message lists those that there are), or a file that is malformed.
-    """
+    """A language with its catalogue. Raises CatalogueError: there is no such language (the message lists those that
+    there are), or a file that is malformed."""
     if tag not in tags(folder):
         raise CatalogueError(
             f"there is no language {tag!r}",
@@ -66,11 +63,8 @@ def page_words(tag: str, folder: Path | None = None) -> dict[str, Any]:
 
 
 def catalogue(path: Path) -> Any:
-    """A PO file as Babel reads it.
-
-    Raises:
-        CatalogueError: malformed, or a translation whose places are not those of the English text.
-    """
+    """A PO file as Babel reads it. Raises CatalogueError: malformed, or a translation whose places are not those of the
+    English text."""
     from babel.core import UnknownLocaleError
     from babel.messages.pofile import PoFileError, read_po
 
@@ -202,11 +196,8 @@ class Offered:
 
 
 def offered(setting: str, folder: Path | None = None) -> Offered:
-    """The languages of a setting: one, or with ``auto`` all that there are.
-
-    Raises:
-        CatalogueError: there is no such language, or a catalogue cannot be used.
-    """
+    """The languages of a setting: one, or with ``auto`` all that there are. Raises CatalogueError: there is no such
+    language, or a catalogue cannot be used."""
     wanted = tags(folder) if setting == AUTO else [setting]
     return Offered({tag: language(tag, folder) for tag in wanted}, setting == AUTO, folder)
 

@@ -123,11 +123,9 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     """What ``tables`` say of ``name``; without it, of the only one that is there and can be planned.
 
     All sets of models that were judged by one question count together. Of several questions (or settings) the one whose
-    workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no technique
-    are taken to be of the one that is asked for.
-
-    Raises:
-        PlanError: nothing of it is there; or, without ``name``, several techniques are, or none is named.
+    workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no
+    technique are taken to be of the one that is asked for. Raises PlanError: nothing of it is there; or, without
+    ``name``, several techniques are, or none is named.
     """
     measures, comparisons = correlations.measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():

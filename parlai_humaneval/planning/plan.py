@@ -112,10 +112,8 @@ def plan_study(inputs: PlanInputs) -> Plan:
 
     Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
     are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
-    the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded.
-
-    Raises:
-        PlanError: the gap is more than is possible; the text says what to change.
+    the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded. Raises
+    PlanError: the gap is more than is possible; the text says what to change.
     """
     question = inputs.filled()
     found = layout(question)

@@ -197,10 +197,8 @@ def build_report(
 
     ``options``: seed and number of bootstrap draws. ``title``: names the study; empty: what the tables hold. ``task``:
     what the database of tasks knows of the same answers, if they come from there. ``notes``: what a reader must know of
-    how the document was made. ``now``: its date; None: the present.
-
-    Raises:
-        TableError: a table cannot be used, or there is no such judge; the message says why.
+    how the document was made. ``now``: its date; None: the present. Raises TableError: a table cannot be used, or there
+    is no such judge; the message says why.
     """
     chosen = options or Options()
     if chosen.judge:
@@ -218,11 +216,8 @@ def build_report(
 
 
 def tables_of(folder: Path, repeats: Repeats | None = None) -> Tables:
-    """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again.
-
-    Raises:
-        TableError: no table, a table that cannot be read, or no row in any of them.
-    """
+    """The tidy tables of a folder, from anywhere; ``repeats``: which answers count that a worker gave again. Raises
+    TableError: no table, a table that cannot be read, or no row in any of them."""
     found = read_tables(folder, repeats=repeats)
     if not any(len(getattr(found, name)) for name in get_args(TableName)):
         raise TableError(f"The tables in {folder} have no rows: there is nothing to report")

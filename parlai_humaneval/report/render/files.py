@@ -102,11 +102,8 @@ def folder_of(page: Path) -> Path:
 
 def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
     """Whether a document may be written to ``page``, before hours of work go into it. ``force``: an older one may be
-    replaced.
-
-    Raises:
-        OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is made from.
-    """
+    replaced. Raises OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is
+    made from."""
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise OutputError(f"{page} does not end in .html", try_="name the page, such as report.html")
@@ -143,14 +140,10 @@ def write_document(
 ) -> list[Path]:
     """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
 
-    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not written.
-    ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`).
-    Call :func:`check_output` before.
-
-    Raises:
-        TableError: two tables have the same key.
-        ViewerMissing: ``with_viewer``, and its page has not been built.
-        OSError: the place cannot be written.
+    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not
+    written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call
+    :func:`check_output` before. Raises TableError: two tables have the same key; ViewerMissing: ``with_viewer``, and
+    its page has not been built; OSError: the place cannot be written.
     """
     folder, raters = folder_of(page), document.facts.rater_kinds.kind
     texts = dict(_texts(document))

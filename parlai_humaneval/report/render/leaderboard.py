@@ -192,11 +192,8 @@ def to_fragment(board: Leaderboard) -> str:
 
 
 def check_leaderboard(page: Path, *, force: bool) -> None:
-    """Whether a leaderboard may be written to ``page``, before work goes into it.
-
-    Raises:
-        OutputError: a wrong ending, no such folder, or a place that is taken.
-    """
+    """Whether a leaderboard may be written to ``page``, before work goes into it. Raises OutputError: a wrong ending,
+    no such folder, or a place that is taken."""
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise OutputError(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
     if not page.absolute().parent.is_dir():
@@ -208,11 +205,7 @@ def check_leaderboard(page: Path, *, force: bool) -> None:
 
 
 def write_leaderboard(board: Leaderboard, page: Path) -> None:
-    """Write the page; an older one is replaced at once or not at all.
-
-    Raises:
-        OSError: the place cannot be written.
-    """
+    """Write the page; an older one is replaced at once or not at all. Raises OSError: the place cannot be written."""
     beside = page.with_name(f".{page.name}.{os.getpid()}")
     beside.write_text(to_page(board), encoding="utf-8")
     beside.replace(page)

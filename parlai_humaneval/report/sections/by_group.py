@@ -65,11 +65,8 @@ class ByGroup(Section):
 
 
 def build(tables: Tables, options: Options) -> ByGroup | None:
-    """None where nothing is compared, or no column of the tables groups it.
-
-    Raises:
-        TableError: no table has a column of ``options.by``.
-    """
+    """None where nothing is compared, or no column of the tables groups it. Raises TableError: no table has a column of
+    ``options.by``."""
     frames = (tables.comparisons, tables.dialogues, tables.turns, tables.judgements)
     unknown = [name for name in options.by if name != "opener" and not any(name in frame for frame in frames)]
     if unknown:

@@ -173,11 +173,8 @@ class DirectAssessment(Assessment, Section):
 
 
 def build(tables: Tables, options: Options) -> DirectAssessment | None:
-    """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions.
-
-    Raises:
-        TableError: a rating is beyond the ends of its scale.
-    """
+    """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions. Raises TableError: a
+    rating is beyond the ends of its scale."""
     data = assessed(tables)
     if data is None:
         return None

@@ -100,11 +100,8 @@ class SegmentsSection(spot_numbers.Analysis, Section):
 def build(tables: Tables, options: Options) -> SegmentsSection | None:
     """All that ``segments`` says; None where nobody finished judging one.
 
-    With several settings, the numbers of the section pool them, and each setting is analysed by itself besides.
-
-    Raises:
-        TableError: the two speakers of a segment contradict each other.
-        ValueError: a length k below 1.
+    With several settings, the numbers of the section pool them, and each setting is analysed by itself besides. Raises
+    TableError: the two speakers of a segment contradict each other; ValueError: a length k below 1.
     """
     rows = tables.segments.assign(setting=tables.segments["setting"].fillna(""))
     if not finished(rows).any():

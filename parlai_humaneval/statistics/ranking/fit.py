@@ -13,7 +13,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from scipy.special import expit, fdtrc, ndtr
 
 from parlai_humaneval._util.arrays import Codes, Floats, Ints
@@ -94,7 +94,7 @@ BELOW_ALL = "it was never chosen over another model, so its strength is below an
 TOO_FEW_FOR_ALL = "too few workers to test so many models at once, clustered by worker and dialogue: see the pairs"
 
 
-class Strengths(BaseModel):
+class Strengths(BaseModel, extra="forbid", frozen=True):
     """How strong each model is, free of the order of matches, with position effects taken out.
 
     All estimates are log-odds: of two models whose strengths differ by d, shown at equally good places, the
@@ -114,8 +114,6 @@ class Strengths(BaseModel):
         order: of the models, as far as the answers tell it, also where strengths are not finite.
         notes: what could not be estimated, and why.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: tuple[Result, ...]
     pairs: tuple[Result, ...]

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_951
-FILES = 438
+LINES = 98_844
+FILES = 431
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -33,7 +33,7 @@ from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import HUMAN
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
 from parlai_humaneval.schema.records import JudgementRecord, Rated

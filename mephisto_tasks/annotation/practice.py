@@ -17,7 +17,7 @@ from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_rig
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.dialogues.dialogue import Dialogue, SaidLine
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials import practice as items
+from parlai_humaneval.materials import instructions as items
 from parlai_humaneval.schema.records import AskedQuestion, ShownDialogue
 from parlai_humaneval.schema.steps import ChooseAnswer, ChooseStep, FormAnswer, Panel, PanelLine, RankAnswer, RateAnswer
 from parlai_humaneval.techniques.questions import dimensions_for

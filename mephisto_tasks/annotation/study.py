@@ -24,7 +24,7 @@ from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase
-from parlai_humaneval.materials.practice import PairItem, SegmentItem
+from parlai_humaneval.materials.instructions import PairItem, SegmentItem
 from parlai_humaneval.schema.records import JudgementItem, ModelHealth
 from parlai_humaneval.schema.steps import Notice, Progress
 

@@ -29,7 +29,7 @@ from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.static import StaticFiles
 from mephisto_tasks.server.thread import listen
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.i18n.languages import AUTO, tags
+from parlai_humaneval.i18n.translate import AUTO, tags
 from parlai_humaneval.planning.inputs import PlanError
 from parlai_humaneval.techniques.registry import technique, techniques
 

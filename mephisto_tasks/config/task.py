@@ -17,7 +17,7 @@ from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
 from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.i18n.languages import Offered, offered
+from parlai_humaneval.i18n.translate import Offered, offered
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}  # Mephisto's settings in the same section

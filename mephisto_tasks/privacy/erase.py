@@ -16,8 +16,7 @@ from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_pay
 from mephisto_tasks.payments.policy import DOLLARS
 from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
-from mephisto_tasks.privacy.erase_traces import Outside, outside
-from mephisto_tasks.privacy.erasure_plan import ErasurePlan, as_they_are_now
+from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside, as_they_are_now, outside
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, query, task_names

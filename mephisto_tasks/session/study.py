@@ -22,17 +22,14 @@ from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
-from parlai_humaneval.i18n.languages import Offered
-from parlai_humaneval.i18n.translate import phrase, spoken
-from parlai_humaneval.materials.instructions import Instructions
-from parlai_humaneval.materials.practice import Practice
+from parlai_humaneval.i18n.translate import Offered, phrase, spoken
+from parlai_humaneval.materials.instructions import Instructions, Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.events import Began
-from parlai_humaneval.stopping.status import StoppingStatus
+from parlai_humaneval.stopping.events import Began, StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor

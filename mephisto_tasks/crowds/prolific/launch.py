@@ -20,12 +20,19 @@ from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
 from mephisto_tasks.crowds.prolific import quote, statuses
 from mephisto_tasks.crowds.prolific.accounts import check_name
-from mephisto_tasks.crowds.prolific.arrivals import Arrivals, Endings, ProlificDoor, ProlificReception, app_address
+from mephisto_tasks.crowds.prolific.arrivals import (
+    Arrivals,
+    Endings,
+    Hooks,
+    ProlificDoor,
+    ProlificReception,
+    SignedLinks,
+    app_address,
+)
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
 from mephisto_tasks.crowds.prolific.groups import Lists
 from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
 from mephisto_tasks.crowds.prolific.settings import cents
-from mephisto_tasks.crowds.prolific.signed import Hooks, SignedLinks
 from mephisto_tasks.crowds.prolific.store import (
     PROVIDER,
     SCREEN_OUT_FEATURE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Objects
+from parlai_humaneval._util.text import json_list
 from parlai_humaneval.report.document import Bubble, Document, Example, ExampleTurn, Mark, TaskFacts, with_labels
 from parlai_humaneval.report.facts import HUMAN, designs_of, facts_of, models_in
 from parlai_humaneval.report.registry import sections
@@ -72,7 +72,7 @@ def _live(tables: Tables, dialogue_id: str) -> Example:
     about, answer = [], ""
     for _, dialogue in own(tables.dialogues).head(1).iterrows():
         known = {"Topic": _cell(dialogue, "topic"), "Verdict": _cell(dialogue, "verdict")}
-        known["Persona of the person"] = " ".join(map(str, _json(dialogue, "persona")))
+        known["Persona of the person"] = " ".join(map(str, json_list(_cell(dialogue, "persona"))))
         told = {label: f"{label}: {text}" for label, text in known.items() if text}
         answer = told.pop("Verdict", "")
         about = list(told.values())
@@ -116,7 +116,7 @@ def _judged(tables: Tables, judgement_id: str) -> Example:
     row = tables.judgements[tables.judgements["judgement_id"].eq(judgement_id)].iloc[0]
     turns: list[ExampleTurn] = []
     left_out = 0
-    shown = [one for one in _json(row, "shown") if isinstance(one, dict)]
+    shown = [one for one in json_list(_cell(row, "shown")) if isinstance(one, dict)]
     for number, dialogue in enumerate(shown, start=1):
         lines = [line for line in dialogue.get("lines", []) if isinstance(line, dict)]
         names = [str(name) for name in dialogue.get("entities", [])]
@@ -144,7 +144,7 @@ def _line(line: dict[str, Any], names: Sequence[str]) -> Bubble:
 def _answers(row: pd.Series[Any], shown: Sequence[dict[str, Any]]) -> Iterator[str]:
     """“preference: dialogue 2”, “taken for (alpha): bot”, in the words of the record."""
     names = [str(name) for name in shown[0].get("entities", [])] if shown else []
-    for answer in _json(row, "answers"):
+    for answer in json_list(_cell(row, "answers")):
         if not isinstance(answer, dict):
             continue
         option, question = str(answer.get("option") or ""), str(answer.get("question_id", ""))
@@ -169,15 +169,6 @@ def _cell(row: Mapping[Any, Any] | pd.Series[Any], name: str) -> str:
 def _flag(row: Mapping[Any, Any], name: str) -> bool:
     value = row[name]
     return not pd.isna(value) and int(value) == 1
-
-
-def _json(row: pd.Series[Any], name: str) -> list[Any]:
-    """A JSON list of the cell; empty where it holds none."""
-    try:
-        value = json.loads(_cell(row, name) or "[]")
-    except ValueError:
-        return []
-    return value if isinstance(value, list) else []
 
 
 NAMED = 4

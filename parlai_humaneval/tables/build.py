@@ -41,7 +41,7 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
 
     Args:
         records: of raters.
-        repeats: which of several records of the same worker and id count (:func:`.repeats.settled`); None: they are
+        repeats: which of several records of the same worker and id count (:func:`.files.settled`); None: they are
             refused.
 
     Raises:

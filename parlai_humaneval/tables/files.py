@@ -313,7 +313,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
     Args:
         directory: with the files.
         format: which files to read, where both formats are there.
-        repeats: which of the answers count that a worker gave to the same (:func:`.repeats.settled`); None: such tables
+        repeats: which of the answers count that a worker gave to the same (:func:`settled`); None: such tables
             are refused.
 
     Raises:

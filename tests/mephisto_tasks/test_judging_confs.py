@@ -9,7 +9,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.practice import load_golds, unfit
+from mephisto_tasks.annotation.steps import load_golds, unfit
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import ConfigError, read_config
 from mephisto_tasks.launch.config import compose_config, conf_names

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_780
-FILES = 429
+LINES = 98_768
+FILES = 428
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

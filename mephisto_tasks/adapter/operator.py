@@ -28,7 +28,7 @@ from mephisto_tasks.admission.admission import Admission
 from mephisto_tasks.admission.identity import KNOWN_BROWSER, Reception
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import close_connections
-from mephisto_tasks.storage.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, hurry, passing
+from mephisto_tasks.storage.sqlite import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, hurry, passing
 
 compat.prepare()
 

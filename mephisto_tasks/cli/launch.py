@@ -18,7 +18,7 @@ from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli import options
 from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.control.snapshot import one_line
-from mephisto_tasks.storage.retry import passing
+from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval._util.text import on_one_line

@@ -24,7 +24,7 @@ from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.running import LaunchController, RunningStudy, StoppedBefore, stop_on_signals
 from mephisto_tasks.server.app import Serving
 from mephisto_tasks.storage.locks import task_lock
-from mephisto_tasks.storage.retry import Beginning
+from mephisto_tasks.storage.sqlite import Beginning
 
 __all__ = ["RunningStudy", "StoppedBefore", "run_launch", "stop_on_signals"]
 

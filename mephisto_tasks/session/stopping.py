@@ -11,7 +11,7 @@ from functools import partial
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.stopping import refused_change
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.statistics.survival.spotting import GOODNESS
 from parlai_humaneval.stopping.events import (

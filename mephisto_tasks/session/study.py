@@ -19,7 +19,7 @@ from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, 
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
 from parlai_humaneval.i18n.translate import Offered, phrase, spoken

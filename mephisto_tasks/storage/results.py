@@ -15,8 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.retry import waits_at_most
-from mephisto_tasks.storage.sqlite import Database
+from mephisto_tasks.storage.sqlite import Database, waits_at_most
 from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.allocation.groups import Cell, PastDialogue, PastJudgement
 from parlai_humaneval.quality.registry import checked

@@ -24,7 +24,7 @@ from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, StoppingMonitor, monitor_of
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.stopping.events import Arrived, Event, Folded, Left, Outcome, Returned
 from parlai_humaneval.stopping.rule import StoppingRule

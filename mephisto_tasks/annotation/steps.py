@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_right_sides
@@ -366,9 +365,7 @@ class JudgingPractice(PracticeLoop):
         match item:
             case items.PairItem():
                 self._show(shown_pair(item, "practice"), "pair")
-                answer = self.page.ask(
-                    FormAnswer, asking.form_step(self.config, step_id, self._questions(), reasons=False)
-                )
+                answer = self.page.ask(FormAnswer, form_step(self.config, step_id, self._questions(), reasons=False))
                 given = answer.values[self.config.metric]
                 return given == right_side(item), given
             case items.SegmentItem():
@@ -381,7 +378,7 @@ class JudgingPractice(PracticeLoop):
                 raise AssertionError("check_practice let an item of another engine through")
 
     def _questions(self) -> list[AskedQuestion]:
-        questions = asking.asked(self.config)
+        questions = asked(self.config)
         if self.practice.question is None:
             return questions
         return [question.model_copy(update={"text": self.practice.question}) for question in questions]
@@ -389,7 +386,7 @@ class JudgingPractice(PracticeLoop):
     def _segment(self, step_id: str, item: items.SegmentItem) -> tuple[bool, dict[str, str]]:
         self._show(shown_segment(item, "practice"), "segment")
         labels = [question for question in self._questions() if question.about is not None]
-        given = dict(self.page.ask(FormAnswer, asking.form_step(self.config, step_id, labels)).values)
+        given = dict(self.page.ask(FormAnswer, form_step(self.config, step_id, labels)).values)
         return all(given[f"label_{index}"] in right for index, right in enumerate(item.right)), given
 
     def _choose(self, step_id: str, item: items.ChooseItem) -> tuple[bool, list[int]]:
@@ -400,8 +397,8 @@ class JudgingPractice(PracticeLoop):
         cards, numbers = numbered_cards(item)
         self._said = [*said, item.next_line]
         if self.config.show == "turn":
-            question = asking.asked(self.config)[0].text
-            ranks = self.page.ask(RankAnswer, asking.rank_step(self.config, step_id, question, cards)).ranks
+            question = asked(self.config)[0].text
+            ranks = self.page.ask(RankAnswer, rank_step(self.config, step_id, question, cards)).ranks
             places = {numbers[key]: place for key, place in ranks.items()}
             good = [places[number] for number in item.right]
             bad = [place for number, place in places.items() if number not in item.right]
@@ -422,8 +419,8 @@ class JudgingPractice(PracticeLoop):
         self._show_lines(item.lines)
         wanted = [name for name in self.config.scales if name in item.sides]
         config = self.config.model_copy(update={"scales": wanted})
-        question = asking.asked(self.config)[0].text
-        given = self.page.ask(RateAnswer, asking.scales_step(config, step_id, question)).values
+        question = asked(self.config)[0].text
+        given = self.page.ask(RateAnswer, scales_step(config, step_id, question)).values
         middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
         return on_right_sides(given, item, middles), given
 

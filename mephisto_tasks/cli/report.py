@@ -146,7 +146,6 @@ def answers_of(
 ) -> tuple[Tables, TaskFacts]:
     """The tidy tables of tasks, without what quality checks leave out (None: nobody), and what only the database knows
     of them. Raises ResultsError, TableError, CheckError."""
-    from mephisto_tasks.cli.report import pseudonymous
     from mephisto_tasks.cli.report_documents import leave_out, wanted_checks
     from mephisto_tasks.storage.results import practice_count, read_records, technique_of
     from parlai_humaneval.report.document import TaskFacts
@@ -245,7 +244,6 @@ def export(
         folder = Path(out).expanduser()
         with waiting_for("Reading the answers and anonymizing them…", on_screens_only=True):
             from mephisto_tasks.privacy import release as making
-            from mephisto_tasks.storage.logs import note_written
 
             wanted = making.Wanted(
                 tasks=tuple(dict.fromkeys(tasks)),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from parlai_humaneval._util.data_files import packaged
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
 from parlai_humaneval.techniques import registry
 from parlai_humaneval.techniques.registry import technique
@@ -298,39 +298,13 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
         yield f"--method liu2023 plans {theirs} only: Liu et al. did not use {name}", "leave --method out"
 
 
-ADVICE = {
-    "models": "a whole number from 2 to 20",
-    "power": "a share above 0 and below 1, such as 0.8",
-    "alpha": "a share above 0 and below 1, such as 0.05",
-    "discordance": "a share above 0, at most 1: 0.85 where 15 % are ties",
-    "baseline": "a share above 0 and below 1, such as 0.8",
-    "turns": "a whole number from 1",
-    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would be one answer",
-    "dialogue_icc": "at least 0 and below 1, such as 0.08",
-    "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
-    "rating_sd": "a part of the scale, above 0 and at most 0.5, such as 0.15 for 15 points of 100",
-    "rater_sd": "a part of the scale, from 0 to 0.5, such as 0.14 for 14 points of 100",
-    "worker_inequality": "a coefficient of variation, 0 or more: 0 if all give equally many answers, about 1 in most crowds",
-    "exclusion": "a share from 0, below 1: 0.26 for 26 %",
-    "pay": "dollars, not negative",
-    "wage": "dollars an hour, not negative",
-    "fee": "a share from 0 to 1: 0.2 for 20 %",
-    "dialogues_per_worker": "a number from 1",
-    "dialogue_pay": "dollars, not negative",
-    "minutes": "minutes, above 0",
-    "onboarding": "minutes, not negative",
-    "reuse": "a whole number from 1",
-    "judge_agreement": "a share of answers, at most 1, such as 0.7 where judge and person agree in 70 %",
-    "seed": "a whole number, not negative",
-}
-
-
 def _input_problem(error: Any) -> Problem:
     problem = value_problem(error)
     if not error["loc"]:
         return problem
     name, text = str(error["loc"][0]), str(error["msg"]).removeprefix("Value error, ")
-    expected = ADVICE.get(name, text[:1].lower() + text[1:]).removeprefix("input should be ")
+    advice = read_yaml(packaged("plan_advice.yaml"))
+    expected = advice.get(name, text[:1].lower() + text[1:]).removeprefix("input should be ")
     return Problem(f"expected {expected}", where=f"--{name.replace('_', '-')} {error['input']}")
 
 

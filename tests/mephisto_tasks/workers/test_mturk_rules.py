@@ -21,8 +21,8 @@ from mephisto_tasks.crowds.registry import crowd_of, register_providers
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.storage.database import close_connections
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE
 from mephisto_tasks.workers.qualifications import (
-    BLOCKED_EVERYWHERE,
     BlockError,
     block_by_hand,
     grant,

@@ -11,7 +11,7 @@ from parlai_humaneval import analysis
 from parlai_humaneval.analysis import Result
 from parlai_humaneval.models.baselines.degraded import span_length, span_starts
 from parlai_humaneval.planning.power import chi2_noncentrality
-from parlai_humaneval.quality.choices import degraded_rated_lower
+from parlai_humaneval.quality.answers import degraded_rated_lower
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, rank_clusters, rank_range, rank_range_shortest
 from parlai_humaneval.statistics.core.shares import binomial_p, wald_interval
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate, lin_pooled, pw_combo_score, sm_wta

@@ -30,8 +30,7 @@ from scipy.stats import binomtest
 from benchmarks.disclosures.sentences import HERE, ROOT, Labelled, people
 from benchmarks.figures import Figure
 from benchmarks.processes import NothingToMeasure
-from parlai_humaneval.display.disclosures import packaged_model
-from parlai_humaneval.display.masking import giveaways
+from parlai_humaneval.display.masking import giveaways, packaged_model
 
 TEXTS = ROOT / "build" / "disclosures"
 ARCHIVES = ("chatterbot_corpus-*.whl", "python-aiml-*.zip", "nlp-corpus-*.tgz")

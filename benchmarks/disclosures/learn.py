@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.disclosures.sentences import PACKAGED, learned_from
-from parlai_humaneval.display.disclosures import BUCKETS, WEIGHTS, features
+from parlai_humaneval.display.masking import BUCKETS, WEIGHTS, features
 
 DRAWS = 4
 """The weights are the mean over so many draws of sentences, each in an order of its own: less depends on either."""

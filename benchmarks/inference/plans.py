@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.made_studies import simulated_power
 from parlai_humaneval.planning.plan import plan_study
-from parlai_humaneval.planning.simulation import simulated_power
 
 GAP, SEED, STUDIES, FEW = 0.2, 1, 400, 5
 Question = Mapping[str, Any]

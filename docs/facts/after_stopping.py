@@ -13,7 +13,7 @@ from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, turns_won
 from parlai_humaneval.statistics.core.formatting import MINUS, percent, unsigned_zero
 from parlai_humaneval.statistics.core.sequential import equality_evidence, order_evidence, share_interval
-from parlai_humaneval.stopping.status import estimated_share
+from parlai_humaneval.stopping.events import estimated_share
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,7 +7,7 @@ import re
 
 from docs.facts.markdown import code, table
 from parlai_humaneval import analysis
-from parlai_humaneval.report.render.references import all_references
+from parlai_humaneval.report.render.html import all_references
 
 ROLE = re.compile(r":\w+:`~?(?:[\w.]+\.)?(\w+)`")
 """How docstrings name other names: :class:`Result`."""

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from parlai_humaneval.statistics.core.sequential import share_interval
-from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome
+from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome, PairStatus, StoppingStatus
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Peek, fixed_plan, win_rates
-from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import SequentialStudy
 
 Floats = npt.NDArray[np.float64]

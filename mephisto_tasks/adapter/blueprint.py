@@ -32,7 +32,7 @@ from mephisto_tasks.admission.visits import NoSite, Site
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import TaskConfig, hydra_arguments
 from mephisto_tasks.crowds.registry import register_providers
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS
 from mephisto_tasks.server.app import Serving
 from mephisto_tasks.session.agent_state import LiveAgentState
 from mephisto_tasks.session.study import Study

@@ -26,8 +26,7 @@ from mephisto_tasks.session.page import PageSession, SubmittedEarly
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.session.study import HeldUnit, Study
 from mephisto_tasks.storage.work import CutOff
-from mephisto_tasks.workers.blocks import block_if_failed
-from mephisto_tasks.workers.qualifications import fail_practice, grant, is_simulated
+from mephisto_tasks.workers.qualifications import block_if_failed, fail_practice, grant, is_simulated
 from parlai_humaneval.i18n.translate import ENGLISH, Language, speaking, spoken
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.model_pool import ModelFailed

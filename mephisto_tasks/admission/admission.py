@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mephisto_tasks._util.compat import default_data_dir
 from mephisto_tasks.admission.browsers import BrowserBook
-from mephisto_tasks.admission.eligibility import BlockRule, Eligibility, EligibilityRule, PracticeRule, WorkRule
 from mephisto_tasks.admission.identity import (
+    BUSY,
     CapacityRule,
     ConsentRule,
     CrowdRule,
@@ -21,13 +22,309 @@ from mephisto_tasks.admission.identity import (
     OnePageRule,
     Reception,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, StudyState, Visitor
-from mephisto_tasks.storage.logs import REFUSALS, RefusalLine
-from mephisto_tasks.storage.results import PSEUDONYM_KEY
+from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor
+from mephisto_tasks.admission.wording import filled
+from mephisto_tasks.config.names import ConfigError
+from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
+from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, task_names, worker_records
+from mephisto_tasks.storage.work import Work, completed_work
+from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
+from parlai_humaneval._util.errors import choose_from
+from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+from parlai_humaneval.schema.records import JudgementRecord
 
 logger = logging.getLogger(__name__)
+
+PREFIX = "workers."
+
+BLOCKED = phrase(
+    "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
+)
+NOT_INVITED = phrase(
+    "This study is only for people invited by the researchers, and you are not one of them. There is no penalty: "
+    "please return the task. Thank you for your interest!"
+)
+NOT_QUALIFIED = phrase(
+    "This study is only for people who have qualified for it in an earlier task of ours. There is no penalty: please return "
+    "the task. Thank you for your interest!"
+)
+SEEN_BEFORE = phrase(
+    "You helped us in an earlier study that this one builds on, and this one needs people who did not take part then. "
+    "Thank you for your help! There is no penalty: please return the task."
+)
+DONE_ALL = phrase(
+    "You have already taken part in this study as often as one person may. Thank you! Please return the task."
+)
+DONE_ALL_ACROSS = phrase(
+    "You have already taken part in this study and its sister studies as often as one person may. Thank you! Please return "
+    "the task."
+)
+
+PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
+PRACTICE_FAILED = phrase(
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
+    "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
+)
+PRACTICE_FAILED_PAID = phrase(
+    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
+    "differed from what we look for, so you cannot take part in this one. There is no penalty, and you are paid for the "
+    "practice: please return the task."
+)
+PRACTICE_AGAIN = phrase(
+    "This study is only being tried out on this machine. To practise again, run `{command}` and reload this page."
+)
+ALL_TAKEN = phrase(
+    "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
+    "later, or return the task."
+)
+INTERRUPTED = phrase("This study has a short technical break. Please try again in a few minutes, or return the task.")
+ALL_DONE = phrase("All {many} of this study are done. Thank you for your interest! Please return the task.")
+GIVEN_ON = phrase(
+    "While you were away, your {one} was given to somebody else, or it is not needed any more, and there is nothing "
+    "else for you right now. What you did is saved, and it counts as your work. If it becomes free again, you can go "
+    "on where you were: you may try later, or return the task."
+)
+
+WENT_ON = phrase(
+    "While you were away, the study went on without you. What you did is saved, and it counts as your work. Thank you! "
+    "Please return the task."
+)
+
+
+@dataclass(frozen=True)
+class Eligibility:
+    """The rules of a launch, with their files, which are read again when they change."""
+
+    rules: WorkerRules
+    data_dir: Path
+    task_name: str
+    allowed: FollowedList | None = None
+    barred: FollowedList | None = None
+    checked_here: frozenset[str] = frozenset()  # qualifications of the rules that the site does not check alone
+    remarks: list[str] = field(default_factory=list)  # what the researcher should know
+
+    def refusal(self, worker: Any, pseudonym: str, *, new_unit: bool = True) -> Refusal | None:
+        """Why a worker (Mephisto's) may not take part; None: they may. ``new_unit`` False: their unit counts to limits
+        already."""
+        name, number = str(worker.worker_name), str(worker.db_id)
+        found = self._listed(name, pseudonym) or self._qualified(worker) or self._seen_before(number)
+        return found or (self._had_enough(number) if new_unit else None)
+
+    def rated_elsewhere(self, worker_id: str) -> set[frozenset[str]]:
+        """Groups of models that the worker rated in a study of ``across_tasks``, and may not rate here."""
+        if not self.rules.pair_once:
+            return set()
+        return {models for task in self.rules.across_tasks for models in self._rated(task, worker_id)}
+
+    def _rated(self, task: str, worker_id: str) -> Iterator[frozenset[str]]:
+        try:
+            known = task in task_names(self.data_dir)
+            for record in worker_records(self.data_dir, task, worker_id) if known else ():
+                if isinstance(record, JudgementRecord):
+                    if record.group and record.status == "complete":
+                        yield frozenset(record.group)
+                elif record.status == "complete" or record.complete_turns:
+                    yield frozenset(model.name for model in record.models)
+        except ResultsError as error:  # as in _work
+            logger.warning("what a worker rated in task %r cannot be read, and does not count: %s", task, error)
+
+    def _listed(self, name: str, pseudonym: str) -> Refusal | None:
+        if self.barred is not None and self.barred.has(name, pseudonym):
+            return Refusal("block_list", f"named in {self.rules.block_list}", BLOCKED)
+        if self.allowed is not None and not self.allowed.has(name, pseudonym):
+            return Refusal("allow_list", f"not named in {self.rules.allow_list}", NOT_INVITED)
+        return None
+
+    def _qualified(self, worker: Any) -> Refusal | None:
+        for name in self.rules.qualifications:
+            if name in self.checked_here and not worker.is_qualified(name):
+                return Refusal("qualification", f"does not hold the qualification {name}", NOT_QUALIFIED)
+        for name in self.rules.not_qualifications:
+            if name in self.checked_here and worker.is_qualified(name):
+                return Refusal("qualification", f"holds the qualification {name}", SEEN_BEFORE)
+        return None
+
+    def _seen_before(self, worker_id: str) -> Refusal | None:
+        for task in self.rules.exclude_tasks:
+            if any(work.done > 0 for work in self._work(task, worker_id)):
+                return Refusal("took_part_before", f"took part in {task}, which exclude_tasks names", SEEN_BEFORE)
+        return None
+
+    def _had_enough(self, worker_id: str) -> Refusal | None:
+        rules = self.rules
+        if rules.max_units is None and rules.max_units_across is None:
+            return None
+        here = counted(self._work(self.task_name, worker_id))
+        if rules.max_units is not None and here >= rules.max_units:
+            return Refusal("max_units", f"has begun {here} of max_units={rules.max_units}", DONE_ALL)
+        if rules.max_units_across is None:
+            return None
+        together = here + sum(counted(self._work(task, worker_id)) for task in rules.across_tasks)
+        why = f"has begun {together} of max_units_across={rules.max_units_across}"
+        return None if together < rules.max_units_across else Refusal("max_units_across", why, DONE_ALL_ACROSS)
+
+    def _work(self, task: str, worker_id: str) -> list[Work]:
+        try:
+            return completed_work(self.data_dir, task, worker_id) if task in task_names(self.data_dir) else []
+        except ResultsError as error:  # a damaged file must not keep anybody out
+            logger.warning("what a worker did in task %r cannot be read, and does not count: %s", task, error)
+            return []
+
+
+class BlockRule(Rule):
+    """Turns away workers who are blocked: in all studies, in this one, by its checks, or still after they were erased."""
+
+    def __init__(self, data_dir: Path, task_name: str, block_qualification: str | None) -> None:
+        self._data_dir = data_dir
+        self._places = {BLOCKED_EVERYWHERE: "in all studies", blocked_here(task_name): "in this study"}
+        if block_qualification:
+            self._places[block_qualification] = f"by {block_qualification}"
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        for name, place in self._places.items():
+            if visitor.worker.get_granted_qualification(name) is not None:
+                return Refusal("blocked", f"blocked {place} (parlai-humaneval workers show says why)", BLOCKED)
+        erased = ERASED_BUT_BLOCKED.read(self._data_dir)
+        if any(line.worker == visitor.pseudonym and line.qualification in self._places for line in erased):
+            return Refusal("blocked", "was blocked and forgotten, and stays out (parlai-humaneval forget)", BLOCKED)
+        return None
+
+
+class EligibilityRule(Rule):
+    """Holds a launch to its :class:`Eligibility`."""
+
+    def __init__(self, eligibility: Eligibility, study: StudyState) -> None:
+        self._eligibility, self._study = eligibility, study
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        worker = visitor.worker.db_id
+        if visitor.stage == "registers" and (groups := self._eligibility.rated_elsewhere(worker)):
+            self._study.bar_groups(worker, groups)
+        new_unit = not (self._study.can_resume(worker) or self._study.availability(worker) == "busy")
+        return self._eligibility.refusal(visitor.worker, visitor.pseudonym, new_unit=new_unit)
+
+
+class PracticeRule(Rule):
+    """``reset``: the command that has a worker practise again, with {pseudonym}; where a study is only tried out."""
+
+    def __init__(self, study: StudyState, reset: str = "") -> None:
+        self._study, self._reset = study, reset
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        practice = self._study.config.onboarding_qualification
+        if not practice or not visitor.worker.is_disqualified(practice):
+            return None
+        why = f"failed the practice {practice} (parlai-humaneval workers reset-practice lets them try again)"
+        is_paid = self._study.config.payment.practice > 0
+        words = PRACTICE_FAILED_PAID if is_paid else PRACTICE_FAILED
+        if self._reset:
+            words = f"{t(words)} {t(PRACTICE_AGAIN, command=self._reset.format(pseudonym=visitor.pseudonym))}"
+        return Refusal("practice_failed", why, words)
+
+
+class WorkRule(Rule):
+    """Says why there is nothing to do for a worker now, where there is a better reason than Mephisto's."""
+
+    stages: ClassVar[tuple[Stage, ...]] = ("looks", "unserved")
+
+    def __init__(self, study: StudyState, eligibility: Eligibility, most_units: int = 0) -> None:
+        self._study, self._eligibility, self._most_units = study, eligibility, most_units
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        study, worker = self._study, str(visitor.worker.db_id)
+        if study.remaining == 0:
+            return self._refusal("all_done", "all work is done", ALL_DONE)
+        if study.paused:
+            return self._refusal("paused", "the launch offers no work", PAUSED, passes=True, outcome=None)
+        standing = study.availability(worker)
+        if standing in ("done_all", "all_taken") and study.went_on_without(worker):
+            return self._refusal("went_on", "was away for so long that the study went on without them", WENT_ON)
+        if standing in ("done_all", "all_taken") and worker in study.left:
+            return self._refusal("all_taken", "others have taken over the interrupted work", GIVEN_ON, passes=True)
+        match standing:
+            case "busy":
+                return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
+            case "done_all" if self._eligibility.rated_elsewhere(worker):
+                why = "has rated all that one worker may rate, here and in across_tasks (pair_once)"
+                return self._refusal("done_all", why, DONE_ALL_ACROSS)
+            case "done_all":
+                return self._refusal("done_all", "has rated all that one worker may rate", DONE_ALL)
+            case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
+                return self._refusal("all_taken", "others are doing all remaining work", ALL_TAKEN, passes=True)
+            case "interrupted":
+                why = "the server of a model is down"
+                return self._refusal("interrupted", why, INTERRUPTED, passes=True, outcome=None)
+            case "open" if self._has_had_most(worker):
+                return self._refusal("most_units", f"has done maximum_units_per_worker={self._most_units}", DONE_ALL)
+        return None
+
+    def _has_had_most(self, worker_id: str) -> bool:
+        """Mephisto counts so and says nothing of it."""
+        if not self._most_units:
+            return False
+        work = completed_work(self._eligibility.data_dir, self._eligibility.task_name, worker_id)
+        return sum(unit.outcome == "complete" for unit in work) >= self._most_units
+
+    def _refusal(self, kind: str, why: str, words: str, **how: Any) -> Refusal:
+        return Refusal(kind, why, filled(words, self._study.unit_words), **how)
+
+
+def counted(work: Iterable[Work]) -> int:
+    """Units that count to a worker's limit: those in which they did anything, except those that we ended."""
+    return sum(one.outcome in ("complete", "running") or (one.outcome == "partial" and one.done > 0) for one in work)
+
+
+def load_eligibility(
+    rules: WorkerRules,
+    data_dir: Path,
+    task_name: str,
+    *,
+    site_has_qualifications: bool = False,
+    remarks: Sequence[str] = (),
+) -> Eligibility:
+    """Read what rules name. ``site_has_qualifications``: those unknown here may be the site's. Raises ConfigError."""
+
+    def has_database() -> bool:
+        return (data_dir / "database.db").is_file()
+
+    def pseudonyms() -> Collection[str]:  # asked again whenever a list is saved: the first launch makes the database
+        return known_workers(data_dir) if has_database() else ()
+
+    def followed(setting: str, path: str) -> FollowedList | None:
+        try:
+            return FollowedList(Path(path).expanduser(), pseudonyms) if path else None
+        except WorkerListError as error:
+            raise ConfigError(error, where=f"{PREFIX}{setting}") from error
+
+    allowed, barred = followed("allow_list", rules.allow_list), followed("block_list", rules.block_list)
+    if allowed and barred and (both := allowed.listed.names & barred.listed.names):
+        what = f"names {len(both)} workers who are in allow_list, too"
+        raise ConfigError(what, where=f"{PREFIX}block_list", try_="take them out of one")
+    known = task_names(data_dir) if has_database() else []
+    where = f"{PREFIX}exclude_tasks"
+    for name in rules.exclude_tasks:
+        if name == task_name:
+            limit = f"limit how often a worker may take part with {PREFIX}max_units=…"
+            raise ConfigError(f"{name} is this study itself", where=where, try_=limit)
+        if name not in known:
+            what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
+            raise ConfigError(what, where=where, **choose_from(name, known))
+    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if has_database() else []
+    held_here = {str(row[0]) for row in rows}
+    named = [*rules.qualifications, *rules.not_qualifications]
+    if lacking := [] if site_has_qualifications else [name for name in named if name not in held_here]:
+        given = sorted(name for name in held_here if not name.startswith(BLOCKED_EVERYWHERE))
+        what = f"no qualification {lacking[0]!r} was ever granted in this data directory"
+        advice = choose_from(lacking[0], given)
+        raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
+    found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
+    if new := ", ".join(name for name in rules.across_tasks if name not in known):
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It counts once it has been launched.")
+    checked_here = frozenset(name for name in named if name in held_here)
+    return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 
 
 class Admission:

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
 from mephisto_tasks.annotation.items import Gathered, compared, gather, is_of_people, own_dialogues, the_kind
-from mephisto_tasks.annotation.practice import PREFIX, GoldDeck, load_golds, unfit
-from mephisto_tasks.annotation.steps import masked, shown_dialogue, shown_item
+from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
 from mephisto_tasks.annotation.study import AnnotationStudy, open_items
 from mephisto_tasks.annotation.world import CannotReplay, own_settings
 from mephisto_tasks.config.files import task_dir
@@ -33,7 +32,7 @@ from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import HUMAN
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.i18n.translate import t
-from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo
 from parlai_humaneval.planning.inputs import ONE_DIALOGUE_MINUTES
 from parlai_humaneval.schema.records import JudgementRecord, Rated

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.config.names import refuse
@@ -18,18 +18,8 @@ from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.errors import InvalidValue, reworded
 from parlai_humaneval._util.terminal import counting, say
+from parlai_humaneval.allocation import pairing
 from parlai_humaneval.allocation.groups import Cell, Item
-from parlai_humaneval.allocation.pairing import (
-    ALL_PAIRINGS,
-    NotEnough,
-    dialogues_of_pairs,
-    judged_speaker,
-    pair_items,
-    replay_items,
-    segment_items,
-    turn_items,
-    whole_items,
-)
 from parlai_humaneval.cli.options import placed
 from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
@@ -66,7 +56,7 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
     people = _people(config, data_dir) if config.human_dialogues else []
     try:
         items = _items(config, dialogues, people, seed)
-    except NotEnough as error:
+    except pairing.NotEnough as error:
         raise ConfigError(error) from error
     if config.show in ("replay", "turn", "whole"):
         by_id = {dialogue.dialogue_id: dialogue for dialogue in dialogues}
@@ -85,8 +75,8 @@ def pairings(config: StaticConfig, data_dir: Path) -> dict[tuple[str, str], tupl
         return {}
     try:
         dialogues = load_sources(config.dialogues, lambda task: _rated(data_dir, task), samples.with_a_model)
-        return dialogues_of_pairs(dialogues, _pairs(config, dialogues))
-    except (ConfigError, NotEnough):
+        return pairing.dialogues_of_pairs(dialogues, _pairs(config, dialogues))
+    except (ConfigError, pairing.NotEnough):
         return {}  # a study may be registered before they are held
 
 
@@ -130,7 +120,7 @@ def _generated_files(config: StaticConfig, data_dir: Path) -> list[Path]:
 
 def _with_judged(config: StaticConfig, item: Item, dialogues: Mapping[str, Dialogue], seed: int) -> Item:
     shown, speaker = [dialogues[name] for name in item.dialogues], config.judged_speaker
-    judged = tuple(judged_speaker(dialogue, speaker, seed) if dialogue.models else None for dialogue in shown)
+    judged = tuple(pairing.judged_speaker(dialogue, speaker, seed) if dialogue.models else None for dialogue in shown)
     return replace(item, judged=judged)
 
 
@@ -156,25 +146,27 @@ def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogu
             lengths, share, metric = config.segment_lengths, config.human_share, config.metric
             if config.is_decided:
                 return [*_contests(config, bots, seed), *_of_people(config, people, seed)]
-            return segment_items(bots, people, lengths, share, times, metric, seeded=config.seed_exchanges, seed=seed)
+            return pairing.segment_items(
+                bots, people, lengths, share, times, metric, seeded=config.seed_exchanges, seed=seed
+            )
         case "replay":
-            return replay_items(dialogues, times, sample=sample, seed=seed)
+            return pairing.replay_items(dialogues, times, sample=sample, seed=seed)
         case "turn":
-            return turn_items(dialogues, times, sample=sample, seed=seed)
+            return pairing.turn_items(dialogues, times, sample=sample, seed=seed)
         case "whole":
-            return whole_items(dialogues, times, config.metric, sample=sample, seed=seed)
+            return pairing.whole_items(dialogues, times, config.metric, sample=sample, seed=seed)
 
 
 def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> list[Item]:
     groups = _pairs(config, dialogues)
     if config.is_decided:
-        there = dialogues_of_pairs(dialogues, groups)
+        there = pairing.dialogues_of_pairs(dialogues, groups)
         try:
             config.check_stopping(compared(config, list(there)), list(there), [config.setting])
             check_cap(config, there)
         except ValueError as error:
             raise ConfigError(error) from error
-    items = pair_items(
+    items = pairing.pair_items(
         dialogues,
         groups,
         config.metric,
@@ -184,8 +176,8 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         seed=seed,
         pairing=config.pairing,
     )
-    possible = sum(one * other for one, other in dialogues_of_pairs(dialogues, groups).values())
-    if len(items) < min(possible, ALL_PAIRINGS):
+    possible = sum(one * other for one, other in pairing.dialogues_of_pairs(dialogues, groups).values())
+    if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
             f"{len(items):,} of {possible:,} pairings are shown, as start or file pair them (pairing=any: all)",
             err=True,
@@ -225,7 +217,7 @@ def _of_people(config: StaticConfig, people: Sequence[Dialogue], seed: int) -> l
 
 def _segments(config: StaticConfig, dialogues: Sequence[Dialogue], seed: int) -> list[Item]:
     lengths, metric = config.segment_lengths, config.metric
-    return segment_items(dialogues, [], lengths, 0.0, 1, metric, seeded=config.seed_exchanges, seed=seed)
+    return pairing.segment_items(dialogues, [], lengths, 0.0, 1, metric, seeded=config.seed_exchanges, seed=seed)
 
 
 def is_of_people(item: Item) -> bool:
@@ -269,11 +261,9 @@ def own_dialogues(config: StaticConfig, gathered: Gathered, data_dir: Path) -> d
     return held
 
 
-class PlannedItem(BaseModel):
+class PlannedItem(BaseModel, extra="forbid"):
     """An item, or an attention check (``gold``: its number in the file, from 1). ``swapped``: the first dialogue stands
     on the right. ``visit``: the one that drew it, where that is another than the plan's."""
-
-    model_config = ConfigDict(extra="forbid")
 
     item_id: str
     gold: int | None = None
@@ -282,11 +272,9 @@ class PlannedItem(BaseModel):
     visit: str = ""
 
 
-class BatchPlan(BaseModel):
+class BatchPlan(BaseModel, extra="forbid"):
     """The items of a unit that are still to be judged. ``session``: its name in records, ``name``: of its visit.
     ``wanted`` ordinary items in all, ``done`` before; ``number``, ``numbers``: places of the first and last."""
-
-    model_config = ConfigDict(extra="forbid")
 
     session: str
     name: str

@@ -11,8 +11,15 @@ from typing import Any
 from mephisto_tasks.admission.wording import UnitWords
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
-from mephisto_tasks.annotation.practice import GoldDeck, JudgingPractice, right_side, shown_pair, shown_segment
-from mephisto_tasks.annotation.steps import masked, shown_item
+from mephisto_tasks.annotation.steps import (
+    GoldDeck,
+    JudgingPractice,
+    masked,
+    right_side,
+    shown_item,
+    shown_pair,
+    shown_segment,
+)
 from mephisto_tasks.annotation.world import JudgingWorld
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import study as engine
@@ -24,7 +31,7 @@ from parlai_humaneval.allocation.items import ItemAllocator
 from parlai_humaneval.dialogues.dialogue import Dialogue
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase
-from parlai_humaneval.materials.practice import PairItem, SegmentItem
+from parlai_humaneval.materials.instructions import PairItem, SegmentItem
 from parlai_humaneval.schema.records import JudgementItem, ModelHealth
 from parlai_humaneval.schema.steps import Notice, Progress
 

@@ -11,30 +11,13 @@ from pydantic import ValidationError
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
+from mephisto_tasks.session import steps
 from mephisto_tasks.session.page import PageSession, ShownModels
-from mephisto_tasks.session.steps import (
-    SIDES,
-    RatingConfig,
-    choose_step,
-    credited,
-    final_question,
-    rate_step,
-    tick_step,
-    verdict_step,
-)
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
+from parlai_humaneval.schema import records
 from parlai_humaneval.schema.events import Finished, JudgingStarted
-from parlai_humaneval.schema.records import (
-    SCHEMA_VERSION,
-    AskedQuestion,
-    JudgementItem,
-    ReplayedRating,
-    ShownDialogue,
-    ShownLine,
-    Turn,
-)
 from parlai_humaneval.schema.steps import Card, ChooseAnswer, FormAnswer, Progress, RankAnswer, RateAnswer, TickAnswer
 from parlai_humaneval.techniques.questions import READ_AGAIN, VERDICTS, criterion_records
 
@@ -43,11 +26,11 @@ class CannotReplay(HumanevalError, ValueError):
     """A dialogue that was not rated, or whose settings are of another version."""
 
 
-def own_settings(shown: ShownDialogue, reasons: bool) -> RatingConfig:
+def own_settings(shown: records.ShownDialogue, reasons: bool) -> steps.RatingConfig:
     """The settings with which the dialogue's own rater was asked. Raises CannotReplay: not known, or not understood."""
-    known = {name: value for name, value in shown.settings.items() if name in RatingConfig.model_fields}
+    known = {name: value for name, value in shown.settings.items() if name in steps.RatingConfig.model_fields}
     try:
-        config = RatingConfig.model_validate(known)
+        config = steps.RatingConfig.model_validate(known)
     except ValidationError as error:
         raise CannotReplay(
             f"dialogue {shown.dialogue_id} cannot be asked about again: its settings are not those of this version "
@@ -65,7 +48,7 @@ class Replay:
     """Asks about one recorded dialogue (two, where partners stood side by side): all turns, as its own rater was asked,
     or the one ``turn``, by ranking its replies."""
 
-    def __init__(self, config: StaticConfig, dialogues: list[ShownDialogue], turn: int | None) -> None:
+    def __init__(self, config: StaticConfig, dialogues: list[records.ShownDialogue], turn: int | None) -> None:
         self._config = config
         self._dialogues = dialogues
         self._shown = dialogues[0]
@@ -73,33 +56,35 @@ class Replay:
         self._own = own_settings(self._shown, config.reason_required)
 
     @property
-    def rating(self) -> ReplayedRating:
+    def rating(self) -> records.ReplayedRating:
         assert self._shown.replayed is not None
         rating = self._shown.replayed
         return rating.model_copy(update={"question": READ_AGAIN.get(rating.question, rating.question)})
 
     @property
     def _final_question(self) -> str:
-        return READ_AGAIN.get(final_question(self._own), final_question(self._own))
+        return READ_AGAIN.get(steps.final_question(self._own), steps.final_question(self._own))
 
-    def questions(self) -> list[AskedQuestion]:
+    def questions(self) -> list[records.AskedQuestion]:
         if self._turn is not None:
             return asking.asked(self._config)
         asked_then, rating = self._own, self.rating
         questions = []
         if not asked_then.verdict and asked_then.turn_question == "choose":
-            questions.append(AskedQuestion(question_id="turn", kind="choose", text=rating.question))
+            questions.append(records.AskedQuestion(question_id="turn", kind="choose", text=rating.question))
         elif asked_then.turn_question == "tick":
             criteria = criterion_records("tick", asked_then.ticks())
-            questions.append(AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria))
+            questions.append(
+                records.AskedQuestion(question_id="turn", kind="tick", text=rating.question, criteria=criteria)
+            )
         if asked_then.verdict:
             questions.append(
-                AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
+                records.AskedQuestion(question_id="verdict", kind="tick", text=rating.question, options=dict(VERDICTS))
             )
         if asked_then.final_criteria:
             criteria = criterion_records(asked_then.final_scale, asked_then.scales())
             questions.append(
-                AskedQuestion(question_id="final", kind="rate", text=self._final_question, criteria=criteria)
+                records.AskedQuestion(question_id="final", kind="rate", text=self._final_question, criteria=criteria)
             )
         return questions
 
@@ -116,36 +101,36 @@ class Replay:
             on_page.page.within = None
         self._show(on_page, None)
         if "verdict" in kinds and not on_page.is_answered():
-            verdict = verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
+            verdict = steps.verdict_step(self._own, on_page.step_id("verdict"), self.rating.question)
             on_page.store({"question_id": "verdict", "selected": on_page.page.ask(TickAnswer, verdict).selected})
         if "final" in kinds and not on_page.is_answered():
-            rate = rate_step(self._own, on_page.step_id("final"), self._own.scales(), self._final_question)
+            rate = steps.rate_step(self._own, on_page.step_id("final"), self._own.scales(), self._final_question)
             on_page.store({"question_id": "final", "ratings": on_page.page.ask(RateAnswer, rate).values})
 
-    def _show(self, on_page: ItemPage, before: Turn | None) -> None:
+    def _show(self, on_page: ItemPage, before: records.Turn | None) -> None:
         several = len(self._dialogues) > 1
         panels, speakers = [], []
         for shown in self._dialogues:
             lines = shown.lines if before is None else self._lines_before(shown, before)
-            side = SIDES[shown.position - 1]
+            side = steps.SIDES[shown.position - 1]
             title = t("Conversation with partner {name}", name=side) if several else t("Conversation")
             with_lines = panel(shown, "replay", title=title, lines=lines, context=True)
             panels.append(with_lines)
             speakers.append(speakers_of(with_lines, lines, shown))
         on_page.show_panels(panels, speakers)
 
-    def _lines_before(self, shown: ShownDialogue, turn: Turn) -> list[ShownLine]:
+    def _lines_before(self, shown: records.ShownDialogue, turn: records.Turn) -> list[records.ShownLine]:
         """Up to and with the person's message of ``turn``: the complete turns from there on have two lines each."""
         complete = [earlier.turn for earlier in self.rating.turns if earlier.complete]
         left = len(complete) - complete.index(turn.turn)
         return shown.lines[: len(shown.lines) - 2 * left + 1]
 
-    def _cards(self, on_page: ItemPage, turn: Turn) -> list[Card]:
+    def _cards(self, on_page: ItemPage, turn: records.Turn) -> list[Card]:
         candidates = shown_cards(turn.candidates)
         on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
         return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in candidates]
 
-    def _ask_turn(self, on_page: ItemPage, turn: Turn) -> None:
+    def _ask_turn(self, on_page: ItemPage, turn: records.Turn) -> None:
         if on_page.is_answered():
             return
         self._show(on_page, turn)
@@ -153,23 +138,23 @@ class Replay:
         page, number = on_page.page, turn.turn
         step_id = on_page.step_id(f"turn-{number}")
         if self._own.turn_question == "tick":
-            ticked = page.ask(TickAnswer, tick_step(self._own, step_id, cards[0], self.rating.question))
+            ticked = page.ask(TickAnswer, steps.tick_step(self._own, step_id, cards[0], self.rating.question))
             selected, none, reason = ticked.selected, ticked.none, ticked.reason
         else:
-            chosen = page.ask(ChooseAnswer, choose_step(self._own, step_id, cards, self.rating.question))
-            selected = credited(turn.candidates, chosen.selected)
+            chosen = page.ask(ChooseAnswer, steps.choose_step(self._own, step_id, cards, self.rating.question))
+            selected = steps.credited(turn.candidates, chosen.selected)
             none, reason = chosen.none, chosen.reason
         answer = {"selected": selected, "none_said": none, "reason": reason or None}
         on_page.store({"question_id": "turn", "turn": number, **answer})
 
-    def _rank(self, on_page: ItemPage, turn: Turn) -> None:
+    def _rank(self, on_page: ItemPage, turn: records.Turn) -> None:
         if on_page.is_answered():
             return
         self._show(on_page, turn)
         question = self.questions()[0].text
         step = asking.rank_step(self._config, on_page.step_id("rank"), question, self._cards(on_page, turn))
         ranks = on_page.page.ask(RankAnswer, step).ranks
-        everybody = {name: place for card, place in ranks.items() for name in credited(turn.candidates, [card])}
+        everybody = {name: place for card, place in ranks.items() for name in steps.credited(turn.candidates, [card])}
         on_page.store({"question_id": "rank", "turn": turn.turn, "ranks": everybody})
 
 
@@ -179,7 +164,7 @@ class JudgingWorld:
     def __init__(
         self,
         config: StaticConfig,
-        item: JudgementItem,
+        item: records.JudgementItem,
         turn: int | None,
         page: PageSession,
         shown: ShownModels,
@@ -188,7 +173,7 @@ class JudgingWorld:
         page.recorded.open(item.judgement_id)
         self._begun = page.recorded.take(JudgingStarted)
         self.config = config
-        self.item: JudgementItem = self._begun or item
+        self.item: records.JudgementItem = self._begun or item
         self.page = page
         self._turn = turn
         self._item_page = ItemPage(self.item, page, shown)
@@ -221,14 +206,14 @@ class JudgingWorld:
         finally:
             self._item_page.forget()
 
-    def _start(self, questions: Sequence[AskedQuestion]) -> None:
+    def _start(self, questions: Sequence[records.AskedQuestion]) -> None:
         self.page.state.append(
             JudgingStarted(
                 **dict(self.item),
                 at=time.time(),
                 simulated=self.page.simulated,
                 language=self.page.language.tag,
-                schema_version=SCHEMA_VERSION,
+                schema_version=records.SCHEMA_VERSION,
                 technique=self.config.technique,
                 settings=self._settings,
                 metric=self.config.metric,
@@ -243,7 +228,7 @@ class JudgingWorld:
             speakers.append(speakers_of(panels[-1], shown.lines, shown))
         self._item_page.show_panels(panels, speakers)
 
-    def _ask_form(self, questions: list[AskedQuestion]) -> None:
+    def _ask_form(self, questions: list[records.AskedQuestion]) -> None:
         if self._item_page.is_answered():
             return
         pair = self.config.show == "pair"
@@ -258,7 +243,7 @@ class JudgingWorld:
             )
         )
 
-    def _ask_scales(self, question: AskedQuestion) -> None:
+    def _ask_scales(self, question: records.AskedQuestion) -> None:
         if self._item_page.is_answered():
             return
         self._show_whole("replay", (t("Conversation"),), context=True)

@@ -23,7 +23,7 @@ from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.cli.options import placed
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, load_personas, load_topics
-from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve

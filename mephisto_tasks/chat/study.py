@@ -27,7 +27,7 @@ from parlai_humaneval.display.appearance import Appearance
 from parlai_humaneval.display.markdown import is_formatted
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.i18n.translate import phrase, t
-from parlai_humaneval.materials.practice import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
+from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, may_be_chat_llm

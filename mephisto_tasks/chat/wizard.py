@@ -23,8 +23,7 @@ from mephisto_tasks.session.answers import check_message, read_answer
 from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.display.filtering import offensive_spans
-from parlai_humaneval.i18n.languages import Offered
-from parlai_humaneval.i18n.translate import Language, joined, phrase, speaking, spoken, t, tn
+from parlai_humaneval.i18n.translate import Language, Offered, joined, phrase, speaking, spoken, t, tn
 from parlai_humaneval.materials.instructions import load_instructions
 from parlai_humaneval.models.backends.human import Desk, Errand
 from parlai_humaneval.schema import steps

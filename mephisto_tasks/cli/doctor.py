@@ -40,8 +40,8 @@ from parlai_humaneval.cli.errors import WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
-    from mephisto_tasks.adapter.hosting import Server
-    from mephisto_tasks.launch.recovery import Statuses
+    from mephisto_tasks.adapter.architect import Server
+    from mephisto_tasks.launch.preparation import Statuses
     from parlai_humaneval.models.check import Checked, State
     from parlai_humaneval.models.zoo.entries import ModelSpec
 
@@ -82,7 +82,7 @@ def doctor(
         of_statuses, rewritten = statuses(data_dir, repair=repair)
         findings += of_statuses
         if server:
-            from mephisto_tasks.adapter import hosting
+            from mephisto_tasks.adapter import architect as hosting
 
             ready = [Finding(f"Server {server}", "ok", f"ready for server={server}")]
             missing = hosting.lacks(server, {"profile_name": profile})
@@ -351,7 +351,7 @@ def private_data(data_dir: Path) -> Finding:
 
 def statuses(data_dir: Path, *, repair: bool) -> tuple[list[Finding], Statuses | None]:
     """Whether Mephisto's statuses say of each unit what its record says; ``repair``: they are made to."""
-    from mephisto_tasks.launch.recovery import all_statuses
+    from mephisto_tasks.launch.preparation import all_statuses
     from mephisto_tasks.storage.results import ResultsError
 
     what = "Statuses"

@@ -15,21 +15,10 @@ import click
 from rich.text import Text
 
 from mephisto_tasks._util.gc import collector_off
-from mephisto_tasks.cli.options import (
-    LOADING,
-    PROGRAM,
-    TechniqueCommand,
-    as_typed_here,
-    as_written,
-    confirm,
-    console,
-    described,
-    task_options,
-    waiting_for,
-)
+from mephisto_tasks.cli import options
 from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.control.snapshot import one_line
-from mephisto_tasks.storage.retry import passing
+from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.terminal import say, say_json
 from parlai_humaneval._util.text import on_one_line
@@ -43,7 +32,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.crowds.crowd import Agree
     from mephisto_tasks.launch.config_reference import Setting
     from mephisto_tasks.launch.launch import RunningStudy
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
     from mephisto_tasks.session.study import Study
 
 
@@ -77,7 +66,7 @@ def show_settings(task: str, chosen: Sequence[str], as_json: bool) -> None:
 
 
 def _print_list(listed: Sequence[Setting], task: str) -> None:
-    out = console()
+    out = options.console()
     for topic, group in groupby(listed, key=lambda setting: setting.topic):
         settings = [(setting, on_one_line(setting.default, _MOST)) for setting in group]
         names, defaults = (
@@ -95,7 +84,7 @@ def _print_list(listed: Sequence[Setting], task: str) -> None:
             if out.is_terminal:
                 line.truncate(out.width, overflow="ellipsis")
             out.print(line, soft_wrap=True)
-    click.echo(f"\nDetails of one setting:  {PROGRAM} launch {task} --list-settings NAME")
+    click.echo(f"\nDetails of one setting:  {options.PROGRAM} launch {task} --list-settings NAME")
     click.echo(
         "In most shells, values with brackets or spaces need quotes (zsh otherwise looks for files): 'models=[a,b]'"
     )
@@ -105,7 +94,7 @@ def _all_of(setting: Setting, task: str) -> str:
     rows = {
         "default": setting.default or "(nothing)",
         "allowed": setting.allowed,
-        "example": f"{PROGRAM} launch {task} {setting.example}",
+        "example": f"{options.PROGRAM} launch {task} {setting.example}",
         "stored as": setting.full_name,
     }
     lines = [f"  {name:<10}{value}" for name, value in rows.items() if value != setting.name]
@@ -119,7 +108,7 @@ The next launch removes them, as does
   parlai-humaneval requester expire {task}"""
 
 
-@described("launch", cls=TechniqueCommand)
+@options.described("launch", cls=options.TechniqueCommand)
 def launch(
     task: str,
     chosen: tuple[str, ...],
@@ -139,13 +128,13 @@ def launch(
         if task not in known and misspelt(task, known, cutoff=_ALIKE, spelled=task.replace("-", "_")) is None:
             raise WrongUsage(
                 f"{task!r} is not a technique, but comes first",
-                try_=f"name the technique first: {PROGRAM} launch pw_turn --list-settings {task}",
+                try_=f"name the technique first: {options.PROGRAM} launch pw_turn --list-settings {task}",
             )
     entry = technique(task)
     if not (list_confs or list_settings or only_total):
         split_settings(chosen)  # what is wrong there is told before seconds of imports
         click.echo(f"Launching {entry.title}: {entry.summary}.", err=True)
-    with waiting_for(LOADING), collector_off():
+    with options.waiting_for(options.LOADING), collector_off():
         from mephisto_tasks.cli.steer import change_running
         from mephisto_tasks.control.snapshot import is_alive
         from mephisto_tasks.crowds.registry import crowd_in, crowds
@@ -163,7 +152,7 @@ def launch(
     if verbose:
         overrides.append("mephisto.log_level=info")
         logging.getLogger("mephisto_tasks").setLevel(logging.INFO)
-    with waiting_for("Reading the settings…", on_screens_only=True):
+    with options.waiting_for("Reading the settings…", on_screens_only=True):
         config = settings.compose_config(task, conf, overrides)
     crowd = crowd_in(config)
     if only_total and not crowd.market.has_price:
@@ -179,7 +168,7 @@ def launch(
     agree = printer_of_total(as_json) if only_total else asker(yes)
     stop = launching.stop_on_signals()
     try:
-        with launching.run_launch(task, config, data_dir, waiting_for, agree, stop) as run:
+        with launching.run_launch(task, config, data_dir, options.waiting_for, agree, stop) as run:
             announce(
                 run, paid_by_hand=crowd.accounts() is None, is_draft=bool(config.mephisto.provider.get("draft_only"))
             )
@@ -187,16 +176,16 @@ def launch(
             tell_answer(run)
             why = None if stop.is_set() else run.unfinished()
             if why is not None:
-                console().print(as_written(why, "yellow"), soft_wrap=True)
+                options.console().print(options.as_written(why, "yellow"), soft_wrap=True)
     except KeyboardInterrupt:
         if crowd.accounts() is not None:
             where, unit = crowd.words.where, f"{crowd.words.unit}s"
-            task = task_options(task_name, data_dir)
+            task = options.task_options(task_name, data_dir)
             click.echo(CUT_SHORT.format(task=task, where=where, units=unit), err=True)
         raise
-    click.echo(f"See the results:  {as_typed_here('report', run.task_name, run.data_dir)}")
+    click.echo(f"See the results:  {options.as_typed_here('report', run.task_name, run.data_dir)}")
     if run.study.is_paid and not crowd.is_practice:
-        click.echo(f"Pay the raters:   {as_typed_here('pay', run.task_name, run.data_dir)}")
+        click.echo(f"Pay the raters:   {options.as_typed_here('pay', run.task_name, run.data_dir)}")
     if run.left_on_site or why is not None:
         raise click.exceptions.Exit(1)
 
@@ -224,7 +213,7 @@ def asker(yes: bool) -> Agree:
         if total.refusal is not None:
             raise CommandError(total.refusal, try_=total.advice)
         if total.is_real:
-            confirm(
+            options.confirm(
                 yes,
                 why=f"this spends real money, up to {total.money(total.total)}, and ",
                 otherwise="Nothing was created, and nothing was spent.",
@@ -241,10 +230,10 @@ def print_total(total: Quote) -> None:
     table.add_column(justify="right")
     for words, amount in total.table():
         table.add_row(words, amount)
-    console().print(f"\n[bold]{total.heading}:[/bold]")
-    console().print(table)
+    options.console().print(f"\n[bold]{total.heading}:[/bold]")
+    options.console().print(table)
     if total.remark is not None:
-        console().print(as_written(total.remark, "yellow"), soft_wrap=True)
+        options.console().print(options.as_written(total.remark, "yellow"), soft_wrap=True)
 
 
 def split_settings(settings: tuple[str, ...]) -> tuple[str, list[str]]:
@@ -284,9 +273,9 @@ def announce(
     is_draft: bool = False,
 ) -> None:
     """Where raters go, and how to stop; ``paid_by_hand``: by whoever launched; ``is_draft``: nothing is published."""
-    from mephisto_tasks.session.stopping_build import until_decided
+    from mephisto_tasks.session.study import until_decided
 
-    out = console()
+    out = options.console()
     groups = run.study.progress()
     what = run.study.unit_words.counted
     deciding = run.study.deciding_now()
@@ -298,13 +287,15 @@ def announce(
         number = "" if group.wanted is None else f"{group.wanted} of "
         out.print(f"  {number}{group.label}{done}{stopped}", markup=False)
     if run.study.steered.paused is not None:
-        task = task_options(run.task_name, run.data_dir)
-        out.print(as_written(f"Paused: no new raters start until `parlai-humaneval steer resume {task}`.", "yellow"))
+        task = options.task_options(run.task_name, run.data_dir)
+        out.print(
+            options.as_written(f"Paused: no new raters start until `parlai-humaneval steer resume {task}`.", "yellow")
+        )
     for remark in run.study.remarks:
-        out.print(as_written(remark, "yellow"))
+        out.print(options.as_written(remark, "yellow"))
     if run.only_invited:
         out.print("Raters join through links that you send them:")
-        invite = f"{as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
+        invite = f"{options.as_typed_here('invite', run.task_name, run.data_dir)} --names people.csv"
         out.print(Text(f"  {invite}", style="bold cyan"), soft_wrap=True)
         _print_promise(run, out)
     elif run.panel_link is None:
@@ -322,7 +313,7 @@ def _print_promise(run: RunningStudy, out: Console) -> None:
     if run.study.is_paid:
         promise = f"The page tells raters: “{run.study.instructions.pay}”"
         how = "" if run.study.config.pay else " (task_reward=0 promises no pay)"
-        out.print(as_written(promise + how), soft_wrap=True)
+        out.print(options.as_written(promise + how), soft_wrap=True)
 
 
 def announce_partners(run: RunningStudy, out: Console) -> None:
@@ -334,7 +325,7 @@ def announce_partners(run: RunningStudy, out: Console) -> None:
 
 def follow(run: RunningStudy, stop: threading.Event) -> None:
     """A progress bar until done or stopped; where nobody looks on, a line a minute."""
-    (follow_on_screen if console().is_terminal else follow_in_lines)(run, stop)
+    (follow_on_screen if options.console().is_terminal else follow_in_lines)(run, stop)
     if stop.is_set():
         click.echo("Stopping: raters see a message, and all of their work is kept…")
 
@@ -342,24 +333,24 @@ def follow(run: RunningStudy, stop: threading.Event) -> None:
 def tell_answer(run: RunningStudy) -> None:
     """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
     if (deciding := run.study.deciding_now()) is not None:
-        console().print(as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
+        options.console().print(options.as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
         if deciding.standing.next_step:
-            console().print(as_written(deciding.standing.next_step), soft_wrap=True)
+            options.console().print(options.as_written(deciding.standing.next_step), soft_wrap=True)
 
 
 def follow_on_screen(run: RunningStudy, stop: threading.Event) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.fields[so_far]}"), BarColumn(), TextColumn("{task.fields[running]}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console()) as progress:
+    with Progress(*columns, TimeElapsedColumn(), console=options.console()) as progress:
         bar = progress.add_task("", **_on_bar(run))
         while not stop.is_set() and not run.is_done():
             if warning := run.warning():
-                progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
+                progress.console.print(options.as_written(warning, "yellow"), soft_wrap=True)
             progress.update(bar, **_on_bar(run))
             stop.wait(0.5)
         while warning := run.warning():  # such as the order that ended it
-            progress.console.print(as_written(warning, "yellow"), soft_wrap=True)
+            progress.console.print(options.as_written(warning, "yellow"), soft_wrap=True)
         progress.update(bar, **{**_on_bar(run), "running": ""})
 
 

@@ -22,29 +22,14 @@ from aiohttp.typedefs import Handler
 from pydantic import ValidationError
 
 from mephisto_tasks.crowds.registry import crowds
+from mephisto_tasks.launch import new_study
 from mephisto_tasks.launch.config_reference import Setting
-from mephisto_tasks.launch.new_study import (
-    Choices,
-    bars,
-    choices_of,
-    conf_of,
-    draft,
-    fields,
-    first_reply,
-    launch_command,
-    published_question,
-    settings_of_technique,
-    speaking,
-    texts_of,
-    value_of,
-    write_study,
-)
 from mephisto_tasks.monitoring.web import HEADERS, LOCAL, is_from_page, this_machine_only
 from mephisto_tasks.server.security import new_token, same_token
 from mephisto_tasks.server.static import StaticFiles
 from mephisto_tasks.server.thread import listen
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.i18n.catalogs import AUTO, tags
+from parlai_humaneval.i18n.translate import AUTO, tags
 from parlai_humaneval.planning.inputs import PlanError
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -83,7 +68,7 @@ class Preview:
         self._process: subprocess.Popen[str] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
-    def open(self, choices: Choices, site: str) -> str:
+    def open(self, choices: new_study.Choices, site: str) -> str:
         """The address of the rater's page, once it is served; ``site`` may show it in a frame. Raises HumanevalError."""
         self.close()
         self._folder = tempfile.TemporaryDirectory(prefix="parlai-humaneval-preview-")
@@ -101,18 +86,18 @@ class Preview:
             )
         return self._link(folder / "log")
 
-    def _study(self, choices: Choices, site: str) -> str:
-        entry, known = technique(choices.technique), settings_of_technique(choices.technique)
+    def _study(self, choices: new_study.Choices, site: str) -> str:
+        entry, known = technique(choices.technique), new_study.settings_of_technique(choices.technique)
         left_out = _APART | {field for crowd in crowds() for field in crowd.Settings.model_fields}
         settings = {name: value for name, value in choices.settings.items() if name not in left_out}
         listener = listen(LOCAL, 0)
         port = listener.getsockname()[1]
         listener.close()
         settings |= {"task_name": "preview", "port": port, "frame_sites": [site], "onboarding_qualification": None}
-        settings |= {"embedded": True} if speaking(choices.technique) else {}
+        settings |= {"embedded": True} if new_study.speaking(choices.technique) else {}
         settings |= {entry.amount: 200} if entry.amount.endswith("_per_group") and "stop" not in settings else {}
         kept = {name: value for name, value in settings.items() if name in known or "." in name}
-        kept["conf"] = conf_of(choices)
+        kept["conf"] = new_study.conf_of(choices)
         return yaml.safe_dump({"technique": choices.technique, **kept}, allow_unicode=True, sort_keys=False)
 
     def _link(self, log: Path) -> str:
@@ -144,7 +129,7 @@ class Preview:
 class NewPage:
     """The page behind a secret. ``address``: where it is served, once that is known."""
 
-    def __init__(self, choices: Choices, path: Path) -> None:
+    def __init__(self, choices: new_study.Choices, path: Path) -> None:
         if not (BUILT / "index.html").is_file():
             raise PageMissing(
                 f"the page is not built ({BUILT} has no index.html)",
@@ -193,17 +178,17 @@ class NewPage:
     def _draft(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:  # Hydra composes one thing at a time
             choices = _choices(asked)
-            made = draft(choices, self._path)
-            known = fields(choices.technique, conf_of(choices))
-            others = [one for one in settings_of_technique(choices.technique).values() if one not in known]
+            made = new_study.draft(choices, self._path)
+            known = new_study.fields(choices.technique, new_study.conf_of(choices))
+            others = [one for one in new_study.settings_of_technique(choices.technique).values() if one not in known]
         try:
-            drawn = [bar.model_dump() for bar in bars(choices)]
+            drawn = [bar.model_dump() for bar in new_study.bars(choices)]
         except PlanError:  # the draft says why
             drawn = []
         return {
             **made.model_dump(mode="json", exclude={"choices", "zoo"}),
             "bars": drawn,
-            "question": published_question(choices),
+            "question": new_study.published_question(choices),
             "amount": technique(choices.technique).amount,
             "fields": [_field(choices.technique, one) for one in known],
             "others": [_field(choices.technique, one) for one in others if one.name != "technique"],
@@ -211,8 +196,8 @@ class NewPage:
 
     def _reply(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            zoo_files = texts_of(_choices(asked).settings.get("zoo_files"))
-        return first_reply(str(asked["model"]), zoo_files).model_dump()
+            zoo_files = new_study.texts_of(_choices(asked).settings.get("zoo_files"))
+        return new_study.first_reply(str(asked["model"]), zoo_files).model_dump()
 
     def _open_preview(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -223,19 +208,19 @@ class NewPage:
 
     def _write(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
-            made = draft(_choices(asked), self._path)
+            made = new_study.draft(_choices(asked), self._path)
         if made.problems:
             raise HumanevalError(made.problems[0])
-        written = write_study(made, self._path, replace=asked.get("replace") is True)
-        return {"files": list(map(str, written)), "command": launch_command(self._path, made.missing)}
+        written = new_study.write_study(made, self._path, replace=asked.get("replace") is True)
+        return {"files": list(map(str, written)), "command": new_study.launch_command(self._path, made.missing)}
 
 
-def _choices(asked: dict[str, Any]) -> Choices:
+def _choices(asked: dict[str, Any]) -> new_study.Choices:
     """What was chosen on the page, where everything is typed; numbers and lists become such. Raises ValidationError."""
-    choices = Choices.model_validate(asked["choices"])
-    known = settings_of_technique(choices.technique)
+    choices = new_study.Choices.model_validate(asked["choices"])
+    known = new_study.settings_of_technique(choices.technique)
     settings = {
-        name: value_of(known[name], value) if name in known and isinstance(value, str) else value
+        name: new_study.value_of(known[name], value) if name in known and isinstance(value, str) else value
         for name, value in choices.settings.items()
     }
     return choices.model_copy(update={"settings": settings})
@@ -243,7 +228,7 @@ def _choices(asked: dict[str, Any]) -> Choices:
 
 def _field(task: str, setting: Setting) -> dict[str, Any]:
     """A setting as the page shows it."""
-    choices = choices_of(task, setting.name)
+    choices = new_study.choices_of(task, setting.name)
     suggestions = [*tags(), AUTO] if setting.name == "language" else choices if setting.name == "metric" else []
     return {
         "name": setting.name,

@@ -190,7 +190,7 @@ def sent_in_words(books: Books, payments: list[Payment]) -> str:
 
 def total_in_words(books: Books, payments: list[Payment]) -> str:
     """“12 approvals ($30.00) and 3 bonuses ($1.25), $6.25 of fees: $37.50 in all”; of each currency, with a semicolon."""
-    from mephisto_tasks.payments.quote import money
+    from mephisto_tasks.payments.policy import money
     from mephisto_tasks.payments.statement import sums
 
     totals, fees, said = sums(payments), books.fees_of(payments), []

@@ -25,7 +25,7 @@ from parlai_humaneval.techniques.registry import technique
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
     from parlai_humaneval.planning.inputs import PlanInputs
     from parlai_humaneval.planning.pilot import Pilot
     from parlai_humaneval.planning.preregistration import Preregistration

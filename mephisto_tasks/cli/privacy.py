@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from mephisto_tasks.privacy.erase import Forgotten, Planned
-    from mephisto_tasks.privacy.erase_traces import Outside
-    from mephisto_tasks.privacy.erasure_plan import ErasurePlan
+    from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside
     from mephisto_tasks.privacy.release import Released
     from mephisto_tasks.workers.roster import KnownWorker
 
@@ -118,7 +117,7 @@ def forget(
 
 
 def _people(data_dir: Path, who: Sequence[str], older_than: float | None, task_name: str | None) -> list[ErasurePlan]:
-    from mephisto_tasks.privacy.erasure_plan import all_going
+    from mephisto_tasks.privacy.erase_traces import all_going
     from mephisto_tasks.workers.roster import UnknownWorker, known_workers
 
     if not who and older_than is None:

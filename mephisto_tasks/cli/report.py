@@ -1,8 +1,9 @@
-"""``parlai-humaneval report``: who is better, and how sure that is."""
+"""``parlai-humaneval report``, ``view`` and ``export``: who is better and how sure that is, the dialogues, the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +15,8 @@ from mephisto_tasks.cli.options import DATA_DIR_GIVEN, READING, described, waiti
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.logs import note_written
 from parlai_humaneval._util.terminal import say_json
-from parlai_humaneval.cli.errors import CommandError
+from parlai_humaneval.cli.errors import CommandError, WrongUsage
+from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from parlai_humaneval.report.document import TaskFacts
@@ -144,7 +146,6 @@ def answers_of(
 ) -> tuple[Tables, TaskFacts]:
     """The tidy tables of tasks, without what quality checks leave out (None: nobody), and what only the database knows
     of them. Raises ResultsError, TableError, CheckError."""
-    from mephisto_tasks.cli.export import pseudonymous
     from mephisto_tasks.cli.report_documents import leave_out, wanted_checks
     from mephisto_tasks.storage.results import practice_count, read_records, technique_of
     from parlai_humaneval.report.document import TaskFacts
@@ -170,3 +171,138 @@ def list_tasks(data_dir: Path, as_json: bool) -> None:
     click.echo("Name one of these with --task-name:" if names else f"There is no task in {data_dir} yet.")
     for name in names:
         click.echo(f"  {name}")
+
+
+@described("view")
+def view(
+    sources: tuple[str, ...],
+    out: str,
+    title: str | None,
+    repeats: Repeats | None,
+    force: bool,
+    open_it: bool,
+    data_dir: Path,
+    as_json: bool,
+) -> None:
+    folder = Path(out).expanduser()
+    tables_at = [path for one in sources if (path := Path(one).expanduser()).exists()]
+    if tables_at and len(sources) > 1:
+        raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
+    with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
+        from parlai_humaneval.report.build import default_title, tables_of
+        from parlai_humaneval.tables.filters import rater_kinds
+        from parlai_humaneval.viewer.entries import entries
+        from parlai_humaneval.viewer.write import check_folder, viewer_files, write_viewer
+    check_folder(folder, force=force)
+    tasks = [] if tables_at else list(dict.fromkeys(sources))
+    with waiting_for(READING, on_screens_only=True), collector_off():
+        tables = tables_of(tables_at[0], repeats) if tables_at else answers_of(data_dir, tasks, repeats=repeats)[0]
+        named = title or ", ".join(tasks) or default_title(tables)
+        every = entries(tables)
+        files = viewer_files(every, title=named, note=rater_kinds(tables).note)
+        written = write_viewer(files, folder, force=force)
+        note_written(data_dir, tasks, "report", written if tasks else [])
+    page = written[0]
+    if as_json:
+        say_json({"page": str(page), "entries": len(every), "files": [str(path) for path in written]})
+    else:
+        click.echo(f"{len(every):,} {'entry' if len(every) == 1 else 'entries'} → {page}")
+    if open_it:
+        click.launch(page.absolute().as_uri())
+
+
+def viewer_of_task(data_dir: Path, task_name: str) -> Iterator[tuple[str, bytes]]:
+    """The files of the viewer of a task as it stands. Raises ViewerMissing, ResultsError, TableError."""
+    from parlai_humaneval.tables.filters import rater_kinds
+    from parlai_humaneval.viewer.entries import entries
+    from parlai_humaneval.viewer.write import viewer_files
+
+    tables, _ = answers_of(data_dir, task_name, repeats="keep")
+    return viewer_files(entries(tables), title=task_name, note=rater_kinds(tables).note)
+
+
+@described("export")
+def export(
+    tasks: tuple[str, ...],
+    out: str,
+    file_format: str,
+    force: bool,
+    for_release: bool,
+    review: str | None,
+    dates: str,
+    only_who_agreed: bool,
+    without_consent_text: str,
+    licence: str,
+    with_viewer: bool,
+    regions: tuple[str, ...],
+    data_dir: Path,
+    as_json: bool,
+) -> None:
+    if for_release:
+        from mephisto_tasks.cli.privacy import tell_release
+
+        folder = Path(out).expanduser()
+        with waiting_for("Reading the answers and anonymizing them…", on_screens_only=True):
+            from mephisto_tasks.privacy import release as making
+
+            wanted = making.Wanted(
+                tasks=tuple(dict.fromkeys(tasks)),
+                folder=folder,
+                review=Path(review).expanduser() if review else folder.with_name(f"{folder.name}-to-review.csv"),
+                file_format="jsonl" if file_format == "jsonl" else "csv",
+                coarse="week" if dates == "week" else "day",
+                only_who_agreed=only_who_agreed,
+                without_text=without_consent_text,
+                regions=tuple(code.upper() for code in regions),
+                licence=licence,
+                with_viewer=with_viewer,
+                force=force,
+            )
+            released = making.release(data_dir, wanted)
+            note_written(data_dir, wanted.tasks, "release", released.files)
+            note_written(data_dir, wanted.tasks, "report", [] if released.review is None else [released.review])
+        tell_release(released, folder, licence, as_json)
+        return
+    if review or only_who_agreed or without_consent_text or licence or with_viewer:
+        raise WrongUsage("--review, --only-who-agreed, --without-consent-text, --license and --viewer need --release")
+    with waiting_for("Reading the answers and writing the tables…", on_screens_only=True):
+        from mephisto_tasks.storage.results import read_records
+        from parlai_humaneval.schema.records import JudgementRecord
+        from parlai_humaneval.tables.files import check_free, save_tables
+
+        folder = Path(out).expanduser()
+        check_free(folder, force=force)
+        chosen = list(dict.fromkeys(tasks))
+        records = [record for task in chosen for record in read_records(data_dir, task)]
+        judged = sum(isinstance(record, JudgementRecord) for record in records)
+        clean, changed = pseudonymous(records, data_dir, chosen)
+        written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
+        note_written(data_dir, chosen, "table", written)
+    live = len(records) - judged
+    workers = len({record.worker for record in records})
+    if as_json:
+        files = [str(path) for path in written]
+        facts = {"tasks": chosen, "dialogues": live, "judgements": judged, "workers": workers}
+        say_json({**facts, "texts_with_names": changed, "files": files}, indent=None)
+        return
+    parts = [counted(judged, "judgement")] * bool(judged) + [counted(live, "dialogue")] * bool(live or not judged)
+    click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
+    if changed:
+        click.echo(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
+
+
+def pseudonymous(
+    records: Sequence[Rated], data_dir: Path, tasks: Sequence[str], repeats: Repeats | None = None
+) -> tuple[Tables, int]:
+    """Tidy tables of ``records``, all of ``tasks``, with judges and logs, without names; texts in which names stood."""
+    from mephisto_tasks.storage.logs import JUDGE_ANSWERS, stopping_logs
+    from mephisto_tasks.storage.results import PSEUDONYM_KEY, stored_agents
+    from parlai_humaneval.importers.worker_names import without_names
+    from parlai_humaneval.schema.pseudonyms import Pseudonymizer
+    from parlai_humaneval.tables.build import judge_tables, tables
+
+    judges = judge_tables(records, [line for task in tasks for line in JUDGE_ANSWERS.read(data_dir, task)])
+    whole = replace(tables(records, repeats=repeats), judges=judges, stopping=stopping_logs(data_dir, tasks))
+    names = {agent.worker_name for task in tasks for agent in stored_agents(data_dir, task)}
+    made = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+    return without_names(whole, {name: made.worker(name) for name in names})

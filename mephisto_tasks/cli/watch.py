@@ -127,7 +127,7 @@ def _serve(stack: ExitStack, data_dir: Path, standing: StudyStatus, observer: Ob
     from mephisto_tasks.storage.locks import study_folder
 
     if wanted.page:
-        from mephisto_tasks.cli.view import viewer_of_task
+        from mephisto_tasks.cli.report import viewer_of_task
 
         give = partial(given_by_page, data_dir, standing.task_name)
         pages.watch = WatchPage(standing, give, partial(viewer_of_task, data_dir, standing.task_name))

@@ -21,8 +21,8 @@ from parlai_humaneval.statistics.core.formatting import counted
 
 if TYPE_CHECKING:
     from mephisto_tasks.storage.logs import Block
-    from mephisto_tasks.workers.blocks import Lifted
     from mephisto_tasks.workers.profiles import WorkerLine, WorkerProfile, WorkerTask
+    from mephisto_tasks.workers.qualifications import Lifted
     from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks
 
 
@@ -48,7 +48,7 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
 def unblock(
     task_name: str, workers: tuple[str, ...], everybody: bool, only_list: bool, data_dir: Path, as_json: bool
 ) -> None:
-    from mephisto_tasks.workers import blocks as blocking
+    from mephisto_tasks.workers import qualifications as blocking
 
     if bool(workers) + everybody + only_list > 1:
         raise WrongUsage("choose one of --list, --worker and --all")
@@ -144,7 +144,7 @@ def block(
     everywhere: bool,
     data_dir: Path,
 ) -> None:
-    from mephisto_tasks.workers.blocks import block_by_hand
+    from mephisto_tasks.workers.qualifications import block_by_hand
 
     check_place(task_name, all_tasks, everywhere)
     if not reason.strip():
@@ -168,7 +168,7 @@ def unblock_worker(
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    from mephisto_tasks.workers import blocks as blocking
+    from mephisto_tasks.workers import qualifications as blocking
 
     check_place(task_name, all_tasks, everywhere)
     whom = chosen(data_dir, pseudonyms, ids)
@@ -310,7 +310,7 @@ def print_page(page: WorkerProfile) -> None:
 
 
 def print_task(task: WorkerTask) -> None:
-    from mephisto_tasks.payments.quote import DOLLARS, money
+    from mephisto_tasks.payments.policy import DOLLARS, money
 
     out = console()
     tries = f"{task.practice_tries} {'try' if task.practice_tries == 1 else 'tries'}"

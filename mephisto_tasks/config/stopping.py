@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from mephisto_tasks.config.names import ConfigError, refuse
 from parlai_humaneval._util.errors import InvalidValue
@@ -27,10 +27,8 @@ _OF_RULE: dict[str, str] = {"timeout": "time_out_minutes", "shown": "group_size"
 """What a rule calls otherwise than a launch does → its setting."""
 
 
-class StoppingSettings(BaseModel):
+class StoppingSettings(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """Settings of every task; what is set beside ``stop`` goes with ``stop=decided``."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     stop: Literal["collected", "decided"] = Field(default="collected", examples=[_WITH_IT])
     """When the study ends: once all requested dialogues (judgements) are collected, or as soon as every pair of

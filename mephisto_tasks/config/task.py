@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_origin
 
 from omegaconf import MISSING
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.config.names import ConfigError as ConfigError
@@ -17,7 +17,7 @@ from mephisto_tasks.config.stopping import StoppingSettings
 from mephisto_tasks.config.worker_rules import WorkerRules
 from parlai_humaneval._util.errors import InvalidValue, Problem, value_problem
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.i18n.languages import Offered, offered
+from parlai_humaneval.i18n.translate import Offered, offered
 from parlai_humaneval.quality.registry import known_checks
 
 MEPHISTOS_OWN = {"_blueprint_type", "tips_location"}  # Mephisto's settings in the same section
@@ -36,10 +36,8 @@ APART = frozenset(
 checked separately.)"""
 
 
-class PaymentConfig(BaseModel):
+class PaymentConfig(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """How `parlai-humaneval pay` computes what is owed, unless its options say otherwise."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     partial: Literal["pro_rata", "full", "none"] = "pro_rata"
     """Pay for unfinished work: in proportion to the part that is done, the full reward, or nothing. With pro_rata,
@@ -52,10 +50,8 @@ class PaymentConfig(BaseModel):
     that an assignment takes longer than its reward covers."""
 
 
-class TaskConfig(StoppingSettings):
+class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True):
     """The settings that both engines have."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     technique: str
     """Set by the task. To use another technique, name another task after `launch`."""

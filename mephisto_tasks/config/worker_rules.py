@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from parlai_humaneval._util.errors import InvalidValue
 
 MOST_LOCALES = 30  # no site takes more of them in one requirement
 
 
-class WorkerRules(BaseModel):
+class WorkerRules(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
     """Rules that a crowd's site can enforce become its requirements; all others hold at our own door, in any place."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     locales: list[str] = Field(default_factory=list, max_length=MOST_LOCALES)
     """Where raters live: ISO codes such as US, GB or US-NY (part of a country, if the crowd's site supports it). The

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from uuid import uuid4
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from mephisto_tasks.control.snapshot import OrderResult, read_snapshot
 from mephisto_tasks.storage.logs import LogFile, Personal
@@ -22,9 +22,7 @@ By = Literal["terminal", "page", "launch"]
 """Who gives an order: a command, the page of ``watch``, or a second launch of the same task."""
 
 
-class _Order(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
+class _Order(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
     order_id: str = pydantic.Field(default_factory=lambda: uuid4().hex)
     at: float = pydantic.Field(default_factory=time.time)  # seconds since the epoch
     by: By = "terminal"

@@ -19,7 +19,7 @@ from parlai_humaneval.allocation.groups import Cell
 from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.schema.steps import Progress
 from parlai_humaneval.statistics.core.formatting import counted
-from parlai_humaneval.stopping.status import Forecast, PairForecast, StoppingStatus
+from parlai_humaneval.stopping.events import Forecast, PairForecast, StoppingStatus
 
 SNAPSHOT_FILE = "snapshot.json"
 

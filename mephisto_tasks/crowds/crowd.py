@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.payments.quote import DOLLARS, Quote, sign_of
+from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here
 from mephisto_tasks.storage.provider_names import CrowdError, NotYetKnown
@@ -94,10 +94,8 @@ class LaunchControl(Protocol):
         """A unit was paid on the site, and still has to be done."""
 
 
-class SiteState(BaseModel):
+class SiteState(BaseModel, extra="forbid", frozen=True):
     """How a task stands at a crowd's site, as it was asked last."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     status: str  # of what is offered there, in the site's word
@@ -199,10 +197,8 @@ class NoSettings(BaseModel):
     """A crowd without any settings below ``mephisto.provider``."""
 
 
-class AccountSettings(BaseModel):
+class AccountSettings(BaseModel, use_attribute_docstrings=True):
     """Settings of crowds whose site is asked in an account's name, and paid."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     requester_name: str = Field(default="", examples=["my_lab"])
     """Account that launches on the crowd's site, and pays. `parlai-humaneval requester add` registers it."""
@@ -274,7 +270,7 @@ class Crowd:
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
         """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
-        from mephisto_tasks.admission.eligibility import PREFIX
+        from mephisto_tasks.admission.admission import PREFIX
 
         unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
         return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]

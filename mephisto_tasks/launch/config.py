@@ -22,7 +22,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException, ValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE, ArchitectSettings
 from mephisto_tasks.adapter.blueprint import blueprint_of, mephisto_settings
@@ -77,10 +77,8 @@ SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" 
 """What the tasks share: confs that each of them has, where it can be served from, and who may take part."""
 
 
-class Words(BaseModel):
+class Words(BaseModel, use_attribute_docstrings=True):
     """Settings of one word, which names a file in a folder of :data:`SHARED_CONFS`; they go with every conf."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     place: str = "local"
     """Where raters come from."""
@@ -92,10 +90,8 @@ class Words(BaseModel):
     a paper's results with similar people."""
 
 
-class Task(BaseModel):
+class Task(BaseModel, use_attribute_docstrings=True):
     """Those below ``mephisto.task``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     task_name: str = Field(default="", min_length=1)
     """Name of the study. Launches with the same name continue each other, and you later find the answers by it."""

@@ -17,15 +17,7 @@ from pydantic.fields import FieldInfo
 from mephisto_tasks.adapter.blueprint import blueprint_of
 from mephisto_tasks.config.names import BLUEPRINT, ROOT, in_short, meanings, no_setting, short_name
 from mephisto_tasks.crowds.registry import places_in_words
-from mephisto_tasks.launch.config import (
-    EMBEDDED,
-    EMBEDDED_WORD,
-    Words,
-    choices,
-    compose_config,
-    documented,
-    of_another_technique,
-)
+from mephisto_tasks.launch import config
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.techniques.registry import technique
 
@@ -55,11 +47,11 @@ class Setting(BaseModel):
 
 def list_settings(task: str, conf: str = "local") -> list[Setting]:
     """All settings of a task, by topic, with the defaults of a conf. Raises ConfigError."""
-    composed = compose_config(task, conf)
+    composed = config.compose_config(task, conf)
     listed = [
         *(_with_metrics(task, setting) for setting in _of_model(blueprint_of(task).CONFIG, BLUEPRINT, composed)),
-        *(_with_choices(setting) for setting in _of_model(Words, "", composed)),
-        *(each for section, model in documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
+        *(_with_choices(setting) for setting in _of_model(config.Words, "", composed)),
+        *(each for section, model in config.documented() for each in _of_model(model, f"{ROOT}{section}.", composed)),
         _EMBEDDED,
     ]
     listed = list({setting.full_name: setting for setting in listed}.values())  # several crowds have the same ones
@@ -77,7 +69,7 @@ def one_setting(task: str, listed: list[Setting], name: str) -> list[Setting]:
     meant = [full[each] for each in meanings(name, full)]
     of_block = [setting for setting in listed if setting.name.startswith(f"{short_name(name)}.")]
     if not meant and not of_block:
-        raise of_another_technique(task, name) or no_setting(name, full)
+        raise config.of_another_technique(task, name) or no_setting(name, full)
     return [*meant, *of_block]
 
 
@@ -109,7 +101,7 @@ def _of_model(model: type[BaseModel], prefix: str, composed: DictConfig) -> Iter
 
 
 def _with_choices(setting: Setting) -> Setting:
-    known = choices(setting.name)
+    known = config.choices(setting.name)
     other = next(word for word in known if word != setting.default)
     more = f" Places: {places_in_words()}." if setting.name == "place" else ""
     update = {"allowed": f"one of: {', '.join(known)}", "example": f"{setting.name}={other}"}
@@ -127,14 +119,14 @@ def _with_metrics(task: str, setting: Setting) -> Setting:
 
 
 _EMBEDDED = Setting(
-    name=EMBEDDED_WORD,
-    full_name=EMBEDDED_WORD,
+    name=config.EMBEDDED_WORD,
+    full_name=config.EMBEDDED_WORD,
     topic="Models",
     default="false",
-    description=f"Use models that need no download ({', '.join(EMBEDDED)}) instead of those in the config file. "
+    description=f"Use models that need no download ({', '.join(config.EMBEDDED)}) instead of those in the config file. "
     "You can then try any config file without its models.",
     allowed=_KINDS[bool],
-    example=f"{EMBEDDED_WORD}=true",
+    example=f"{config.EMBEDDED_WORD}=true",
 )
 
 

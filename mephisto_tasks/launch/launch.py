@@ -14,18 +14,17 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from mephisto_tasks._util.gc import only_new_garbage
+from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
-from mephisto_tasks.adapter.hosting import check_server
 from mephisto_tasks.adapter.operator import StudyOperator
-from mephisto_tasks.admission.admission import study_admission
-from mephisto_tasks.admission.eligibility import load_eligibility
+from mephisto_tasks.admission.admission import load_eligibility, study_admission
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.crowds.registry import crowd_for
 from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.running import LaunchController, RunningStudy, StoppedBefore, stop_on_signals
 from mephisto_tasks.server.app import Serving
 from mephisto_tasks.storage.locks import task_lock
-from mephisto_tasks.storage.retry import Beginning
+from mephisto_tasks.storage.sqlite import Beginning
 
 __all__ = ["RunningStudy", "StoppedBefore", "run_launch", "stop_on_signals"]
 

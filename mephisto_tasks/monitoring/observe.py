@@ -15,39 +15,16 @@ from typing import Any
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, is_alive, read_snapshot
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.crowds.registry import crowd_of, crowds
-from mephisto_tasks.monitoring.status import (
-    Answer,
-    DropOuts,
-    LeftAfter,
-    LookedAt,
-    Pay,
-    PayIn,
-    Raters,
-    State,
-    StudyStatus,
-    estimated_end,
-)
+from mephisto_tasks.monitoring import status
 from mephisto_tasks.payments.ledger import Ledger
-from mephisto_tasks.payments.policy import PayError, due
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS, PayError, due
 from mephisto_tasks.payments.statement import Books, terms_of
+from mephisto_tasks.storage import results
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.provider_names import CrowdError
-from mephisto_tasks.storage.results import (
-    ONBOARDINGS,
-    ResultsError,
-    StateFiles,
-    practice_count,
-    practice_logs,
-    query,
-    read_records,
-    stored_runs,
-    stored_states,
-    technique_of,
-)
-from mephisto_tasks.storage.retry import WORDS
 from mephisto_tasks.storage.run_settings import currencies_of
+from mephisto_tasks.storage.sqlite import WORDS
 from mephisto_tasks.storage.work import Work, completed_work
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval.allocation.groups import Cell
@@ -118,7 +95,7 @@ class Observer:
         self, data_dir: Path, task_name: str, *, draws: int = 1_000, clock: Callable[[], float] = time.time
     ) -> None:
         self._data_dir, self._task_name = data_dir, task_name
-        self._options, self._clock, self._files = Options(draws=draws), clock, StateFiles()
+        self._options, self._clock, self._files = Options(draws=draws), clock, results.StateFiles()
         self._stored: _Stored | None = None
         self._seen: object = None
         self._stamp: object = None
@@ -134,7 +111,7 @@ class Observer:
         assert self._stored is not None, "standing() comes first"
         return self._stored.document
 
-    def standing(self) -> StudyStatus:
+    def standing(self) -> status.StudyStatus:
         """How the study stands now. What is stored is read again only where that takes little of the time; a database
         that cannot be read for a while leaves the answers as they were, with the reason. Raises ResultsError: no such
         task or no database, at the first look; TableError: records that contradict each other, at the first look."""
@@ -155,10 +132,12 @@ class Observer:
             return
         self._sites_asked = now
         try:
-            crowds = map(crowd_of, sorted({run.provider for run in stored_runs(self._data_dir, self._task_name)}))
+            crowds = map(
+                crowd_of, sorted({run.provider for run in results.stored_runs(self._data_dir, self._task_name)})
+            )
             self._sites = [one for crowd in crowds for one in crowd.site_states(self._data_dir, self._task_name)]
             self._site_problem = None
-        except ResultsError:
+        except results.ResultsError:
             self._sites_asked = None  # said with the answers, which cannot be read either
         except CrowdError as error:
             self._site_problem = str(error)
@@ -169,7 +148,7 @@ class Observer:
         began, is_first = time.thread_time(), self._stored is None
         try:
             self._stored = self._again(now)
-        except (ResultsError, TableError, PayError, OSError) as error:
+        except (results.ResultsError, TableError, PayError, OSError) as error:
             if self._stored is None:
                 raise
             self._stored = replace(self._stored, problem=str(error))
@@ -180,12 +159,12 @@ class Observer:
     def _again(self, now: float) -> _Stored:
         signs = self._signs()
         if self._stored is None or signs != self._seen:
-            records = read_records(self._data_dir, self._task_name, self._files)
-            practice = practice_count(self._data_dir, [self._task_name], self._files)
+            records = results.read_records(self._data_dir, self._task_name, self._files)
+            practice = results.practice_count(self._data_dir, [self._task_name], self._files)
             decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
             stamp = ([_stamp(record) for record in records], practice, decided)
             if self._document is None or stamp != self._stamp:
-                technique = records[0].technique if records else technique_of(self._data_dir, self._task_name)
+                technique = records[0].technique if records else results.technique_of(self._data_dir, self._task_name)
                 facts = TaskFacts(tasks=[self._task_name], technique=technique or "", practice=practice)
                 whole = replace(tables(records), stopping=stopping_logs(self._data_dir, [self._task_name]))
                 self._document = build_report(whole, self._options, title=self._task_name, task=facts)
@@ -196,9 +175,9 @@ class Observer:
 
     def _signs(self) -> object:
         """What tells, at little cost, whether anything is stored that was not at the last look."""
-        agents = [agent for agent, _ in stored_states(self._data_dir, self._task_name, files=self._files)]
-        practised = query(self._data_dir, ONBOARDINGS, [self._task_name, ""])
-        practice_logs(self._data_dir, practised, self._files)
+        agents = [agent for agent, _ in results.stored_states(self._data_dir, self._task_name, files=self._files)]
+        practised = results.query(self._data_dir, results.ONBOARDINGS, [self._task_name, ""])
+        results.practice_logs(self._data_dir, practised, self._files)
         payments = Ledger(self._data_dir, self._task_name).payments()
         decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
         run = running_task_run(self._data_dir, self._task_name)
@@ -242,13 +221,15 @@ def _groups_of(records: Iterable[Rated]) -> Iterator[GroupStatus]:
         yield GroupStatus.of(cell, completed=completed, wanted=None)
 
 
-def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool) -> StudyStatus:
+def _standing(
+    now: float, task_name: str, stored: _Stored, snapshot: Snapshot | None, alive: bool
+) -> status.StudyStatus:
     document, facts = stored.document, stored.document.facts
     deciding = stored.by_log if snapshot is None or snapshot.deciding is None else snapshot.deciding
     # Also where its log says nothing: tests of one look would still be of a study that looks again and again.
     is_decided = deciding is not None or DECIDED in document.sections
     leads = [] if is_decided else leading(document.summaries())
-    answers = [Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one)) for one in leads]
+    answers = [status.Answer(name=name_of(one), summary=one, looked_at=_looked_at(document, one)) for one in leads]
     state, words = _state(now, snapshot, alive)
     if alive and snapshot is not None and snapshot.trouble is not None:
         words = f"{words} {snapshot.trouble}"
@@ -260,7 +241,7 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         said |= {"url": snapshot.url, "inside": snapshot.inside}
     began, remaining = None if snapshot is None else snapshot.began, said.get("remaining")
     ended = [work.ended for work in stored.work if work.outcome == "complete"]
-    return StudyStatus(
+    return status.StudyStatus(
         task_name=task_name,
         technique=", ".join(facts.techniques),
         at=now,
@@ -273,9 +254,9 @@ def _standing(now: float, task_name: str, stored: _Stored, snapshot: Snapshot | 
         looking=WHENEVER if is_decided else _looking(facts, answers),
         drop_outs=_drop_outs(stored.work),
         practice=facts.raters.practice,
-        raters=Raters(**{name: getattr(facts.raters, name) for name in Raters.model_fields}),
+        raters=status.Raters(**{name: getattr(facts.raters, name) for name in status.Raters.model_fields}),
         pay=_pay(stored.books, remaining),
-        end=estimated_end(now, state, remaining, ended, began, said["groups"], deciding),
+        end=status.estimated_end(now, state, remaining, ended, began, said["groups"], deciding),
         checks=sorted(facts.flagged, key=lambda check: -check.units),
         remarks=[
             *([] if deciding is None else [own_dialogues(deciding.standing.pairs)]),
@@ -298,7 +279,7 @@ def _headline(document: Document, deciding: DecidingNow | None) -> str:
     return document.headline() if stopping is None else stopping.headline
 
 
-def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[State, str]:
+def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[status.State, str]:
     if alive and (snapshot is None or snapshot.ended is not None):
         return "starting", "A launch is starting."
     if snapshot is None:
@@ -331,7 +312,7 @@ def ago(seconds: float) -> str:
     return f"{hours}\u00a0h {minutes % 60}\u00a0min" if hours < 48 else counted(hours // 24, "day")
 
 
-def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
+def _looked_at(document: Document, answer: Summary) -> list[status.LookedAt]:
     times = document.sections.get("crowd_time")
     if not isinstance(times, CrowdTime):
         return []
@@ -339,10 +320,10 @@ def _looked_at(document: Document, answer: Summary) -> list[LookedAt]:
     of_group = (pair for pair in times.pairs if (pair.technique, pair.setting, pair.metric) == group)
     looks = {frozenset((pair.model_a, pair.model_b)): pair.anytime for pair in of_group}
     known = ((pair, looks.get(frozenset((pair.first, pair.second)))) for pair in answer.pairs)
-    return [LookedAt(first=pair.first, second=pair.second, p=p.p_value) for pair, p in known if p is not None]
+    return [status.LookedAt(first=pair.first, second=pair.second, p=p.p_value) for pair, p in known if p is not None]
 
 
-def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
+def _looking(facts: Facts, answers: Sequence[status.Answer]) -> str:
     if not answers:
         return ""
     can = any(answer.looked_at for answer in answers)
@@ -351,18 +332,18 @@ def _looking(facts: Facts, answers: Sequence[Answer]) -> str:
     return f"{COSTS} {GO_BY_LOOKED_AT if can else WAIT}"
 
 
-def _drop_outs(work: Sequence[Work]) -> DropOuts:
+def _drop_outs(work: Sequence[Work]) -> status.DropOuts:
     ended = [one for one in work if one.outcome in ("complete", "partial")]
     left = [one for one in ended if one.outcome == "partial"]
     places = Counter((one.done, one.whole, one.counted) for one in left)
     after = [
-        LeftAfter(done=done, whole=whole, counted=what, count=count)
+        status.LeftAfter(done=done, whole=whole, counted=what, count=count)
         for (done, whole, what), count in sorted(places.items(), key=lambda place: (-place[1], place[0]))
     ]
-    return DropOuts(left=len(left), of=len(ended), after=after)
+    return status.DropOuts(left=len(left), of=len(ended), after=after)
 
 
-def _pay(books: Books, remaining: int | None) -> Pay | None:
+def _pay(books: Books, remaining: int | None) -> status.Pay | None:
     paid_works = [one for one in books.dues if not one.work.simulated and one.work.reward]
     if not paid_works:
         return None
@@ -370,7 +351,7 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
     per_hour = books.hourly.get(currency)
     owed, paid, written = books.totals(currency)
     owed_in_sandbox, paid_in_sandbox = books.at_sites([crowd.provider_type for crowd in crowds() if crowd.is_trial])
-    return Pay(
+    return status.Pay(
         reward=float(reward),
         per_hour=None if per_hour is None else float(per_hour),
         owed=float(owed),
@@ -384,6 +365,6 @@ def _pay(books: Books, remaining: int | None) -> Pay | None:
     )
 
 
-def _pay_in(books: Books, currency: str) -> PayIn:
+def _pay_in(books: Books, currency: str) -> status.PayIn:
     owed, paid, written = map(float, books.totals(currency))
-    return PayIn(currency=currency, owed=owed, paid=paid, written=written)
+    return status.PayIn(currency=currency, owed=owed, paid=paid, written=written)

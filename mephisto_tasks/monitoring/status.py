@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult, Snapshot, so_far
 from mephisto_tasks.crowds.crowd import SiteState
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
@@ -30,10 +30,9 @@ class BlindNamesError(HumanevalError, ValueError):
     """The file of blind names cannot be read: making new ones would tell visitors of an earlier page which is which."""
 
 
-class _Kept(BaseModel):
+class _Kept(BaseModel, extra="forbid"):
     """``seed``: of the draw, a secret: with it and the models' names anybody could draw again."""
 
-    model_config = ConfigDict(extra="forbid")
     seed: str
     names: dict[str, str]
 

@@ -9,7 +9,7 @@ from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, ins
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.monitoring.observe import ago
 from mephisto_tasks.monitoring.status import Answer, StudyStatus
-from mephisto_tasks.payments.quote import sign_of
+from mephisto_tasks.payments.policy import sign_of
 from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import Cell, DataTable, IntervalFigure, TableColumn

@@ -24,10 +24,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from mephisto_tasks.payments.policy import Due, PayError
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, money
 from mephisto_tasks.storage.locks import exclusive_lock, study_folder
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.storage.work import CENT
@@ -84,10 +83,8 @@ _MIGRATIONS = (_TABLE, _add_columns, _add_columns)
 VERSION = len(_MIGRATIONS)
 
 
-class Payment(BaseModel):
+class Payment(BaseModel, extra="forbid", frozen=True):
     """One payment. ``worker`` is a pseudonym, ``worker_id`` and ``agent_id`` are Mephisto's, ``session`` the unit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     token: str
     account: str  # who pays: “provider:my_lab”
@@ -303,10 +300,8 @@ class Payer(Protocol):
         """Differences between the ledger's payments and what the crowd's site says, as sentences."""
 
 
-class Rejection(BaseModel):
+class Rejection(BaseModel, extra="forbid", frozen=True):
     """One line of ``pay --reject FILE``: the site's id of the work, its category there, and what the worker reads."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     category: str

@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mephisto_tasks.payments.ledger import PAID, SETTLED, Kind, Ledger, Owed, Payer, Payment, Proposal, Remaining
-from mephisto_tasks.payments.policy import Due, PayError, Terms, due, failed_checks
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.policy import DOLLARS, Due, PayError, Terms, due, failed_checks, money
 from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.results import query, read_records
 from mephisto_tasks.storage.run_settings import blueprints, currencies_of
@@ -29,10 +28,8 @@ Payers = Callable[[Path, str, str, str, Sequence[str]], Payer]
 """Makes the payer of a data directory, a task, a provider, a requester and the runs that they launched."""
 
 
-class WorkerPay(BaseModel):
+class WorkerPay(BaseModel, extra="forbid", frozen=True):
     """One worker's line in one currency: units by outcome, seconds at work and in practice, and amounts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     complete: int

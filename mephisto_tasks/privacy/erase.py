@@ -9,15 +9,14 @@ from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import OPEN, PAID, Ledger, Payment, only_payer
-from mephisto_tasks.payments.quote import DOLLARS
+from mephisto_tasks.payments.policy import DOLLARS
 from mephisto_tasks.payments.statement import sums
 from mephisto_tasks.privacy import erase_traces as traces
-from mephisto_tasks.privacy.erase_traces import Outside, outside
-from mephisto_tasks.privacy.erasure_plan import ErasurePlan, as_they_are_now
+from mephisto_tasks.privacy.erase_traces import ErasurePlan, Outside, as_they_are_now, outside
 from mephisto_tasks.storage.locks import AlreadyRunning, JudgingElsewhere, only_judging, study_folder, task_lock
 from mephisto_tasks.storage.logs import ERASED_BUT_BLOCKED, JUDGE_ANSWERS, keep_blocked
 from mephisto_tasks.storage.results import ResultsError, query, task_names
@@ -34,10 +33,8 @@ class ForgetError(ResultsError):
     """Somebody cannot be forgotten now; the message says why, and what to do."""
 
 
-class Planned(BaseModel):
+class Planned(BaseModel, extra="forbid", frozen=True):
     """What goes with one worker."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     everywhere: bool
@@ -53,10 +50,8 @@ class Planned(BaseModel):
     files: list[Outside]
 
 
-class Forgotten(BaseModel):
+class Forgotten(BaseModel, extra="forbid", frozen=True):
     """What was done for one worker; ``left_over``: files that name them still; ``problems``: what sites did not do."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     left_over: list[str]

@@ -34,8 +34,7 @@ from mephisto_tasks.server.security import (
     security_headers,
 )
 from mephisto_tasks.server.static import SideDoor, StaticFiles, plain_page
-from parlai_humaneval.i18n.languages import Offered
-from parlai_humaneval.i18n.translate import phrase, speaking, t
+from parlai_humaneval.i18n.translate import Offered, phrase, speaking, t
 
 logger = logging.getLogger(__name__)
 

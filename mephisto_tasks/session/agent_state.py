@@ -18,7 +18,7 @@ from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.exceptions import AgentDisconnectedError, AgentReturnedError, AgentShutdownError
 from pydantic import BaseModel
 
-from mephisto_tasks.storage.retry import passing
+from mephisto_tasks.storage.sqlite import passing
 from parlai_humaneval._util.files import OWNER_ONLY, mode_within, settle_folders, write_private
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from mephisto_tasks.session.agent_state import LiveAgentState, raise_if_absent
 from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.storage.results import newest_states, task_names
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.display.markdown import is_formatted, markup_of
 from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking

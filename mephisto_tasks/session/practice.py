@@ -11,7 +11,7 @@ from uuid import uuid4
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.session.page import PageSession
 from parlai_humaneval.i18n.translate import joined, phrase, t, tn
-from parlai_humaneval.materials.practice import ChooseItem, Practice, PracticeItem, RateItem, in_language
+from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, in_language
 from parlai_humaneval.schema.events import PracticeAnswered, PracticeEnded
 from parlai_humaneval.schema.steps import Card, Notice, Progress
 

@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from mephisto_tasks.config.task import TaskConfig
 from parlai_humaneval.i18n.translate import phrase, t
-from parlai_humaneval.materials import practice as items
+from parlai_humaneval.materials import instructions as items
 from parlai_humaneval.schema.records import Candidate
 from parlai_humaneval.schema.steps import Card, ChooseStep, Option, RateStep, ReasonField, Scale, TickStep
 from parlai_humaneval.techniques.questions import FINAL_QUESTION, RANGES, SLIDER_ENDS, VERDICTS, Criterion, criteria_for

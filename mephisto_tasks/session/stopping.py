@@ -11,12 +11,20 @@ from functools import partial
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.stopping import refused_change
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.statistics.survival.spotting import GOODNESS
-from parlai_humaneval.stopping.events import Answered, Arrived, Chose, Event, Outcome, Returned
+from parlai_humaneval.stopping.events import (
+    Answered,
+    Arrived,
+    Chose,
+    Event,
+    Forecast,
+    Outcome,
+    Returned,
+    StoppingStatus,
+)
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
-from parlai_humaneval.stopping.status import Forecast, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 from parlai_humaneval.tables.build_judgements import pair_rows, segment_rows
 

@@ -8,29 +8,89 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from mephisto_tasks.admission.wording import UnitWords
+from mephisto_tasks.config.names import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Presence, so_far
 from mephisto_tasks.session.page import PageSession, ShownModels
 from mephisto_tasks.session.practice import PracticeLoop
-from mephisto_tasks.session.stopping_build import why_decided
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.logs import DECISIONS
+from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
-from parlai_humaneval.i18n.languages import Offered
-from parlai_humaneval.i18n.translate import phrase, spoken
-from parlai_humaneval.materials.instructions import Instructions
-from parlai_humaneval.materials.practice import Practice
+from parlai_humaneval.i18n.translate import Offered, phrase, spoken
+from parlai_humaneval.materials.instructions import Instructions, Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
 from parlai_humaneval.schema.rebuild import build_rated, split_dialogues
 from parlai_humaneval.schema.records import HUMAN, ModelHealth
 from parlai_humaneval.schema.steps import FeedbackAnswer, FeedbackStep, Notice, Progress
+from parlai_humaneval.statistics.core.formatting import counted
+from parlai_humaneval.stopping.events import Began, StoppingStatus
 
 if TYPE_CHECKING:
     from mephisto_tasks.session.stopping import StoppingMonitor
+
+
+def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
+    """Raise where a task that ends when it is decided is launched as another one. Raises ConfigError."""
+    if DECISIONS.exists(data_dir, task_name):
+        techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
+        of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""
+        raise ConfigError(
+            f"task {task_name!r}{of_what} began with stop=decided, which drew every dialogue of it",
+            try_="set stop=decided, with the same technique, margin and alpha, or begin another study: task_name=…",
+        )
+
+
+def already_over(task_name: str, standing: StoppingStatus) -> NothingToDo:
+    more = "begin another study: task_name=…" if standing.ended == "decided" else "raise max_dialogues to go on"
+    return NothingToDo(
+        str(standing),
+        where=f"task {task_name!r}",
+        try_=(f"see it with `parlai-humaneval report --task-name {task_name}`", more),
+    )
+
+
+LITTLE = 0.2
+"""Of a fixed plan for one pair; two models that are twice the margin apart take about as much, as simulated."""
+
+
+def why_decided(models: Collection[str], standing: StoppingStatus) -> str | None:
+    """Why no dialogues are given out any more that are about just these models; None: they are."""
+    if len(models) == 2:
+        pair = next(pair for pair in standing.pairs if {pair.first, pair.second} == set(models))
+        return f"decided: {pair.claim}{', through others' if pair.through else ''}" if pair.claim else None
+    still_open = {model for pair in standing.open for model in pair}
+    if len(models) == 1:
+        return None if still_open.issuperset(models) else "decided"
+    return None if set(models) == still_open else "decided in part"
+
+
+def waits_for(raters: int) -> list[str]:
+    """What whoever launches should know of raters whom an earlier launch cut off, where there are any."""
+    if not raters:
+        return []
+    from mephisto_tasks.session.stopping import PATIENCE_S
+
+    return [
+        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
+        "who comes back, and then goes on without the others."
+    ]
+
+
+def until_decided(standing: StoppingStatus, what: str) -> str:
+    """What is collected, and how long; ``what``: conversations, judgements."""
+    of_a_pair = standing.fixed_of_a_pair
+    little = (
+        f", which most likely leaves pairs open (a fixed plan takes about {of_a_pair:,.0f} for each pair)"
+        if standing.cap < LITTLE * of_a_pair
+        else ""
+    )
+    return f"{what.capitalize()} are collected until every pair of models is decided, {standing.cap:,} at most{little}:"
 
 
 P = TypeVar("P")

@@ -15,7 +15,7 @@ from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.dialogues.dialogue import HUMAN
-from parlai_humaneval.materials import practice as items
+from parlai_humaneval.materials import instructions as items
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.steps import EndStep, FormQuestion, PageState, Panel, PanelLine, WaitStep
 from parlai_humaneval.techniques.questions import CRITERIA

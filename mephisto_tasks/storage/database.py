@@ -23,7 +23,7 @@ from mephisto.abstractions.databases.local_singleton_database import MephistoSin
 from mephisto.data_model.agent import Agent, OnboardingAgent
 from mephisto.data_model.unit import Unit
 
-from mephisto_tasks.storage.retry import AT_ONCE_S, Saving, passing
+from mephisto_tasks.storage.sqlite import AT_ONCE_S, Saving, passing
 
 logger = logging.getLogger(__name__)
 

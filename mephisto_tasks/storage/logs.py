@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mephisto_tasks.storage.locks import FOLDER, study_folder
 from parlai_humaneval._util.files import create_once, settle_folders, write_private
@@ -40,10 +40,8 @@ class Personal(Enum):
     NONE = "none"
 
 
-class LogLine(BaseModel):
+class LogLine(BaseModel, extra="forbid", frozen=True):
     """A line of a log. ``at``, where there is one: seconds since the epoch."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.retry import waits_at_most
-from mephisto_tasks.storage.sqlite import Database
+from mephisto_tasks.storage.sqlite import Database, waits_at_most
 from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.allocation.groups import Cell, PastDialogue, PastJudgement
 from parlai_humaneval.quality.registry import checked
@@ -30,15 +29,13 @@ if TYPE_CHECKING:
     from parlai_humaneval.report.document import PracticeCount
 
 
-class _Outputs(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Outputs(BaseModel, extra="ignore"):
     messages: list[Event]
 
 
-class StateFile(BaseModel):
+class StateFile(BaseModel, extra="ignore"):
     """The parts of the file that records are made of: the plan of the unit, and the events, in order."""
 
-    model_config = ConfigDict(extra="ignore")
     inputs: dict[str, Any] | None = None
     outputs: _Outputs
     last_page: dict[str, Any] | None = None

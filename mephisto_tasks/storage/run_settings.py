@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import StoredRun, check_task, stored_runs
@@ -19,10 +19,8 @@ SETTINGS_FILE = "settings.json"
 Settings = dict[str, JsonValue]  # Name with its dots → value; a list is one value.
 
 
-class RunSettings(BaseModel):
+class RunSettings(BaseModel, extra="ignore", frozen=True):
     """``task``: the name of the technique as it was launched; ``settings``: all below ``mephisto``."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     task: str
     task_run_id: str

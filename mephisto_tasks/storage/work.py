@@ -9,25 +9,11 @@ from decimal import ROUND_UP, Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mephisto_tasks._util.gc import collector_off
+from mephisto_tasks.storage import results
 from mephisto_tasks.storage.locks import running_task_run
-from mephisto_tasks.storage.results import (
-    AT_WORK,
-    ONBOARDINGS,
-    PSEUDONYM_KEY,
-    ResultsError,
-    StateFile,
-    StateFiles,
-    StoredAgent,
-    newest_states,
-    practice_logs,
-    query,
-    stored_states,
-    task_names,
-    was_simulated,
-)
 from parlai_humaneval.schema.events import Event, Failed, Finished, Interrupted, JudgingStarted, Resumed, Started
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.rebuild import EventLogError, build_rated, split_dialogues
@@ -53,11 +39,9 @@ _PRACTISED = """
 """
 
 
-class Work(BaseModel):
+class Work(BaseModel, extra="forbid", frozen=True):
     """One worker's part in one unit: ``done`` of ``whole`` parts, earlier visits included, between two times in seconds
     since the epoch. ``session``: the unit's name in records. ``resumable``: in a live launch."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     worker_id: str
@@ -90,16 +74,16 @@ def unit_of(record: Rated) -> str:
 
 
 def completed_work(
-    data_dir: Path, task_name: str, worker_id: str = "", *, files: StateFiles | None = None
+    data_dir: Path, task_name: str, worker_id: str = "", *, files: results.StateFiles | None = None
 ) -> list[Work]:
     """What every worker of a task (or one, by Mephisto's id) did, oldest first; practice alone last. Raises ResultsError."""
     with collector_off():
         alive = running_task_run(data_dir, task_name)
-        states = stored_states(data_dir, task_name, worker_id, files=files)
+        states = results.stored_states(data_dir, task_name, worker_id, files=files)
         visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
-        onboardings = query(data_dir, ONBOARDINGS, [task_name, worker_id])
-        practice = practice_logs(data_dir, onboardings, files)
-    pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
+        onboardings = results.query(data_dir, results.ONBOARDINGS, [task_name, worker_id])
+        practice = results.practice_logs(data_dir, onboardings, files)
+    pseudonyms = Pseudonymizer.load_or_create(data_dir / results.PSEUDONYM_KEY)
     sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)
     for visit in visits:
         sessions[visit.agent.worker_id, visit.session].append(visit)
@@ -116,7 +100,7 @@ def completed_work(
 class _Visit:
     """One agent's work. ``done``: number of a conversation or item → parts done; ``complete`` of ``numbers``."""
 
-    agent: StoredAgent
+    agent: results.StoredAgent
     session: str
     begun: float
     ended: float
@@ -130,13 +114,13 @@ class _Visit:
     simulated: bool
 
     @classmethod
-    def read(cls, agent: StoredAgent, state: StateFile, alive: str | None, task_name: str) -> _Visit:
+    def read(cls, agent: results.StoredAgent, state: results.StateFile, alive: str | None, task_name: str) -> _Visit:
         events = state.outputs.messages
-        at_work = agent.status in AT_WORK
+        at_work = agent.status in results.AT_WORK
         try:
             records = [build_rated(part) for part in split_dialogues(events)]
         except EventLogError as error:
-            raise ResultsError(f"what agent {agent.agent_id} left cannot be read: {error}") from error
+            raise results.ResultsError(f"what agent {agent.agent_id} left cannot be read: {error}") from error
         last = records[-1]
         parts = _parts(last)
         judging = isinstance(last, JudgementRecord)
@@ -157,7 +141,7 @@ class _Visit:
             stopped=at_work
             or agent.status == "approved"
             or any(isinstance(event, (Failed, Interrupted)) for event in events),
-            simulated=was_simulated(events[0], last, agent.worker_name, task_name),
+            simulated=results.was_simulated(events[0], last, agent.worker_name, task_name),
         )
 
 
@@ -232,7 +216,7 @@ def _with_practice(
     for one in work:
         begun, ended = left.pop(one.worker_id, (0.0, 0.0))
         yield one.model_copy(update={"practice_seconds": ended - begun})
-    rows = query(data_dir, _PRACTISED, [task_name]) if left else []
+    rows = results.query(data_dir, _PRACTISED, [task_name]) if left else []
     for worker_id, name, run_id, provider in ([str(value) for value in row] for row in rows):
         if worker_id not in left:
             continue
@@ -283,10 +267,10 @@ def part_name(beginning: Event) -> str:
 def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
     """Mephisto's worker id → their newest unit, where it is unfinished (one with every answer is, where its rater was
     not told, and one whose model failed is not). Raises ResultsError."""
-    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+    if not (data_dir / "database.db").is_file() or task_name not in results.task_names(data_dir):
         return {}
     newest: dict[str, CutOff | None] = {}
-    for agent, state in newest_states(data_dir, task_name):
+    for agent, state in results.newest_states(data_dir, task_name):
         if agent.worker_id not in newest:
             newest[agent.worker_id] = _cut_off(agent.agent_id, state, at_work=agent.status == IN_TASK)
     return {worker: unit for worker, unit in newest.items() if unit is not None}
@@ -294,15 +278,15 @@ def cut_off_units(data_dir: Path, task_name: str) -> dict[str, CutOff]:
 
 def last_seen(data_dir: Path, task_name: str) -> dict[str, float]:
     """Mephisto's worker id → time of their last event in a task, in seconds since the epoch. Raises ResultsError."""
-    if not (data_dir / "database.db").is_file() or task_name not in task_names(data_dir):
+    if not (data_dir / "database.db").is_file() or task_name not in results.task_names(data_dir):
         return {}
     seen: dict[str, float] = {}
-    for agent, state in newest_states(data_dir, task_name):
+    for agent, state in results.newest_states(data_dir, task_name):
         seen[agent.worker_id] = max(seen.get(agent.worker_id, 0.0), *(event.at for event in state.outputs.messages))
     return seen
 
 
-def _cut_off(agent_id: str, state: StateFile, *, at_work: bool) -> CutOff | None:
+def _cut_off(agent_id: str, state: results.StateFile, *, at_work: bool) -> CutOff | None:
     events = state.outputs.messages
     if not state.inputs or any(isinstance(event, Failed) for event in events):
         return None

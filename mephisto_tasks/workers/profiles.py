@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.storage.logs import CONSENTS, NOTES, REFUSALS, Agreement, Block, Note, RefusalLine
 from mephisto_tasks.storage.results import past_practices, task_names, worker_records
 from mephisto_tasks.storage.run_settings import currencies_of
 from mephisto_tasks.storage.work import Work, completed_work
-from mephisto_tasks.workers.blocks import blocks_of, list_blocks
-from mephisto_tasks.workers.qualifications import practice_of_task, resets_by_id
+from mephisto_tasks.workers.qualifications import blocks_of, list_blocks, practice_of_task, resets_by_id
 from mephisto_tasks.workers.roster import KnownWorker, known_workers
 from parlai_humaneval.quality.registry import checked
 
@@ -22,10 +21,8 @@ PracticeState = Literal["passed", "failed", "begun", "reset", ""]
 Ticking = Callable[[Iterable[str]], Iterable[str]]  # goes through tasks, and may show how far it has come
 
 
-class WorkerLine(BaseModel):
+class WorkerLine(BaseModel, extra="forbid", frozen=True):
     """A worker in the tasks that were looked at; outcomes count units, ``seconds`` is time at work in all of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     worker: str
     provider: str
@@ -42,10 +39,8 @@ class WorkerLine(BaseModel):
     last_seen: float  # seconds since the epoch
 
 
-class WorkerTask(BaseModel):
+class WorkerTask(BaseModel, extra="forbid", frozen=True):
     """What a worker did in one task."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     task_name: str
     practice: PracticeState
@@ -57,9 +52,7 @@ class WorkerTask(BaseModel):
     agreed_to: list[Agreement] = Field(default_factory=list)  # consent texts, oldest first
 
 
-class WorkerProfile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class WorkerProfile(BaseModel, extra="forbid", frozen=True):
     worker: str
     provider: str
     simulated: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -123,3 +124,12 @@ def _words_in(run: str) -> int:
     unspaced = sum(len(found) for found in UNSPACED.findall(run))
     spaced = sum(any(character.isalnum() for character in part) for part in rest)
     return spaced + -int(-unspaced // _CHARACTERS_PER_WORD)
+
+
+def json_list(text: str) -> list[Any]:
+    """The entries of a JSON list; none where the text, which may come from anywhere, holds none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return []
+    return value if isinstance(value, list) else []

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parlai_humaneval.allocation.groups import Cell, CellCount, Item, PastJudgement, UnitAllocator, units_needed
@@ -260,21 +260,18 @@ class ItemAllocator(UnitAllocator[Visit]):
 
     def complete(self, unit: str) -> None:
         """Every item of the unit was judged. Ignored when the unit has ended."""
-        worker = self._worker_of(unit)
-        with self._lock:
-            if visit := self._running.get(unit):
-                for item in visit.open_items:
-                    self.note_done(unit, item.item_id)
-                self._end(unit)
-        self._over(worker)
+        self._close(unit, lambda item: self.note_done(unit, item.item_id))
 
     def abandon(self, unit: str) -> None:
         """The unit was left: what is not judged is given out again. Ignored when the unit has ended."""
+        self._close(unit, self._pool.give_back)
+
+    def _close(self, unit: str, let_go: Callable[[Item], object]) -> None:
         worker = self._worker_of(unit)
         with self._lock:
             if visit := self._running.get(unit):
                 for item in visit.open_items:
-                    self._pool.give_back(item)
+                    let_go(item)
                 self._end(unit)
         self._over(worker)
 

@@ -1,6 +1,7 @@
 """The public names, each from its module; the module beside this file loads them on use."""
 
 from parlai_humaneval.planning.inputs import PlanInputs
+from parlai_humaneval.planning.made_studies import simulated_power
 from parlai_humaneval.planning.pilot import pilot_of
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study
 from parlai_humaneval.planning.power import (
@@ -10,7 +11,6 @@ from parlai_humaneval.planning.power import (
     one_proportion_size,
     two_proportions_size,
 )
-from parlai_humaneval.planning.simulation import simulated_power
 from parlai_humaneval.planning.stopping import plan_until_decided
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Document

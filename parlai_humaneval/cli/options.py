@@ -125,7 +125,7 @@ def placed(
     """The models as ``--engine``, ``--replicas`` and ``--ray-address`` want them run; the terminal is told which stay."""
     if engine is None and replicas is None and address is None:
         return list(specs)
-    from parlai_humaneval.models.workers.placement import with_engine  # ParlAI, which it needs, takes seconds
+    from parlai_humaneval.models.workers.hosts import with_engine  # ParlAI, which it needs, takes seconds
 
     there = with_engine(specs, engine, replicas=replicas, address=address)
     stay = [spec.name for spec, new in zip(specs, there, strict=True) if new is spec]

@@ -227,7 +227,7 @@ def _simulate(inputs: PlanInputs, replicates: int | None) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from parlai_humaneval.planning.simulation import simulated_power, usual_replicates
+    from parlai_humaneval.planning.made_studies import simulated_power, usual_replicates
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Simulating studies", total=replicates or usual_replicates(inputs))

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from parlai_humaneval.i18n.catalogs import PACKAGED, catalogue
+from parlai_humaneval.i18n.translate import PACKAGED, catalogue
 from parlai_humaneval.materials.instructions import NO_WORDS
 from parlai_humaneval.techniques.questions import CRITERIA, DIMENSIONS, READ_AGAIN, label_questions
 from parlai_humaneval.techniques.registry import techniques

@@ -10,8 +10,7 @@ from typing import Any, Literal
 import regex
 
 from parlai_humaneval.display.markdown import without_markdown
-from parlai_humaneval.display.text import marks, without_control
-from parlai_humaneval.display.thoughts import Code, without_thoughts
+from parlai_humaneval.display.text import Code, marks, without_control, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged
 
 Appearance = Literal["as_said", "plain", "markdown"]

@@ -9,20 +9,98 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+import regex
+from pydantic import BaseModel, Field, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.display import masking
 from parlai_humaneval.display.appearance import ELLIPSIS, Appearance, Emoji, looked_over
-from parlai_humaneval.display.clock import settled_end
-from parlai_humaneval.display.disclosures import DisclosureModel, packaged_model
 from parlai_humaneval.display.filtering import ResponseFilter, TextJudge, load_classifier, read_words
 from parlai_humaneval.display.markdown import markup_of, plain_end, words_of
-from parlai_humaneval.display.masking import Place, clean_cuts, giveaways, masked_text, to_masks
-from parlai_humaneval.display.text import SENTENCE, is_blank
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, is_thinking, without_thoughts
+from parlai_humaneval.display.text import ONLY_THOUGHTS, SENTENCE, UNSPACED, is_blank, is_thinking, without_thoughts
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged, vocabulary_with
 from parlai_humaneval.schema.records import Mask, MaskKind
+
+WORDS_PER_S = 20.0
+"""Several times as fast as people read: the clock is to hide the models' rhythm, and not to set one."""
+FINISH_S = 1.0
+"""Once every reply is complete, the rest of them is shown within this time."""
+HELD_BACK = 7
+"""Words at the end of an unfinished reply that are never shown yet: an echo of the instructions, which has at least one
+more (:data:`~parlai_humaneval.display.masking.ECHO_WORDS`), may go on from one sentence to the next."""
+
+_WORD = regex.compile(rf"\s*(?:[^\s{UNSPACED}]+|\X)")
+
+
+def word_ends(text: str) -> list[int]:
+    """Where each word of ``text`` ends; of Chinese, Thai and the like each character is one."""
+    return [match.end() for match in _WORD.finditer(text) if not match.group().isspace()]
+
+
+def settled_end(text: str) -> int:
+    """The length of the beginning of an unfinished ``text`` that consists of whole sentences, without the last
+    :data:`HELD_BACK` words."""
+    begun = max((match.start() for match in SENTENCE.finditer(text) if match.group()), default=0)
+    kept = word_ends(text)[:-HELD_BACK]
+    return min(begun, kept[-1]) if kept else 0
+
+
+class CommonClock:
+    """Shows the same number of words of every reply, as many as the slowest unfinished one has, and at a steady pace.
+
+    A reply that is complete and shorter stands still at its end. A reply that changes (its model was asked again)
+    stays as it is shown until the new text has as many words; if that does not begin with what was shown, it is among
+    ``replaced``.
+
+    Example:
+        >>> clock = CommonClock(2, words_per_s=1.0)
+        >>> clock.heard(0, "one two three", complete=True)
+        >>> clock.heard(1, "eins zwei")
+        >>> clock.shown(10.0), clock.shown(11.0), clock.shown(99.0)
+        (['', ''], ['one', 'eins'], ['one two', 'eins zwei'])
+    """
+
+    def __init__(self, replies: int, *, words_per_s: float = WORDS_PER_S) -> None:
+        self._texts = [""] * replies
+        self._ends: list[list[int]] = [[] for _ in range(replies)]
+        self._complete = [False] * replies
+        self._shown = [""] * replies
+        self._words = 0.0
+        self._words_per_s = words_per_s
+        self._at: float | None = None
+        self.replaced: set[int] = set()
+
+    def heard(self, place: int, text: str, *, complete: bool = False) -> None:
+        """All that may be shown of the reply at ``place`` (from 0) by now; ``complete``: it will not change any more."""
+        self._texts[place] = text
+        self._ends[place] = word_ends(text)
+        waited = not all(self._complete)
+        self._complete[place] = complete
+        if waited and all(self._complete):
+            left = max(map(len, self._ends)) - self._words
+            self._words_per_s = max(self._words_per_s, left / FINISH_S)
+
+    def shown(self, at: float) -> list[str]:
+        """What is shown of each reply ``at`` a time in seconds, which never goes back."""
+        waits = [len(ends) for ends, complete in zip(self._ends, self._complete, strict=True) if not complete]
+        most = min(waits) if waits else max(map(len, self._ends), default=0)
+        if self._at is not None:
+            self._words = max(self._words, min(self._words + self._words_per_s * (at - self._at), most))
+        self._at = at
+        for place, ends in enumerate(self._ends):
+            words = int(self._words)
+            if words <= len(ends) or self._complete[place]:
+                now = self._texts[place][: ends[min(words, len(ends)) - 1]] if words and ends else ""
+                if not now.startswith(self._shown[place]):
+                    self.replaced.add(place)
+                self._shown[place] = now
+        return list(self._shown)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every reply is complete and shown to its end."""
+        return all(self._complete) and self._words >= max(map(len, self._ends), default=0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +150,7 @@ class Presenter:
     vocabulary: Vocabulary = field(default_factory=packaged)
     response_filter: ResponseFilter | None = None
     block: bool = False
-    disclosure_model: DisclosureModel | None = None
+    disclosure_model: masking.DisclosureModel | None = None
     disclosures: TextJudge | None = None
     ask_again: int = 0
 
@@ -114,8 +192,8 @@ class Presenter:
             looks, changes = replace(self, appearance="plain")._looks(text)
             masks = self._masks(looks, names)
         if self.ai_talk:
-            masks = clean_cuts(looks, masks)
-        return Presented(masked_text(looks, masks), masks, changes)
+            masks = masking.clean_cuts(looks, masks)
+        return Presented(masking.masked_text(looks, masks), masks, changes)
 
     def settled(self, text: str, names: Sequence[str]) -> str:
         """The beginning of a reply under way that is shown as it is whatever follows: whole sentences, before the first
@@ -143,15 +221,17 @@ class Presenter:
         return looks[:end].rstrip()
 
     def _masks(self, looks: str, names: Sequence[str]) -> list[Mask]:
-        masks = giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
+        masks = masking.giveaways(looks, names, ai_talk=self.ai_talk, prompts=self.prompts, vocabulary=self.vocabulary)
         found = self._disclosures(looks)
         if self.disclosure_model is not None:
             known = [(mask.start, mask.end) for mask in masks if mask.kind == "ai_disclosure"]
             found = [*self.disclosure_model.telling_sentences(looks, known), *found]
-        more: list[Place] = [(start, end, "ai_disclosure") for start, end in found]
+        more: list[masking.Place] = [(start, end, "ai_disclosure") for start, end in found]
         if self.response_filter is not None:
             more += [(start, end, "offensive") for start, end in self.response_filter.places(looks)]
-        return to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
+        return (
+            masking.to_masks(looks, [*more, *((mask.start, mask.end, mask.kind) for mask in masks)]) if more else masks
+        )
 
     def _displayed_words(self, looks: str) -> str:
         markup = markup_of(looks) if self.appearance == "markdown" else None
@@ -190,10 +270,8 @@ NO_CLASSIFIER = "none"
 """As ``disclosure_classifier``: talk of being a program is found by lists alone."""
 
 
-class ReplyDisplay(BaseModel):
+class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """How replies look, and which are not shown."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     appearance: AppearanceSetting = "auto"
     """How replies look: markdown, as_said, plain or auto. markdown: rendered, the same for all models. as_said: exactly
@@ -315,7 +393,7 @@ def presenter_of(
         prompts=tuple(str(chosen["system_prompt"]) for chosen in options if chosen.get("system_prompt")),
         response_filter=checked,
         block=looks.filter == "block",
-        disclosure_model=packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
+        disclosure_model=masking.packaged_model() if ai_talk and looks.disclosure_classifier != NO_CLASSIFIER else None,
         disclosures=disclosures,
         ask_again=ask_again,
     )

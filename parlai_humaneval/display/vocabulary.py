@@ -13,32 +13,13 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from parlai_humaneval._util.data_files import packaged as packaged_file
 from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
-from parlai_humaneval.display.patterns import (
-    ListsRead,
-    Part,
-    Phrase,
-    PhraseBook,
-    PhraseError,
-    Triggers,
-    any_of,
-    read_phrase,
-    stem_of,
-)
-from parlai_humaneval.display.text import (
-    NO_LETTER_AFTER,
-    NO_LETTER_BEFORE,
-    folded,
-    is_unspaced,
-    made_once,
-    unspaced_runs,
-    words_in,
-)
+from parlai_humaneval.display import patterns, text
 from parlai_humaneval.schema.records import MaskKind
 
 NAME, MAKER = "name", "maker"
@@ -60,10 +41,8 @@ Entry = Annotated[str, AfterValidator(_not_blank)]
 """A name or phrase: a blank one would be found in every text."""
 
 
-class LanguageWords(BaseModel):
+class LanguageWords(BaseModel, extra="forbid"):
     """The words of one language."""
-
-    model_config = ConfigDict(extra="forbid")
 
     variants: str = ""
     """Characters that stand for the same, in groups: “为為 个個”."""
@@ -86,10 +65,8 @@ class LanguageWords(BaseModel):
         return {character: group for group in self.variants.split() for character in group}
 
 
-class Words(BaseModel):
+class Words(BaseModel, extra="forbid"):
     """A file of disclosures."""
-
-    model_config = ConfigDict(extra="forbid")
 
     names: list[Entry] = Field(default_factory=list)
     """Models that no chat means otherwise: hidden wherever they stand. A version behind them goes along."""
@@ -107,14 +84,14 @@ class Words(BaseModel):
     def with_more(self, more: Words) -> Words:
         return Words.model_validate(_joined(self.model_dump(), more.model_dump()))
 
-    def phrases(self, part: str, names: Mapping[str, Part]) -> Iterator[Phrase]:
+    def phrases(self, part: str, names: Mapping[str, patterns.Part]) -> Iterator[patterns.Phrase]:
         """Those of all languages in a ``part`` of :data:`PHRASES`; a VocabularyError where one cannot be read."""
         for code, language in self.languages.items():
-            letters, lists_read = language.letters(), ListsRead()
+            letters, lists_read = language.letters(), patterns.ListsRead()
             for notation in getattr(language, part):
                 try:
-                    yield read_phrase(notation, language.lists, names, letters, lists_read)
-                except PhraseError as error:
+                    yield patterns.read_phrase(notation, language.lists, names, letters, lists_read)
+                except patterns.PhraseError as error:
                     raise VocabularyError(error, where=f"languages.{code}.{part}: “{notation}”") from error
 
 
@@ -125,7 +102,7 @@ class Vocabulary:
     words: Words
 
 
-@made_once(maxsize=1)
+@text.made_once(maxsize=1)
 def packaged() -> Vocabulary:
     return Vocabulary(Words.model_validate(read_yaml(packaged_file("disclosures.yaml"))))
 
@@ -137,7 +114,7 @@ def vocabulary_with(path: Path) -> Vocabulary:
         vocabulary = Vocabulary(packaged().words.with_more(own))
         changed = Words(languages={code: vocabulary.words.languages[code] for code in own.languages})
         for part in PHRASES:
-            list(changed.phrases(part, {NAME: Part("name"), MAKER: Part("maker")}))
+            list(changed.phrases(part, {NAME: patterns.Part("name"), MAKER: patterns.Part("maker")}))
     except VocabularyError as error:
         raise VocabularyError(error, where=path) from error
     if own == Words():
@@ -165,7 +142,7 @@ def _joined(first: Any, second: Any) -> Any:
     return f"{first} {second}" if isinstance(first, str) else [*first, *second]
 
 
-@made_once(maxsize=1)
+@text.made_once(maxsize=1)
 def english() -> Mapping[str, Any]:
     content: Mapping[str, Any] = read_yaml(packaged_file("english.yaml"))
     return content
@@ -173,7 +150,7 @@ def english() -> Mapping[str, Any]:
 
 def filled(expression: str | Sequence[str], names: Mapping[str, str]) -> str:
     """An expression of :func:`english` with its parts and ``names`` in the places of ``{PART}``."""
-    known = {"NO_LETTER_AFTER": NO_LETTER_AFTER, **english()["parts"], **names}
+    known = {"NO_LETTER_AFTER": text.NO_LETTER_AFTER, **english()["parts"], **names}
     return re.sub(r"\{([A-Za-z_]+)\}", lambda place: filled(known[place[1]], names), "".join(expression))
 
 
@@ -192,38 +169,40 @@ def speaking_names(names: Sequence[str], vocabulary: Vocabulary) -> list[str]:
     return [*zoo, *vocabulary.words.ordinary_names]
 
 
-@made_once(maxsize=256)
-def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKind, PhraseBook]:
+@text.made_once(maxsize=256)
+def name_phrases(names: tuple[str, ...], vocabulary: Vocabulary) -> dict[MaskKind, patterns.PhraseBook]:
     """How other languages than English name a speaker and its maker, and names in letters written without spaces."""
     words = vocabulary.words
     telling: dict[MaskKind, list[str]] = {"maker": words.makers, "name": [*filter(is_telling, names), *words.names]}
-    whole: dict[MaskKind, list[Phrase]] = {}
+    whole: dict[MaskKind, list[patterns.Phrase]] = {}
     for kind, some in telling.items():
-        part = name_part([*filter(is_unspaced, some)], _version())
-        whole[kind] = [Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True)] if part.expression else []
+        part = name_part([*filter(text.is_unspaced, some)], _version())
+        whole[kind] = (
+            [patterns.Phrase(f"(?P<hidden>{part.expression})", part.needed, unspaced=True)] if part.expression else []
+        )
     lists = {
         NAME: name_part(speaking_names(names, vocabulary), _version()),
         MAKER: name_part([*words.makers, *words.ordinary_makers]),
     }
     return {
-        "maker": PhraseBook([*whole["maker"], *words.phrases("origins", lists)]),
-        "name": PhraseBook([*whole["name"], *words.phrases("introductions", lists)]),
+        "maker": patterns.PhraseBook([*whole["maker"], *words.phrases("origins", lists)]),
+        "name": patterns.PhraseBook([*whole["name"], *words.phrases("introductions", lists)]),
     }
 
 
-@made_once(maxsize=64)
-def talk_phrases(vocabulary: Vocabulary) -> PhraseBook:
+@text.made_once(maxsize=64)
+def talk_phrases(vocabulary: Vocabulary) -> patterns.PhraseBook:
     """Of those packaged, where a file of one's own only adds languages, these alone are read."""
     known, words = packaged().words, vocabulary.words
     added = {code: language for code, language in words.languages.items() if code not in known.languages}
     others = {code: language for code, language in words.languages.items() if code not in added}
     if words.model_copy(update={"languages": others}) != known:
-        return PhraseBook(_with_names("talk", words))
-    return PhraseBook([*_packaged_talk(), *_with_names("talk", words.model_copy(update={"languages": added}))])
+        return patterns.PhraseBook(_with_names("talk", words))
+    return patterns.PhraseBook([*_packaged_talk(), *_with_names("talk", words.model_copy(update={"languages": added}))])
 
 
-@made_once(maxsize=1)
-def _packaged_talk() -> Sequence[Phrase]:
+@text.made_once(maxsize=1)
+def _packaged_talk() -> Sequence[patterns.Phrase]:
     """They take two seconds to read: they are kept where Python keeps what it has compiled, and read anew where that cannot
     be had."""
     if not sys.implementation.cache_tag:
@@ -236,7 +215,7 @@ def _packaged_talk() -> Sequence[Phrase]:
     with suppress(OSError, ValueError, TypeError):
         stamped, rows = json.loads(kept.read_bytes())
         if stamped == stamp:
-            return [Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows]
+            return [patterns.Phrase(said, tuple(map(frozenset, stems)), unspaced) for said, stems, unspaced in rows]
     phrases = list(_with_names("talk", packaged().words))
     if not sys.dont_write_bytecode:
         with suppress(OSError):
@@ -245,18 +224,18 @@ def _packaged_talk() -> Sequence[Phrase]:
     return phrases
 
 
-@made_once(maxsize=64)
-def innocent_phrases(vocabulary: Vocabulary) -> PhraseBook:
-    return PhraseBook(_with_names("innocent", vocabulary.words))
+@text.made_once(maxsize=64)
+def innocent_phrases(vocabulary: Vocabulary) -> patterns.PhraseBook:
+    return patterns.PhraseBook(_with_names("innocent", vocabulary.words))
 
 
-def _with_names(part: str, words: Words) -> Iterator[Phrase]:
+def _with_names(part: str, words: Words) -> Iterator[patterns.Phrase]:
     names, makers = [*words.names, *words.ordinary_names], [*words.makers, *words.ordinary_makers]
     return words.phrases(part, {NAME: name_part(names, _version()), MAKER: name_part(makers)})
 
 
-@made_once(maxsize=256)
-def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple[Phrase, MaskKind], ...]:
+@text.made_once(maxsize=256)
+def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple[patterns.Phrase, MaskKind], ...]:
     """English patterns for zoo ``names`` and the well-known ones; an earlier one wins where two overlap."""
     words = vocabulary.words
     lists = {
@@ -268,13 +247,13 @@ def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple
         "anthropic": ["anthropic"],
     }
     lists["names"] = [*lists["speaking"], *lists["telling"]]
-    expressions = {name: any_of(some) for name, some in lists.items()}
+    expressions = {name: patterns.any_of(some) for name, some in lists.items()}
     expressions |= {"ordinary": expressions["speaking"], "named": expressions["telling"]}
     expressions["speaker"] = f"(?P<hidden>{expressions['ordinary']}{{VERSION}})"
     expressions["maker"] = f"(?P<hidden>{expressions['makers']})"
     return tuple(
         (
-            Phrase(
+            patterns.Phrase(
                 filled(entry["find"], expressions),
                 tuple(needed for name in entry["needs"] for needed in _telling_words(lists[name])),
                 unspaced=False,
@@ -285,7 +264,7 @@ def name_patterns(names: tuple[str, ...], vocabulary: Vocabulary) -> tuple[tuple
     )
 
 
-@made_once(maxsize=64)
+@text.made_once(maxsize=64)
 def any_maker(vocabulary: Vocabulary) -> re.Pattern[str]:
     """Any maker: beside the speaker's own name it tells as much as the name, whatever stands between them."""
     words = vocabulary.words
@@ -299,34 +278,36 @@ def _version() -> str:
 
 
 def _spaced(names: Sequence[str]) -> list[str]:
-    return [folded(name) for name in names if not is_unspaced(name)]
+    return [text.folded(name) for name in names if not text.is_unspaced(name)]
 
 
-def _telling_words(names: Sequence[str]) -> Triggers:
+def _telling_words(names: Sequence[str]) -> patterns.Triggers:
     """What a text must hold to name one of ``names``: of each its longest word; nothing, where one has no letters."""
-    runs = [words_in(name) for name in names]
+    runs = [text.words_in(name) for name in names]
     if not all(runs):
         return ()
     longest = {max(sorted(run), key=len) for run in runs}
     return (frozenset(longest | {word + letter for word in longest for letter in "vr"}),)  # “GPTv2”
 
 
-def name_part(names: Sequence[str], version: str = "") -> Part:
+def name_part(names: Sequence[str], version: str = "") -> patterns.Part:
     """Any of ``names`` as a part of phrases: a word of its own where it is written with spaces around; none: empty."""
     if not names:
-        return Part("")
-    spaced, unspaced = _spaced(names), [folded(name) for name in names if is_unspaced(name)]
-    expressions = [rf"{NO_LETTER_BEFORE}{any_of(spaced)}{version}{NO_LETTER_AFTER}(?!-\w)"] if spaced else []
-    expressions += [any_of(unspaced)] if unspaced else []
-    stems = [_stem(folded(name)) for name in names]
+        return patterns.Part("")
+    spaced, unspaced = _spaced(names), [text.folded(name) for name in names if text.is_unspaced(name)]
+    expressions = (
+        [rf"{text.NO_LETTER_BEFORE}{patterns.any_of(spaced)}{version}{text.NO_LETTER_AFTER}(?!-\w)"] if spaced else []
+    )
+    expressions += [patterns.any_of(unspaced)] if unspaced else []
+    stems = [_stem(text.folded(name)) for name in names]
     needed = () if None in stems else (frozenset(stem for stem in stems if stem is not None),)
-    return Part(f"(?:{'|'.join(expressions)})", needed)
+    return patterns.Part(f"(?:{'|'.join(expressions)})", needed)
 
 
 def _stem(name: str) -> str | None:
     """What of :func:`~parlai_humaneval.display.patterns.stems_of` a text must hold to hold ``name``; None: nothing."""
-    runs = unspaced_runs(name)
+    runs = text.unspaced_runs(name)
     if runs:
         return max(runs, key=len)[:2]
-    words = sorted(words_in(name), key=len)
-    return stem_of(words[-1], any_ending=name.endswith("*")) if words else None
+    words = sorted(text.words_in(name), key=len)
+    return patterns.stem_of(words[-1], any_ending=name.endswith("*")) if words else None

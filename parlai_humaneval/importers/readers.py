@@ -14,7 +14,7 @@ from parlai_humaneval.importers.units import ImportPlan, LeftOut, Rows, Unit, Un
 from parlai_humaneval.importers.vocabulary import Understood
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import HOW_REPEATS, Repeats, TableError, Tables, from_rows, with_clean_labels
-from parlai_humaneval.tables.repeats import Checked, checked, tables_of
+from parlai_humaneval.tables.files import Checked, checked, tables_of
 from parlai_humaneval.tables.schema import TableName
 
 SavedFormat = Literal["model_chat", "pairwise_per_turn_eval", "acute_eval"]

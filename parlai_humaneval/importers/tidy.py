@@ -46,8 +46,8 @@ from parlai_humaneval.tables.columns import (
     with_clean_labels,
     with_our_names,
 )
+from parlai_humaneval.tables.files import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
-from parlai_humaneval.tables.repeats import Checked, checked, settled, tables_of
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 NEARLY = 0.85  # Names of models that are so much like each other may be the same

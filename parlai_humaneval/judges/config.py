@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from typing_extensions import Self
 
 from parlai_humaneval._util.data_files import read_yaml
@@ -37,10 +37,8 @@ class JudgeError(HumanevalError, ValueError):
     """A judge that cannot be used as it is written down; the message says where, and what to do."""
 
 
-class Price(BaseModel):
+class Price(BaseModel, extra="forbid", frozen=True):
     """Of a thousand tokens, in ``currency``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     prompt: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     completion: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -50,10 +48,8 @@ class Price(BaseModel):
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / PER_PRICE
 
 
-class JudgeFile(BaseModel):
+class JudgeFile(BaseModel, extra="forbid", frozen=True):
     """The YAML file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,59}$", description="name of the judge")]
     model: str | dict[str, Any] = Field(description="name of a model in the zoo, or an entry with its `options`")
@@ -89,10 +85,8 @@ class JudgeFile(BaseModel):
         return self
 
 
-class JudgeSpec(BaseModel):
+class JudgeSpec(BaseModel, frozen=True):
     """A judge that is ready to be asked. ``template``: of its prompts; ``version``: see above."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     model: ModelSpec

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from parlai_humaneval.display.thoughts import without_thoughts
+from parlai_humaneval.display.text import without_thoughts
 from parlai_humaneval.judges.config import Budget, JudgeSpec, tokens_of
 from parlai_humaneval.judges.prompts import Unreadable, outcome_of, prompt_of, read_answer, read_score, reminder_of
 from parlai_humaneval.judges.questions import VERDICT, CannotJudge, JudgeQuestion, Said

@@ -16,7 +16,7 @@ from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool.asking import ModelFailed
 from parlai_humaneval.models.pool.loading import Utterance
-from parlai_humaneval.models.workers.placement import ModelPlacement
+from parlai_humaneval.models.workers.hosts import ModelPlacement
 from parlai_humaneval.models.zoo.entries import ZooError
 
 __all__ = ["History", "ModelFailed", "ModelPool", "Order"]

@@ -12,21 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from parlai_humaneval._util.arrays import Floats
-from parlai_humaneval.planning.power import (
-    Clustering,
-    Variance,
-    binomial_power,
-    chi2_power,
-    cochran_q_size,
-    deciding_power,
-    exact_binomial_sizes,
-    joint_power,
-    mcnemar_size,
-    normal_power,
-    one_proportion_size,
-    rank_sum_size,
-    two_proportions_size,
-)
+from parlai_humaneval.planning import power as sizes
 
 EXACT_SEARCH = 3_000  # Beyond it the exact test's power is nearly that of the normal one
 SHORT = 0.005  # The formula's n is kept where its power is the asked one in whole percents
@@ -63,7 +49,7 @@ class Design(ABC):
     exact_shares: tuple[float, float] | None = None
 
     @abstractmethod
-    def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
+    def size(self, alpha: float, power: float, variance: sizes.Variance = "both") -> float:
         """Observations of each sample, not rounded, when they are independent."""
 
     def mean_size(self, alpha: float, power: float) -> float:
@@ -140,18 +126,18 @@ class ChoiceDesign(Design):
         squared = float(mean @ mean)
         self.information = squared * self.df / max(float(chances @ (contrasts**2).sum(axis=1)) - squared, 1e-12)
 
-    def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
+    def size(self, alpha: float, power: float, variance: sizes.Variance = "both") -> float:
         if self.df == 1:
-            return mcnemar_size(self.discordance, self.gap, alpha, power, variance)
-        return cochran_q_size(self.shares, self.discordance, alpha, power)
+            return sizes.mcnemar_size(self.discordance, self.gap, alpha, power, variance)
+        return sizes.cochran_q_size(self.shares, self.discordance, alpha, power)
 
     def iid_power(self, n: int, alpha: float) -> float:
         if self.df > 1:
             spread = float(np.var(self.shares) * len(self.shares))
-            return chi2_power(2 * n * spread / self.discordance, self.df, alpha)
+            return sizes.chi2_power(2 * n * spread / self.discordance, self.df, alpha)
         if self.exact_shares:
-            return binomial_power(n, *self.exact_shares, alpha)
-        return normal_power(n, self.gap, self.discordance, self.discordance - self.gap**2, alpha)
+            return sizes.binomial_power(n, *self.exact_shares, alpha)
+        return sizes.normal_power(n, self.gap, self.discordance, self.discordance - self.gap**2, alpha)
 
     def paper_step(self, n: float) -> float:
         return 1 / math.sqrt(n * self.discordance) if self.binomial and not self.by_strength else 0.0
@@ -206,11 +192,11 @@ class OneProportion(Design):
         self.information = gap**2 / max(variance, 1e-12)
         self.edge = math.sqrt(there * (1 - there) / max(variance, 1e-9))
 
-    def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
-        return one_proportion_size(self.baseline, self.share, alpha, power, variance)
+    def size(self, alpha: float, power: float, variance: sizes.Variance = "both") -> float:
+        return sizes.one_proportion_size(self.baseline, self.share, alpha, power, variance)
 
     def iid_power(self, n: int, alpha: float) -> float:
-        return binomial_power(n, self.baseline, self.share, alpha)
+        return sizes.binomial_power(n, self.baseline, self.share, alpha)
 
 
 @dataclass
@@ -231,12 +217,12 @@ class TwoProportions(Design):
         self.excess = 2 / max(variance, 1e-12) - 6
         self.edge = self.paper_error = math.sqrt(1 + (1 - EDGE**2) * squared / 2 / max(variance, 1e-9))
 
-    def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
-        return two_proportions_size(self.share_a, self.share_b, alpha, power)
+    def size(self, alpha: float, power: float, variance: sizes.Variance = "both") -> float:
+        return sizes.two_proportions_size(self.share_a, self.share_b, alpha, power)
 
     def iid_power(self, n: int, alpha: float) -> float:
         mean = (self.share_a + self.share_b) / 2
-        return normal_power(n, abs(self.share_a - self.share_b), 2 * mean * (1 - mean), self._variance, alpha)
+        return sizes.normal_power(n, abs(self.share_a - self.share_b), 2 * mean * (1 - mean), self._variance, alpha)
 
 
 @dataclass
@@ -262,15 +248,15 @@ class TwoScores(Design):
         self.likeness = -(1 - OF_DEGRADED / self.models) / max(1.0, self.models * self.each - 1)
         self.information = self.distance**2 / 2 / (1 - self.likeness)
 
-    def size(self, alpha: float, power: float, variance: Variance = "both") -> float:
-        return rank_sum_size(self.gap, alpha, power, likeness=self.likeness)
+    def size(self, alpha: float, power: float, variance: sizes.Variance = "both") -> float:
+        return sizes.rank_sum_size(self.gap, alpha, power, likeness=self.likeness)
 
     def mean_size(self, alpha: float, power: float) -> float:
         """Of normal scores: the rank-sum test would need 5 % more, as it only sees their order."""
         return float((ndtri(1 - alpha / 2) + ndtri(power)) ** 2 / self.information)
 
     def iid_power(self, n: int, alpha: float) -> float:
-        return normal_power(6 * n, self.gap / 2, 1.0, 1 - self.likeness, alpha)
+        return sizes.normal_power(6 * n, self.gap / 2, 1.0, 1 - self.likeness, alpha)
 
 
 def greatest_discordance(models: int) -> float:
@@ -303,7 +289,7 @@ def _tilts(design: ChoiceDesign) -> tuple[Floats, Floats]:
     return chosen, 1 + chosen @ better
 
 
-def independent_size(design: Design, alpha: float, power: float, variance: Variance = "both") -> int:
+def independent_size(design: Design, alpha: float, power: float, variance: sizes.Variance = "both") -> int:
     """Observations of each sample by the formula, rounded up."""
     return _ceil(design.size(alpha, power, variance))
 
@@ -314,10 +300,10 @@ def exact_sizes(design: Design, alpha: float, power: float, *, around: int) -> t
     return None if shares is None or around > EXACT_SEARCH else _exact_sizes(*shares, alpha, power, around=around)
 
 
-_exact_sizes = lru_cache(maxsize=200)(exact_binomial_sizes)
+_exact_sizes = lru_cache(maxsize=200)(sizes.exact_binomial_sizes)
 
 
-def clustered_size(design: Design, alpha: float, power: float, likeness: Clustering) -> int:
+def clustered_size(design: Design, alpha: float, power: float, likeness: sizes.Clustering) -> int:
     """Observations of each sample with which what a report goes by has the power; fewer than ``MIN_WORKERS`` effective
     workers are never planned."""
     workers = design.groups(1, likeness.per_worker) / likeness.workers_an_effective_one
@@ -337,7 +323,7 @@ def clustered_size(design: Design, alpha: float, power: float, likeness: Cluster
     return high
 
 
-def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) -> float:
+def clustered_power(design: Design, n: int, alpha: float, likeness: sizes.Clustering) -> float:
     """Power of what a report goes by with ``n`` observations of each sample: the clustered test, or the paper's where
     that has the larger p; of several models at once the joint sign-flip test. Degrees of freedom are those of the
     effective workers, or of the dialogues, where these are fewer."""
@@ -346,10 +332,10 @@ def clustered_power(design: Design, n: int, alpha: float, likeness: Clustering) 
     noncentrality = n * design.information / effect
     clusters = likeness.fewest_clusters(design.groups(n, likeness.per_worker), n)
     if design.df > 1:
-        return joint_power(noncentrality / design.edge**2, design.df, clusters, alpha)
+        return sizes.joint_power(noncentrality / design.edge**2, design.df, clusters, alpha)
     # Sums of m answers, of which each has an excess of kurtosis, have the m-th part of it.
     spread = 1 + design.excess / likeness.crowding / 2
-    return deciding_power(
+    return sizes.deciding_power(
         math.sqrt(noncentrality),
         df=clusters - 1,
         df_spread=(clusters - 1) / spread if spread > 1e-9 else math.inf,

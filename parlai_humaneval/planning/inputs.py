@@ -6,20 +6,21 @@ What a plan takes for granted of every technique; what is a technique's own stan
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import HumanevalError, Problem, value_problem
-from parlai_humaneval.techniques.registry import (
-    PW_DIALOG,
-    PlanningDefaults,
-    Technique,
-    recorded_as,
-    technique,
-    techniques,
-)
+from parlai_humaneval.techniques import registry
+from parlai_humaneval.techniques.registry import technique
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 
 ONBOARDING_MINUTES = 2.0  # Instructions and practice of a new worker: an assumption, no paper tells it
 ICC = 0.05
@@ -39,9 +40,9 @@ LIU_DISCORDANCE = {False: 0.85, True: 0.408}
 MANY_DISCORDANCE = 0.49  # Of more than two models: Liu et al. 2023, Tables 4 and 5.
 
 
-def plannable() -> dict[str, PlanningDefaults]:
+def plannable() -> dict[str, registry.PlanningDefaults]:
     """Technique → its habits, of all that a study can be planned for."""
-    return {name: entry.habits for name, entry in techniques().items() if entry.habits is not None}
+    return {name: entry.habits for name, entry in registry.techniques().items() if entry.habits is not None}
 
 
 Method = Literal["two_variance", "liu2023"]
@@ -131,12 +132,12 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         return name
 
     @property
-    def entry(self) -> Technique:
+    def entry(self) -> registry.Technique:
         """The technique itself."""
         return technique(self.technique)
 
     @property
-    def habits(self) -> PlanningDefaults:
+    def habits(self) -> registry.PlanningDefaults:
         """How the technique is run, if nothing else is said."""
         return plannable()[self.technique]
 
@@ -147,7 +148,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
     @property
     def title(self) -> str:
         """The technique as the papers name it."""
-        if recorded_as(self.technique) == PW_DIALOG.name:
+        if registry.recorded_as(self.technique) == registry.PW_DIALOG.name:
             return {"human_bot": "PW-Dialog (human–bot)", "self_chat": "PW-Dialog (self-chat)"}.get(
                 self.setting or "", self.entry.title
             )
@@ -297,37 +298,57 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
         yield f"--method liu2023 plans {theirs} only: Liu et al. did not use {name}", "leave --method out"
 
 
-ADVICE = {
-    "models": "a whole number from 2 to 20",
-    "power": "a share above 0 and below 1, such as 0.8",
-    "alpha": "a share above 0 and below 1, such as 0.05",
-    "discordance": "a share above 0, at most 1: 0.85 where 15 % are ties",
-    "baseline": "a share above 0 and below 1, such as 0.8",
-    "turns": "a whole number from 1",
-    "icc": "at least 0 and below 1, such as 0.05; with 1, all answers of a worker would count as one",
-    "dialogue_icc": "at least 0 and below 1, such as 0.08",
-    "dialogue_sd": "a standard deviation in log-odds, not negative, such as 0.7",
-    "rating_sd": "a part of the scale, above 0 and at most 0.5, such as 0.15 for 15 points of 100",
-    "rater_sd": "a part of the scale, from 0 to 0.5, such as 0.14 for 14 points of 100",
-    "worker_inequality": "a coefficient of variation, 0 or more: 0 if all give equally many answers, about 1 in most crowds",
-    "exclusion": "a share from 0, below 1: 0.26 for 26 %",
-    "pay": "dollars, not negative",
-    "wage": "dollars an hour, not negative",
-    "fee": "a share from 0 to 1: 0.2 for 20 %",
-    "dialogues_per_worker": "a number from 1",
-    "dialogue_pay": "dollars, not negative",
-    "minutes": "minutes, above 0",
-    "onboarding": "minutes, not negative",
-    "reuse": "a whole number from 1",
-    "judge_agreement": "a share of answers, at most 1, such as 0.7 where judge and person agree in 70 %",
-    "seed": "a whole number, not negative",
-}
-
-
 def _input_problem(error: Any) -> Problem:
     problem = value_problem(error)
     if not error["loc"]:
         return problem
     name, text = str(error["loc"][0]), str(error["msg"]).removeprefix("Value error, ")
-    expected = ADVICE.get(name, text[:1].lower() + text[1:]).removeprefix("input should be ")
+    advice = read_yaml(packaged("plan_advice.yaml"))
+    expected = advice.get(name, text[:1].lower() + text[1:]).removeprefix("input should be ")
     return Problem(f"expected {expected}", where=f"--{name.replace('_', '-')} {error['input']}")
+
+
+def points(share: float) -> str:
+    """“10 points”."""
+    return f"{100 * share:.3g} points"
+
+
+def percent(share: float | None) -> str:
+    """“2.5 %”, “20 %”."""
+    return f"{100 * (share or 0.0):.1f}".removesuffix(".0") + " %"
+
+
+def _times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+_FILLED = (" \n", "\ue000\ue001")
+"""In what is filled in, blanks and line ends stand for themselves: only the template's own text is folded."""
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    blocks = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        finalize=lambda value: str(value).translate(str.maketrans(*_FILLED)),
+    )
+    blocks.filters |= {"f": format, "points": points, "percent": percent, "times": _times}
+    return blocks.from_string(packaged("plan_words.jinja").read_text(encoding="utf-8"))
+
+
+def paragraphs(block: str, **facts: Any) -> tuple[str, ...]:
+    """The paragraphs of a block that have something to say."""
+    template = _template()
+    text = "".join(template.blocks[block](template.new_context(facts)))
+    parts = [" ".join(re.split(r"[ \n]+", part.strip(" \n"))) for part in re.split(r"\n\s*\n", text) if part.strip()]
+    return tuple(part.translate(str.maketrans(*reversed(_FILLED))) for part in parts)
+
+
+def sentence(block: str, **facts: Any) -> str:
+    """The only paragraph of a block; empty where it says nothing."""
+    return "".join(paragraphs(block, **facts))

@@ -6,14 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from parlai_humaneval.planning.designs import (
-    MIN_WORKERS,
-    ChoiceDesign,
-    Design,
-    OneProportion,
-    TwoProportions,
-    TwoScores,
-)
+from parlai_humaneval.planning import designs
 from parlai_humaneval.planning.inputs import (
     ONE_DIALOGUE_MINUTES,
     REUSE,
@@ -21,9 +14,10 @@ from parlai_humaneval.planning.inputs import (
     PlanInputs,
     chance_agreement,
     normalised,
+    paragraphs,
+    sentence,
 )
 from parlai_humaneval.planning.power import Clustering
-from parlai_humaneval.planning.words import paragraphs, sentence
 from parlai_humaneval.techniques.registry import with_trait
 
 
@@ -32,7 +26,7 @@ class Layout:
     """``sets``: how often the observations of the design's sample must be collected, for all tests together;
     ``likeness``: of the observations of a sample."""
 
-    design: Design
+    design: designs.Design
     tests: int
     alpha: float
     sets: int
@@ -66,7 +60,7 @@ def layout(inputs: PlanInputs, *, ranking: bool = True) -> Layout:
     return Layout(design, tests, alpha, sets, likeness)
 
 
-def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, float]:
+def _tests(inputs: PlanInputs, ranking: bool) -> tuple[designs.Design, int, float, int, float]:
     """Design, tests, level of each, sets, and observations that a worker gives to a sample."""
     habits, models, held = inputs.habits, inputs.models or 2, inputs.dialogues_per_worker or 1.0
     pairs, turns = models * (models - 1) // 2, (inputs.turns or 1) * held
@@ -78,7 +72,7 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, 
         return _two_proportions(inputs), pairs, each, models, turns
     if habits.measures == "score":
         per_model = max(1.0, held / (models + inputs.degraded))
-        return TwoScores(inputs.gap or 0.0, models, per_model), pairs, each, models, per_model
+        return designs.TwoScores(inputs.gap or 0.0, models, per_model), pairs, each, models, per_model
     if habits.at_once:
         if models == 2 or inputs.tests == "overall":
             return _by_report(inputs, all_at_once(inputs, models)), 1, inputs.alpha, 1, turns
@@ -88,14 +82,14 @@ def _tests(inputs: PlanInputs, ranking: bool) -> tuple[Design, int, float, int, 
     return _by_report(inputs, all_at_once(inputs, 2), ranked), pairs, each, pairs, per_worker
 
 
-def all_at_once(inputs: PlanInputs, models: int) -> ChoiceDesign:
+def all_at_once(inputs: PlanInputs, models: int) -> designs.ChoiceDesign:
     """How often each of so many models is chosen: the first and the last differ by the gap, others lie in the middle."""
     gap, discordance = inputs.gap or 0.0, inputs.discordance or 1.0
     if inputs.shares is not None:
-        return ChoiceDesign(normalised(inputs.shares, inputs.setting or ""), discordance)
+        return designs.ChoiceDesign(normalised(inputs.shares, inputs.setting or ""), discordance)
     if models > 2:
         centre = discordance / 2 if abs(discordance - 2 / models) < 1e-9 else 0.5
-        return ChoiceDesign((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)
+        return designs.ChoiceDesign((centre + gap / 2, *[centre] * (models - 2), centre - gap / 2), discordance)
     if inputs.habits.without_ties:
         return _pair(gap * discordance, discordance)
     if inputs.method == "liu2023" and discordance == 1.0:
@@ -105,7 +99,7 @@ def all_at_once(inputs: PlanInputs, models: int) -> ChoiceDesign:
     return _pair(gap, discordance)
 
 
-def _by_report(inputs: PlanInputs, design: ChoiceDesign, ranked: int = 2) -> ChoiceDesign:
+def _by_report(inputs: PlanInputs, design: designs.ChoiceDesign, ranked: int = 2) -> designs.ChoiceDesign:
     """The design, told by what the report of the technique goes by."""
     any_number = inputs.habits.of_turns and not inputs.entry.picks_one(inputs.setting or "")
     by_segment = inputs.habits.judgements_per_dialogue is not None
@@ -113,17 +107,17 @@ def _by_report(inputs: PlanInputs, design: ChoiceDesign, ranked: int = 2) -> Cho
     return replace(design, binomial=not (any_number or by_segment), by_strength=by_strength, ranked=ranked)
 
 
-def _pair(gap: float, discordance: float) -> ChoiceDesign:
-    return ChoiceDesign(((1 + gap) / 2, (1 - gap) / 2), discordance)
+def _pair(gap: float, discordance: float) -> designs.ChoiceDesign:
+    return designs.ChoiceDesign(((1 + gap) / 2, (1 - gap) / 2), discordance)
 
 
 _SMALLER = "set a smaller --gap or another --baseline"
 
 
-def _one_proportion(inputs: PlanInputs) -> OneProportion:
+def _one_proportion(inputs: PlanInputs) -> designs.OneProportion:
     """Better or worse than the baseline: whichever needs more turns, of those that are possible."""
     baseline, gap = inputs.baseline, inputs.gap or 0.0
-    possible = [OneProportion(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
+    possible = [designs.OneProportion(baseline, share) for share in (baseline + gap, baseline - gap) if 0 < share < 1]
     if not possible:
         raise PlanError(
             f"a model {gap:g} better or worse than the baseline {baseline:g} would be beyond 0 to 1", try_=_SMALLER
@@ -131,7 +125,7 @@ def _one_proportion(inputs: PlanInputs) -> OneProportion:
     return max(possible, key=lambda design: design.size(inputs.alpha, inputs.power))
 
 
-def _two_proportions(inputs: PlanInputs) -> TwoProportions:
+def _two_proportions(inputs: PlanInputs) -> designs.TwoProportions:
     baseline, gap = inputs.baseline, inputs.gap or 0.0
     better, worse = baseline + gap / 2, baseline - gap / 2
     if not 0 < worse < better < 1:
@@ -140,7 +134,7 @@ def _two_proportions(inputs: PlanInputs) -> TwoProportions:
             "beyond 0 to 1",
             try_=_SMALLER,
         )
-    return TwoProportions(better, worse)
+    return designs.TwoProportions(better, worse)
 
 
 @dataclass(frozen=True)
@@ -246,7 +240,7 @@ def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collect
     correlation = math.sin(math.pi * above) if question.habits.measures == "score" else above / (1 - chance)
     explained = correlation**2
     share = (effect - explained) / (effect - explained / JUDGED)
-    fewest = math.ceil(MIN_WORKERS * found.per_worker * found.likeness.workers_an_effective_one)
+    fewest = math.ceil(designs.MIN_WORKERS * found.per_worker * found.likeness.workers_an_effective_one)
     needed = min(n, max(math.ceil(n * share), fewest))
     left = collection(question, needed, found.sets)
     saved = {"saved_dialogues": collected.dialogues - left.dialogues, "saved_judgements": (n - needed) * found.sets}
@@ -276,7 +270,7 @@ def judge_saving(question: PlanInputs, found: Layout, n: int, collected: Collect
                 **facts,
                 most_saved=1 - (effect - explained) / effect,
                 at_least=needed == fewest,
-                min_workers=MIN_WORKERS,
+                min_workers=designs.MIN_WORKERS,
             )
         ),
     }

@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field
 
-from parlai_humaneval.planning.designs import (
-    MIN_WORKERS,
-    ChoiceDesign,
-    clustered_power,
-    clustered_size,
-    exact_sizes,
-    independent_size,
-)
+from parlai_humaneval.planning import designs
 from parlai_humaneval.planning.inputs import (
     LEAST_DIALOGUES,
     LIU_DISCORDANCE,
@@ -26,11 +19,12 @@ from parlai_humaneval.planning.inputs import (
     PlanInputs,
     ask,
     chance_agreement,
+    paragraphs,
     plannable,
+    sentence,
 )
 from parlai_humaneval.planning.layout import Collection, Layout, collection, judge_saving, layout
 from parlai_humaneval.planning.power import Variance, binomial_power, dialogue_icc
-from parlai_humaneval.planning.words import paragraphs, sentence
 from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
 from parlai_humaneval.techniques.registry import recorded_as
 
@@ -65,7 +59,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
         stop: of a study that ends when it is decided, an :class:`~parlai_humaneval.planning.stopping.UntilDecided`.
-        simulated: what :func:`~parlai_humaneval.planning.simulation.simulated_power` found.
+        simulated: what :func:`~parlai_humaneval.planning.made_studies.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.
         headline, notes, sources: in words.
@@ -118,10 +112,8 @@ def plan_study(inputs: PlanInputs) -> Plan:
 
     Judgements of one worker are taken as alike as ``icc`` says, and analysed by the clustered test; with ``icc`` 0 they
     are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
-    the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded.
-
-    Raises:
-        PlanError: the gap is more than is possible; the text says what to change.
+    the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded. Raises
+    PlanError: the gap is more than is possible; the text says what to change.
     """
     question = inputs.filled()
     found = layout(question)
@@ -130,8 +122,8 @@ def plan_study(inputs: PlanInputs) -> Plan:
     variance: Variance = "null" if question.method == "liu2023" else "both"
     exact: tuple[int | None, int | None] | None = None
     if not question.clustered:
-        around = independent_size(design, found.alpha, question.power, variance)
-        exact = exact_sizes(design, found.alpha, question.power, around=around)
+        around = designs.independent_size(design, found.alpha, question.power, variance)
+        exact = designs.exact_sizes(design, found.alpha, question.power, around=around)
     pairs: dict[str, Any] | None = None
     if question.habits.chooses_among_all and (question.models or 2) > 2 and question.tests != "pairs":
         told = plan_study(inputs.model_copy(update={"tests": "pairs"})).model_dump()
@@ -168,7 +160,7 @@ def plan_study(inputs: PlanInputs) -> Plan:
         power_of_gap_between_models=(
             # Liu et al.'s .1 is p = .6 against .4; someone may have meant .55 against .45.
             binomial_power(n, 0.5, 0.5 + (question.gap or 0.0) / 2, found.alpha)
-            if question.method == "liu2023" and isinstance(design, ChoiceDesign) and design.exact_shares
+            if question.method == "liu2023" and isinstance(design, designs.ChoiceDesign) and design.exact_shares
             else None
         ),
         pairs=pairs,
@@ -193,11 +185,12 @@ def _more_facts(question: PlanInputs, found: Layout, collected: Collection) -> d
     return {
         "at": at,
         "spread": SPREAD,
-        "power_if_spread": spread_out and clustered_power(found.design, n, found.alpha, replace(at, dialogue_icc=icc)),
+        "power_if_spread": spread_out
+        and designs.clustered_power(found.design, n, found.alpha, replace(at, dialogue_icc=icc)),
         # What an hour comes to: practice is worked, and not paid.
         "hourly": collected.hours and collected.cost / (1 + question.fee) / collected.hours,
         "about_equal": ABOUT_EQUAL,
-        "min_workers": MIN_WORKERS,
+        "min_workers": designs.MIN_WORKERS,
         "least_dialogues": LEAST_DIALOGUES,
         "switch": "".join(_switch([question.model_dump()])),
     }
@@ -243,15 +236,15 @@ def size_of(question: PlanInputs, found: Layout) -> int:
         size = round(found.design.size(found.alpha, question.power, "null"))
         return size if not clustered else -int(-size * found.likeness.effect // 1)
     if not clustered:
-        return independent_size(found.design, found.alpha, question.power)
-    return clustered_size(found.design, found.alpha, question.power, found.likeness)
+        return designs.independent_size(found.design, found.alpha, question.power)
+    return designs.clustered_size(found.design, found.alpha, question.power, found.likeness)
 
 
 def power_of(question: PlanInputs, found: Layout, n: int) -> float:
     """Of the test that is planned for, with ``n`` judgements of each sample."""
     if not question.clustered:
         return found.design.iid_power(n, found.alpha)
-    return clustered_power(found.design, n, found.alpha, found.likeness)
+    return designs.clustered_power(found.design, n, found.alpha, found.likeness)
 
 
 ENDINGS = (".png", ".svg", ".pdf")

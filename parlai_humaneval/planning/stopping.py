@@ -15,10 +15,18 @@ from pydantic import BaseModel
 from scipy.special import logit
 
 from parlai_humaneval._util.arrays import Floats, Ints
-from parlai_humaneval.planning.inputs import STUDIES, PlanError, PlanInputs, ask, plannable
+from parlai_humaneval.planning.inputs import (
+    STUDIES,
+    PlanError,
+    PlanInputs,
+    ask,
+    paragraphs,
+    percent,
+    plannable,
+    sentence,
+)
 from parlai_humaneval.planning.layout import collection, collection_of, layout, with_losses
 from parlai_humaneval.planning.plan import Plan, plan_study, size_of
-from parlai_humaneval.planning.words import paragraphs, percent, sentence
 from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING
 from parlai_humaneval.statistics.core.shares import wilson_interval
 from parlai_humaneval.stopping.batch import Studies

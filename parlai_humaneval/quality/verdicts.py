@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, field_validator
 
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.records import DialogueRecord, JudgementRecord
@@ -32,10 +32,8 @@ class Finding(NamedTuple):
     value: float | None = None
 
 
-class Verdict(BaseModel):
+class Verdict(BaseModel, extra="forbid", frozen=True):
     """A finding under the name of its check, as it is stored and reported. ``value`` is never nan or infinite."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     check: str
     passed: bool | None

@@ -11,8 +11,7 @@ from math import isclose
 
 import numpy as np
 
-from parlai_humaneval.report.section import Best, ModelLine, OfDecided, PairLine, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.section import Best, ModelLine, OfDecided, PairLine, Summary, say, sentence
 from parlai_humaneval.report.views import HeatFigure, Method, method, square
 from parlai_humaneval.statistics.core.clustered import AGREE, FLIPPED_CLUSTERS, RATIO, agreement_shown
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_p, listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SerializeAsAny
+from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.registry import Exclusions
 from parlai_humaneval.report.conclusions import DECIDED, told_leader
@@ -333,10 +333,8 @@ class Example(Part):
     left_out: int = 0
 
 
-class Document(BaseModel):
+class Document(BaseModel, extra="forbid", defer_build=True):
     """All that a report says. ``sections``: key → section, in the order of the report."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     _answers: list[Summary] | None = PrivateAttr(default=None)
     facts: Facts

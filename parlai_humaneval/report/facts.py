@@ -16,6 +16,7 @@ import pandas as pd
 
 from parlai_humaneval import __version__
 from parlai_humaneval._util.arrays import Flags
+from parlai_humaneval._util.text import json_list
 from parlai_humaneval.report.document import (
     AttentionChecks,
     Design,
@@ -31,8 +32,7 @@ from parlai_humaneval.report.document import (
     Statement,
     TaskFacts,
 )
-from parlai_humaneval.report.section import Options, Summary
-from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.section import Options, Summary, say
 from parlai_humaneval.report.views import CellKind, DataTable, plain_table
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
@@ -370,8 +370,7 @@ def _flagged(tables: Tables, include_partial: bool) -> list[Flagged]:
 
 def _list(text: str) -> Iterator[Any]:
     """Entries of a JSON list; nothing where the text, which may come from anywhere, is none."""
-    value = _json(text)
-    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+    yield from (one for one in json_list(text) if isinstance(one, dict))
 
 
 def _json(text: str) -> Any:

@@ -62,20 +62,15 @@ def register_section(key: str, module: str) -> None:
 
     ``key``: of the report's JSON. ``module``: its full name; it has a function under
     :func:`parlai_humaneval.report.analysis.analysis` for this key, or a ``build(tables, options)`` that returns a
-    :class:`~parlai_humaneval.report.section.Section`, or None where the tables hold nothing for it.
-
-    Raises:
-        ValueError: the key is taken.
+    :class:`~parlai_humaneval.report.section.Section`, or None where the tables hold nothing for it. Raises ValueError:
+    the key is taken.
     """
     add_analysis(key, Analysis(module))
 
 
 def add_analysis(key: str, added: Analysis) -> None:
     """Add an analysis; what the module of one says itself takes the place of the line that only names the module.
-
-    Raises:
-        ValueError: the key is taken.
-    """
+    Raises ValueError: the key is taken."""
     home = _builtin(key).module if key in SECTIONS else _ADDED.get(key, added).module
     if key in _NOT_SECTIONS or home != added.module:
         raise ValueError(f"a report already has a key {key!r}: choose another name for the section")
@@ -84,12 +79,9 @@ def add_analysis(key: str, added: Analysis) -> None:
 
 
 def sections(tables: Tables, options: Options | None = None) -> dict[str, Section]:
-    """Key → section, of all that the tables give; what fails is a section with a remark that says so.
-
-    Raises:
-        TableError: a table cannot be used; the message says why.
-        PluginError: a package that adds sections cannot be loaded.
-    """
+    """Key → section, of all that the tables give; what fails is a section with a remark that says so. Raises
+    TableError: a table cannot be used; the message says why; PluginError: a package that adds sections cannot be
+    loaded."""
     from parlai_humaneval.report.section import Options as Defaults
     from parlai_humaneval.tables.filters import taken_as_finished
 

@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, to_cite, winner_words
 from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
-from parlai_humaneval.report.views import (
-    Cell,
-    CellKind,
-    DataTable,
-    IntervalFigure,
-    IntervalPoint,
-    method,
-    plain_table,
-    points_label,
-)
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.techniques.registry import techniques, with_trait
 
@@ -41,7 +32,7 @@ HOW_TO_READ = (
     "technique give, about a turn, a dialogue or a segment. If many judgements are ties, as when few of several replies "
     "are picked, the number is closer to 50 %.",
 )
-SUPERIORITY_METHOD = method("summary", "probability_of_superiority")
+SUPERIORITY_METHOD = views.method("summary", "probability_of_superiority")
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
     "comparisons": ("free_for_all", "turns"),
@@ -155,12 +146,12 @@ def title_of(technique: str) -> str:
     return known[technique].title if technique in known else technique
 
 
-def models_table(answer: Summary) -> DataTable:
+def models_table(answer: Summary) -> views.DataTable:
     """The models, best first as the section gives them, with intervals."""
     units = {line.unit for line in answer.models}
     shares = _shares(answer.models)
-    kind: CellKind = "share" if shares else "number"
-    labels: dict[str, str | tuple[str, CellKind]] = {
+    kind: views.CellKind = "share" if shares else "number"
+    labels: dict[str, str | tuple[str, views.CellKind]] = {
         "rank": "Rank",
         "model": "Model",
         "estimate": ("Share" if shares else "Value", kind),
@@ -178,16 +169,16 @@ def models_table(answer: Summary) -> DataTable:
 def _of_rows(
     key: str,
     title: str,
-    labels: Mapping[str, str | tuple[str, CellKind]],
-    rows: Sequence[Mapping[str, Cell]],
+    labels: Mapping[str, str | tuple[str, views.CellKind]],
+    rows: Sequence[Mapping[str, views.Cell]],
     notes: Sequence[str] = (),
-) -> DataTable:
+) -> views.DataTable:
     """Without columns that have no value in any row."""
     filled = {name: label for name, label in labels.items() if any(row[name] not in (None, "") for row in rows)}
-    return plain_table(key, title, filled, [{name: row[name] for name in labels} for row in rows], notes)
+    return views.plain_table(key, title, filled, [{name: row[name] for name in labels} for row in rows], notes)
 
 
-def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
+def answer_tables(answers: Sequence[Summary]) -> Iterator[views.DataTable]:
     """The models and pairs of each answer, for files; of several answers numbered, and with the question in the title."""
     for place, answer in enumerate(answers, start=1):
         for table in (models_table(answer), pairs_table(answer)):
@@ -198,7 +189,7 @@ def answer_tables(answers: Sequence[Summary]) -> Iterator[DataTable]:
                 yield table
 
 
-def leaders_table(answers: Sequence[Summary]) -> DataTable:
+def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
     """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
     labels = {
         "technique": "Technique",
@@ -224,19 +215,19 @@ def leaders_table(answers: Sequence[Summary]) -> DataTable:
         for answer in answers
         if answer.best is not None
     ]
-    return plain_table("leaders", "Who leads", labels, rows)
+    return views.plain_table("leaders", "Who leads", labels, rows)
 
 
-def pairs_table(answer: Summary) -> DataTable:
+def pairs_table(answer: Summary) -> views.DataTable:
     """The pairs: the gap, the p-value of the paper's test, the one by worker, and that one corrected where it was."""
     shares = _shares(answer.pairs)
-    kind: CellKind = "points" if shares else "number"
+    kind: views.CellKind = "points" if shares else "number"
     corrected = any(pair.family_tests > 1 for pair in answer.pairs)
     decides = corrected or any(pair.decided_by == "paper" for pair in answer.pairs)
     by_both = any(pair.by_dialogue for pair in answer.pairs)
     level = percent(answer.level)
     paper = "p, independent" if any(pair.independent for pair in answer.pairs) else "p, paper"
-    labels: dict[str, str | tuple[str, CellKind]] = {
+    labels: dict[str, str | tuple[str, views.CellKind]] = {
         "pair": "Pair",
         "gap": ("Points" if shares else "Gap", kind),
         "low": (f"{level} from", kind),
@@ -250,7 +241,7 @@ def pairs_table(answer: Summary) -> DataTable:
     }
     # Of direct meetings, and so no effect size of a gap that other models have a part in.
     unmet = dict.fromkeys(("superiority", "superiority_low", "superiority_high"))
-    rows: list[dict[str, Cell]] = [
+    rows: list[dict[str, views.Cell]] = [
         {**pair.model_dump(), "pair": f"{pair.first} over {pair.second}", **(unmet if pair.modelled else {})}
         for pair in answer.pairs
     ]
@@ -281,7 +272,7 @@ def _notes_of_pairs(answer: Summary, cited: str) -> Iterator[str]:
         yield f"The {which}, as the larger, decides of {', '.join(papers)}."
 
 
-def superiority_table(answers: Sequence[Summary]) -> DataTable:
+def superiority_table(answers: Sequence[Summary]) -> views.DataTable:
     """A row for each two models that met in several answers, and a column for each of these; no rows otherwise.
 
     Only where the answers are of several techniques or settings. The model named first is the one that is ahead in the
@@ -300,20 +291,20 @@ def superiority_table(answers: Sequence[Summary]) -> DataTable:
     unique = [f"{key}_{number}" if plain.count(key) > 1 else key for number, key in numbered]
     keys = dict(zip(places, unique, strict=True))
     labels = dict(zip(places, names, strict=True))
-    columns: dict[str, str | tuple[str, CellKind]] = {"first": "Model", "second": "against"}
+    columns: dict[str, str | tuple[str, views.CellKind]] = {"first": "Model", "second": "against"}
     for place, key in keys.items():
         columns[key] = (labels[place], "share")
         columns |= {f"{key}_{end}": (f"{word}, {labels[place]}", "share") for end, word in ENDS}
     modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
     notes = (*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else []))
-    rows: list[dict[str, Cell]] = []
+    rows: list[dict[str, views.Cell]] = []
     for lines in several:
         first = lines[min(lines)]
         rows.append({"first": first.first, "second": first.second})
         for place, line in lines.items():
             parts = (keys[place], f"{keys[place]}_low", f"{keys[place]}_high")
             rows[-1] |= dict(zip(parts, line.superiority_of(first.first), strict=True))
-    return plain_table("superiority", SUPERIORITY, columns, rows, notes)
+    return views.plain_table("superiority", SUPERIORITY, columns, rows, notes)
 
 
 def _parts(answer: Summary) -> tuple[str, str, str, str]:
@@ -329,7 +320,7 @@ def _short_names(answers: Sequence[Summary]) -> list[str]:
     return [name_of(answer) for answer in answers]
 
 
-def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
+def figure_of(answers: Sequence[Summary]) -> views.IntervalFigure | None:
     """One figure of all models, or of all pairs where models have no value of their own.
 
     Of several answers only those are drawn that are on the scale of the first.
@@ -350,10 +341,10 @@ def figure_of(answers: Sequence[Summary]) -> IntervalFigure | None:
     if not points:
         return None
     more = f" (the first {POINTS_OF_FIGURE} of {len(points)})" if len(points) > POINTS_OF_FIGURE else ""
-    return IntervalFigure(
+    return views.IntervalFigure(
         key="answer",
         title=f"{_title(first.what) if of_models else GAPS}{more}",
-        x_label=first.what if of_models else points_label(margin) if _shares(first.pairs) else "difference",
+        x_label=first.what if of_models else views.points_label(margin) if _shares(first.pairs) else "difference",
         points=tuple(points[:POINTS_OF_FIGURE]),
         reference=first.reference if of_models else 0.0,
         band=None if of_models or margin is None else (-margin, margin),
@@ -371,12 +362,12 @@ def _names_apart(answers: Sequence[Summary]) -> list[str]:
     return short if len(set(short)) == len(answers) else [name_of(answer) for answer in answers]
 
 
-def _points(answer: Summary, *, of_models: bool) -> list[IntervalPoint]:
+def _points(answer: Summary, *, of_models: bool) -> list[views.IntervalPoint]:
     values = [(line.model, line.estimate, line.low, line.high) for line in answer.models]
     if not of_models:
         values = [(f"{pair.first} over {pair.second}", pair.gap, pair.low, pair.high) for pair in answer.pairs]
     known = [(label, estimate, low, high) for label, estimate, low, high in values if estimate is not None]
-    return [IntervalPoint(label=label, estimate=value, low=low, high=high) for label, value, low, high in known]
+    return [views.IntervalPoint(label=label, estimate=value, low=low, high=high) for label, value, low, high in known]
 
 
 def sentence_of(

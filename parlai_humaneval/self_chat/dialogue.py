@@ -9,7 +9,7 @@ from typing import Any
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval.dialogues.dialogue import OWN, PARTNERS
 from parlai_humaneval.dialogues.files import CONTEXT
-from parlai_humaneval.display.thoughts import without_thoughts
+from parlai_humaneval.display.text import without_thoughts
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
 from parlai_humaneval.models.pool.loading import Child, Utterance

@@ -17,17 +17,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.self_chat.settings import WHOLE, Pair, SelfChatError, SelfChatSettings, Shard, shard_of
 
 
-class GeneratedFile(BaseModel):
+class GeneratedFile(BaseModel, extra="forbid", frozen=True):
     """One file of dialogues, all counted; ``generated``: of this run. ``repeated``: lines by the same speaker;
     ``empty`` after all tries; ``equal_dialogues``: to another before."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path
     models: Pair

@@ -14,18 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parlai_humaneval.self_chat.files import (
-    SHARD,
-    GeneratedFile,
-    count,
-    differences,
-    file_stem,
-    locked,
-    numbers_in,
-    read_metadata,
-    whole_lines,
-    write_whole,
-)
+from parlai_humaneval.self_chat import files as dialogue_files
+from parlai_humaneval.self_chat.files import count
 from parlai_humaneval.self_chat.settings import Pair, SelfChatError, Shard, shard_of
 
 FEW = 10
@@ -35,7 +25,7 @@ FEW = 10
 class Merged:
     """The files that were written, and ``missing``: the name of each that has holes → the numbers that it lacks."""
 
-    files: list[GeneratedFile]
+    files: list[dialogue_files.GeneratedFile]
     missing: dict[str, list[int]]
 
 
@@ -62,7 +52,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
     with contextlib.ExitStack() as held:
         for shard in dict.fromkeys(shards):
             if os.access(shard, os.W_OK):  # nobody is at work where nobody can write
-                held.enter_context(locked(shard))
+                held.enter_context(dialogue_files.locked(shard))
         parts = [part for folder in shards for part in _parts_in(folder)]
         if not parts:
             raise SelfChatError("no dialogue is there yet", where=f"{', '.join(map(str, shards))}")
@@ -75,10 +65,10 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
         missing = {pair: lacking for pair, lacking in holes.items() if lacking}
         if missing and not allow_missing:
             raise _told(missing, parts)
-        held.enter_context(locked(out))
+        held.enter_context(dialogue_files.locked(out))
         if not force:
             for pair, of_pair in pairs.items():
-                path = out / f"{file_stem(pair)}.jsonl"
+                path = out / f"{dialogue_files.file_stem(pair)}.jsonl"
                 same = not path.exists() or path.read_bytes() == _joined(of_pair).encode()
                 if not same and not _is_earlier_merge(path, of_pair):
                     raise SelfChatError(
@@ -87,7 +77,7 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
                         try_="choose another --out, or replace it with --force",
                     )
         files = [_write(out, of_pair) for of_pair in pairs.values()]
-    return Merged(files, {f"{file_stem(pair)}.jsonl": lacking for pair, lacking in missing.items()})
+    return Merged(files, {f"{dialogue_files.file_stem(pair)}.jsonl": lacking for pair, lacking in missing.items()})
 
 
 def _shards_in(folder: Path) -> list[Path]:
@@ -104,24 +94,24 @@ def _shards_in(folder: Path) -> list[Path]:
 
 
 def _is_shard(folder: Path) -> bool:
-    known = (read_metadata(path) for path in folder.glob("*.metadata"))
+    known = (dialogue_files.read_metadata(path) for path in folder.glob("*.metadata"))
     named = re.fullmatch(r"shard-\d+-of-\d+", folder.name) is not None
-    return named or any(metadata and SHARD in metadata["identity"] for metadata in known)
+    return named or any(metadata and dialogue_files.SHARD in metadata["identity"] for metadata in known)
 
 
 def _parts_in(folder: Path) -> list[_Part]:
     parts = []
     for path in sorted(folder.glob("*.jsonl")):
         beside = path.with_name(f"{path.stem}.metadata")
-        metadata = read_metadata(beside)
-        if metadata is None or SHARD not in metadata["identity"]:
+        metadata = dialogue_files.read_metadata(beside)
+        if metadata is None or dialogue_files.SHARD not in metadata["identity"]:
             raise SelfChatError(
                 f"belongs to no shard, or {beside.name} next to it is damaged", where=path, try_="move it elsewhere"
             )
         identity = dict(metadata["identity"])
-        shard = shard_of(identity.pop(SHARD))
+        shard = shard_of(identity.pop(dialogue_files.SHARD))
         first, second = identity["pair"]
-        lines = dict(zip(numbers_in(path), whole_lines(path), strict=True))
+        lines = dict(zip(dialogue_files.numbers_in(path), dialogue_files.whole_lines(path), strict=True))
         parts.append(_Part(path, shard, (first, second), identity, metadata, lines))
     return parts
 
@@ -154,7 +144,7 @@ def _check_counts(parts: Sequence[_Part]) -> None:
 def _check_alike(parts: Sequence[_Part]) -> None:
     first = parts[0]
     for part in parts:
-        differing = differences(first.identity, part.identity)
+        differing = dialogue_files.differences(first.identity, part.identity)
         if differing:
             raise SelfChatError(
                 f"{first.path} and {part.path} were generated with different settings ({'; '.join(differing)}; “there” "
@@ -171,7 +161,7 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> Self
     count = parts[0].shard.of
     lacking = sorted({number % count + 1 for holes in missing.values() for number in holes})
     there = {part.shard.number: part.path.parent for part in parts}
-    told = [f"{file_stem(pair)}.jsonl lacks {_some(holes)}" for pair, holes in missing.items()]
+    told = [f"{dialogue_files.file_stem(pair)}.jsonl lacks {_some(holes)}" for pair, holes in missing.items()]
     shards = [f"{Shard(n, count)} ({'unfinished' if n in there else 'missing'})" for n in lacking]
     commands = [
         command
@@ -227,19 +217,19 @@ def _joined(parts: Iterable[_Part]) -> str:
 
 
 def _is_earlier_merge(path: Path, parts: Sequence[_Part]) -> bool:
-    metadata = read_metadata(path.with_name(f"{path.stem}.metadata"))
-    if metadata is None or differences(metadata["identity"], parts[0].identity):
+    metadata = dialogue_files.read_metadata(path.with_name(f"{path.stem}.metadata"))
+    if metadata is None or dialogue_files.differences(metadata["identity"], parts[0].identity):
         return False
     lines = {line for part in parts for line in part.lines.values()}
-    return all(SHARD in run for run in metadata["runs"]) and lines.issuperset(
+    return all(dialogue_files.SHARD in run for run in metadata["runs"]) and lines.issuperset(
         path.read_bytes().splitlines(keepends=True)
     )
 
 
-def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
+def _write(out: Path, parts: Sequence[_Part]) -> dialogue_files.GeneratedFile:
     first = parts[0]
-    path = out / f"{file_stem(first.pair)}.jsonl"
-    runs = [{**run, SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]
+    path = out / f"{dialogue_files.file_stem(first.pair)}.jsonl"
+    runs = [{**run, dialogue_files.SHARD: str(part.shard)} for part in parts for run in part.metadata["runs"]]
     metadata = {
         **first.metadata,
         "date": min(part.metadata["date"] for part in parts),
@@ -248,6 +238,8 @@ def _write(out: Path, parts: Sequence[_Part]) -> GeneratedFile:
         "runs": sorted(runs, key=lambda run: str(run["date"])),
     }
     path.unlink(missing_ok=True)  # dialogues never stand beside what was said of others
-    write_whole(path.with_name(f"{path.stem}.metadata"), json.dumps(metadata, ensure_ascii=False, indent=1) + "\n")
-    write_whole(path, _joined(parts))
+    dialogue_files.write_whole(
+        path.with_name(f"{path.stem}.metadata"), json.dumps(metadata, ensure_ascii=False, indent=1) + "\n"
+    )
+    dialogue_files.write_whole(path, _joined(parts))
     return count(path, first.pair, generated=0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from parlai_humaneval._util.data_files import DataError, packaged
 from parlai_humaneval._util.errors import HumanevalError, InvalidValue, value_problem
@@ -58,12 +58,10 @@ def shard_of(text: str) -> Shard:
     return shard
 
 
-class SelfChatSettings(BaseModel):
+class SelfChatSettings(BaseModel, extra="forbid", frozen=True):
     """How many dialogues (``num_dialogues`` of each pair), and of what kind. ``exchanges``: lines of each speaker.
     ``start``: ``hi`` (Smith et al. 2022), a line of a file, the first two lines of a dialogue of a file (Deriu et al.
     2020, §4), or ``contexts``. ``start_file``: where they come from; "": the packaged ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     num_dialogues: int = Field(ge=1)
     exchanges: int = Field(default=6, ge=1)

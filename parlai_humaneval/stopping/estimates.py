@@ -11,18 +11,12 @@ import numpy as np
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.sequential import (
-    PRIOR_COUNT,
-    PRIOR_VARIANCE,
-    share_interval,
-    squares,
-)
+from parlai_humaneval.statistics.core.sequential import PRIOR_COUNT, PRIOR_VARIANCE, share_interval, squares
 from parlai_humaneval.statistics.ranking.bradley_terry import bradley_terry
 from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.stopping.batch import Studies
-from parlai_humaneval.stopping.events import Outcome
+from parlai_humaneval.stopping.events import Outcome, PairStatus
 from parlai_humaneval.stopping.simulation import Crowd
-from parlai_humaneval.stopping.status import PairStatus
 
 AFTER = "after optional stopping"
 WORDS: Mapping[str, Any] = read_yaml(packaged("stopping_words.yaml"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.stopping.rule import StoppingRule
 
 
@@ -200,3 +201,172 @@ def log_rows(events: Sequence[Event]) -> list[dict[str, Any]]:
 def read_log(rows: Iterable[dict[str, Any]]) -> list[Event]:
     """The events of such rows; raises ValueError where one is none."""
     return _EVENTS.validate_python(list(rows))
+
+
+MOST_LIKELY = 0.9
+"""Where so many of the simulated studies end at the cap, that is what is foreseen: four in five end nowhere else."""
+
+WIDEST = 0.25
+"""Up to this width of a share's interval (50 points of a gap) its centre is the better estimate, as simulated."""
+
+
+def estimated_share(mean: float, low: float, high: float) -> float:
+    """A share after stopping: the centre of the interval that holds at all times, which stopping pulls less than the mean.
+    Of few dialogues the interval is cut off at 0 or 1, which pulls more: the wider it is, the nearer to the mean is the
+    estimate."""
+    return mean + (WIDEST / max(high - low, WIDEST)) ** 2 * ((low + high) / 2 - mean)
+
+
+class PairStatus(BaseModel, frozen=True):
+    """Two models: what is decided, and what dialogues of the two alone say. ``decided``: ``first`` or ``second``: that
+    one is better; ``equal`` within the margin; None: open. ``through``: it follows from what was decided of others.
+    ``share``: mean share of turns that the first won, workers counting by their dialogues. After stopping it is too far
+    from one half. ``low``, ``high``: ends of the interval for that share, which may be looked at whenever one
+    likes."""
+
+    first: str
+    second: str
+    decided: Literal["first", "second", "equal"] | None
+    through: bool
+    workers: int
+    dialogues: int
+    share: float | None
+    low: float
+    high: float
+
+    @property
+    def estimate(self) -> float | None:
+        """The share, as it is reported after stopping: see :func:`estimated_share`."""
+        return None if self.share is None else estimated_share(self.share, self.low, self.high)
+
+    @property
+    def claim(self) -> str:
+        """What is decided of the two, such as “A > B” or “A ≈ B”; empty while they are open."""
+        if self.decided is None:
+            return ""
+        if self.decided == "equal":
+            return f"{self.first} ≈ {self.second}"
+        return f"{self.first} > {self.second}" if self.decided == "first" else f"{self.second} > {self.first}"
+
+
+class JudgeHelp(BaseModel, frozen=True):
+    """A judge whose predictions are taken off what people say. ``weight``: how much of them, from 0 to 1, as far as they
+    proved right. ``worth``: so many dialogues without it one with it has been worth."""
+
+    name: str
+    weight: float
+    worth: float
+
+    @property
+    def plain_name(self) -> str:
+        """Its name without its version."""
+        return self.name.rpartition("@")[0] or self.name
+
+    @property
+    def said(self) -> str:
+        """What it adds, in words."""
+        name = self.plain_name
+        if not self.weight:
+            return f"no help from {name} so far"
+        return f"with {name}, a dialogue counts as {self.worth:.2f} dialogues without it (weight {self.weight:.2f})"
+
+
+class StoppingStatus(BaseModel, frozen=True):
+    """Where a study stands. ``pairs``: all of them, and what is known of each. ``answer``: what is decided, in words;
+    empty before anything is. ``level``: coverage of each pair's interval at all times together. ``dialogues``: folded
+    in; ``answered`` and ``in_flight``: finished, and begun and not finished; ``cap``: at most. ``fixed``: dialogues of
+    a fixed plan, each pair a study of its own, with 95 % power for the margin in any of them, at the variance that was
+    seen; ``fixed_pooled``: of one plan for all models together (Bradley–Terry). Both are the same where one dialogue, or
+    one worker, compares all models. ``timed_out``: workers who ran out of
+    time. ``cut_off``: dialogues that their workers left in the middle, and that count as far as they went.
+    ``warnings``: what speaks against trusting the answer. ``ended``: why nobody else is needed; None while the study
+    goes on. ``judge``: what a judge adds; None: there is none. ``unit``: what is called a dialogue here, in words."""
+
+    pairs: tuple[PairStatus, ...]
+    answer: str
+    level: float
+    workers: int
+    dialogues: int
+    answered: int
+    in_flight: int
+    cap: int
+    fixed: float
+    fixed_pooled: float
+    timed_out: int
+    cut_off: int = 0
+    warnings: tuple[str, ...]
+    ended: Literal["decided", "cap"] | None
+    judge: JudgeHelp | None = None
+    unit: str = "dialogue"
+
+    @property
+    def open(self) -> list[tuple[str, str]]:
+        """Pairs that are not decided."""
+        return [(pair.first, pair.second) for pair in self.pairs if pair.decided is None]
+
+    @property
+    def fixed_of_a_pair(self) -> float:
+        """Dialogues of a fixed plan for a single pair."""
+        compares_all = self.fixed == self.fixed_pooled
+        return self.fixed if compares_all else self.fixed / len(self.pairs)
+
+    @property
+    def open_words(self) -> str:
+        """“4 of 6 pairs open”."""
+        return f"{len(self.open)} of {len(self.pairs)} pairs open"
+
+    @property
+    def next_step(self) -> str:
+        """What can be done where the study ended with pairs open; else empty."""
+        again = "To go on where it stopped, launch the study again with a higher max_dialogues"
+        return f"{again}: no error rate depends on it." if self.ended == "cap" else ""
+
+    def __str__(self) -> str:
+        if self.ended == "decided":
+            share = percent(self.answered / self.fixed)
+            return f"answer reached: {self.answer}; {share} of the {self.unit}s of a fixed plan"
+        start = f"the cap of {self.cap} {self.unit}s is reached: " if self.ended else ""
+        return f"{start}{self.open_words}{f'; decided: {self.answer}' if self.answer else ''}"
+
+
+class PairForecast(BaseModel, frozen=True):
+    """Dialogues of two models that are to begin until it is decided about them, or the cap is reached; see
+    :class:`Forecast`."""
+
+    first: str
+    second: str
+    expected: float
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low:,}–{self.high:,}" if self.low < self.high else f"{self.low:,}"
+
+
+class Forecast(BaseModel, frozen=True):
+    """Dialogues to go until the answer or the cap. ``begun``: dialogues that were finished or under way when this was
+    foreseen, which are not to go. ``expected``: on average. ``low``, ``high``: between which four in five of the
+    simulated studies end. ``pairs``: the same of each pair that was open. ``capped``: share of them that end at the cap,
+    with pairs open. ``unit``: what is called a dialogue here, in words."""
+
+    expected: float
+    low: int
+    high: int
+    pairs: tuple[PairForecast, ...] = ()
+    capped: float
+    simulations: int
+    seed: int
+    begun: int = 0
+    unit: str = "dialogue"
+
+    def after(self, begun: int, cap: int) -> Forecast:
+        """What is to go by the same forecast once so many dialogues have begun: never more than the cap leaves."""
+        left, since = max(0, cap - begun), begun - self.begun
+        low, expected, high = (min(max(0, given - since), left) for given in (self.low, self.expected, self.high))
+        return self.model_copy(update={"begun": begun, "low": low, "expected": expected, "high": high})
+
+    def __str__(self) -> str:
+        if self.capped >= MOST_LIKELY:
+            return f"will most likely end at the cap, after {counted(self.high, f'more {self.unit}')}"
+        cap = f"; {percent(self.capped)} would end at the cap" if self.capped else ""
+        return f"about {counted(round(self.expected), f'more {self.unit}')} (80 %: {self.low}–{self.high}{cap})"

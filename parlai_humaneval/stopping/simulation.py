@@ -17,9 +17,9 @@ from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.statistics.core.clustering_effects import detectable_gap
 from parlai_humaneval.statistics.core.sequential import PRIOR_VARIANCE, crossing, mean_p_values
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
+from parlai_humaneval.stopping.events import Forecast, PairForecast
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
-from parlai_humaneval.stopping.status import Forecast, PairForecast
 
 _STEPS = 256  # Steps in which the distribution of workers' chances is tabled
 _HELD = 64  # With more workers in memory, those who are evidence already are dropped

@@ -17,10 +17,9 @@ from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.stopping import events
 from parlai_humaneval.stopping.batch import Studies, in_words
 from parlai_humaneval.stopping.estimates import crowd_seen, pair_status, strengths_after_stopping, warnings
-from parlai_humaneval.stopping.events import Event, Outcome
+from parlai_humaneval.stopping.events import Event, Forecast, JudgeHelp, Outcome, StoppingStatus
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import SIMULATIONS, Crowd, Peek, first_crossing, fixed_plan, forecast
-from parlai_humaneval.stopping.status import Forecast, JudgeHelp, StoppingStatus
 from parlai_humaneval.stopping.units import Unit, Worker, begun, drawn
 from parlai_humaneval.techniques.registry import techniques
 

@@ -13,14 +13,7 @@ from itertools import chain
 from typing import Any, TypeVar, get_args
 
 from parlai_humaneval.schema.judge_answers import JUDGE, AnyLine, JudgeAnswer, JudgeCard, UnjudgedItem
-from parlai_humaneval.schema.records import (
-    DialogueRecord,
-    GivenAnswer,
-    JudgementRecord,
-    Rated,
-    ShownDialogue,
-    Turn,
-)
+from parlai_humaneval.schema.records import DialogueRecord, GivenAnswer, JudgementRecord, Rated, ShownDialogue, Turn
 from parlai_humaneval.tables import build_dialogues as live
 from parlai_humaneval.tables import build_judgements as judged
 from parlai_humaneval.tables.columns import (
@@ -33,7 +26,7 @@ from parlai_humaneval.tables.columns import (
     from_rows,
     iso_time,
 )
-from parlai_humaneval.tables.repeats import Checked, settled, tables_of
+from parlai_humaneval.tables.files import Checked, settled, tables_of
 from parlai_humaneval.tables.schema import JUDGE_COLUMNS, STUDY, TableName
 
 __all__ = ["Tables", "tables"]
@@ -48,7 +41,7 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
 
     Args:
         records: of raters.
-        repeats: which of several records of the same worker and id count (:func:`.repeats.settled`); None: they are
+        repeats: which of several records of the same worker and id count (:func:`.files.settled`); None: they are
             refused.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from parlai_humaneval.display.thoughts import parted
+from parlai_humaneval.display.text import parted
 from parlai_humaneval.schema.rebuild import points, ranks
 from parlai_humaneval.schema.records import Candidate, CriterionRecord, DialogueRecord, Rated
 from parlai_humaneval.tables.columns import Row, iso_time

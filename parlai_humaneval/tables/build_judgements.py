@@ -11,23 +11,8 @@ import hashlib
 from collections.abc import Iterator
 from itertools import combinations
 
-from parlai_humaneval.schema.records import (
-    HUMAN,
-    AskedQuestion,
-    GivenAnswer,
-    JudgementRecord,
-    ReplayedRating,
-    ShownDialogue,
-    Turn,
-)
-from parlai_humaneval.tables.build_dialogues import (
-    comparison_row,
-    failed_checks,
-    json_cell,
-    rating_row,
-    row_of,
-    shown_columns,
-)
+from parlai_humaneval.schema import records
+from parlai_humaneval.tables import build_dialogues
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import FEATURES, TIE
 
@@ -40,38 +25,40 @@ SCALES = ("final", "rate")
 """Questions that are answered on scales: what the own rater was asked at the end, and the scales of the study."""
 
 
-def subject(dialogue: ShownDialogue) -> str:
+def subject(dialogue: records.ShownDialogue) -> str:
     """Who is judged in a dialogue: the judged speaker, or else the models that speak, joined by ;."""
     if dialogue.judged is not None:
         return dialogue.entities[dialogue.judged]
-    return ";".join(dict.fromkeys(name for name in dialogue.entities if name != HUMAN)) or HUMAN
+    return ";".join(dict.fromkeys(name for name in dialogue.entities if name != records.HUMAN)) or records.HUMAN
 
 
-def judgement_row(record: JudgementRecord) -> Row:
+def judgement_row(record: records.JudgementRecord) -> Row:
     """The row of a judgement in the table ``judgements``."""
     # The answers of one form share its time, which counts once.
     steps = {(answer.at, answer.seconds) for answer in record.answers}
     wanted = {"dialogue_id", "position", "entities", "judged", "k", "lines", "context", "source"}
     shown = [one.model_dump(mode="json", include=wanted, exclude_defaults=True) for one in record.dialogues]
-    return row_of(
+    return build_dialogues.row_of(
         "judgements",
         record,
         group=";".join(record.group),
         dialogues=";".join(one.dialogue_id for one in record.dialogues),
         seconds=sum(seconds for _, seconds in steps) if steps else None,
         gold=int(record.expected is not None),
-        checks_failed=";".join(failed_checks(record.checks)),
+        checks_failed=";".join(build_dialogues.failed_checks(record.checks)),
         reason="; ".join(answer.reason for answer in record.answers if answer.reason),
         kind=";".join(one.kind for one in record.dialogues),
         k=";".join(str(one.k) for one in record.dialogues if one.k is not None),
         question="\n".join(dict.fromkeys(question.text for question in record.questions)),
         started=iso_time(record.started_at),
-        answers=json_cell([answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]),
-        shown=json_cell(shown),
+        answers=build_dialogues.json_cell(
+            [answer.model_dump(mode="json", exclude_defaults=True) for answer in record.answers]
+        ),
+        shown=build_dialogues.json_cell(shown),
     )
 
 
-def pair_rows(record: JudgementRecord) -> Iterator[Row]:
+def pair_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row for each metric under which two dialogues were compared (Smith et al. 2022, §3.1.3). A model against itself
     has no winner, and no row."""
     if len(record.dialogues) != 2:
@@ -84,7 +71,7 @@ def pair_rows(record: JudgementRecord) -> Iterator[Row]:
         if answer is None or answer.option is None:
             continue
         chosen = next((shown for shown in (first, second) if shown.position == SIDES.get(answer.option)), None)
-        yield comparison_row(
+        yield build_dialogues.comparison_row(
             record,
             subject(first),
             subject(second),
@@ -100,7 +87,7 @@ def pair_rows(record: JudgementRecord) -> Iterator[Row]:
         )
 
 
-def _start(shown: ShownDialogue) -> str:
+def _start(shown: records.ShownDialogue) -> str:
     """How a dialogue begins: the id of its start, else a number of its first line, which may be somebody's text."""
     if shown.settings.get("start_id"):
         return str(shown.settings["start_id"])
@@ -108,7 +95,7 @@ def _start(shown: ShownDialogue) -> str:
     return f"s{hashlib.sha256(first.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-def segment_rows(record: JudgementRecord) -> Iterator[Row]:
+def segment_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row for each speaker of a segment who was labelled (Deriu et al. 2020, §3.1)."""
     if len(record.dialogues) != 1 or len(record.dialogues[0].entities) != 2:
         return
@@ -117,7 +104,7 @@ def segment_rows(record: JudgementRecord) -> Iterator[Row]:
         answer = record.answer(f"label_{entity}")
         if answer is None or answer.option is None:
             continue
-        yield row_of(
+        yield build_dialogues.row_of(
             "segments",
             record,
             shown,
@@ -132,14 +119,14 @@ def segment_rows(record: JudgementRecord) -> Iterator[Row]:
         )
 
 
-def _sign(record: JudgementRecord, feature: str, entity: int) -> int | None:
+def _sign(record: records.JudgementRecord, feature: str, entity: int) -> int | None:
     """1, 0 or −1: how the speaker did against the other; None where it was not asked or answered."""
     answer = record.answer(feature)
     sign = None if answer is None else SIGN_OF_FIRST.get(answer.option or "")
     return None if sign is None else sign * (1 - 2 * entity)
 
 
-def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
+def replay_turn_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row for each candidate of each turn that the new rater answered."""
     for shown, rating, question, answer, turn in _answered_turns(record, (TURN, RANK)):
         ticked = question.kind == "tick"
@@ -166,14 +153,14 @@ def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
         for candidate in turn.candidates:
             place = places.get(candidate.candidate_id)
             chosen = not ticked and candidate.candidate_id in answer.selected
-            yield row_of(
+            yield build_dialogues.row_of(
                 "turns",
                 answer,
                 candidate,
                 turn,
                 record,
                 **of_turn,
-                **shown_columns(candidate),
+                **build_dialogues.shown_columns(candidate),
                 selected=int(chosen or (place is not None and place == best)),
                 continued=int(candidate.candidate_id == turn.continued),
                 rank=place,
@@ -181,7 +168,7 @@ def replay_turn_rows(record: JudgementRecord) -> Iterator[Row]:
             )
 
 
-def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
+def ranking_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row for each two replies of a turn that were ranked; the same place is a tie."""
     for shown, rating, question, answer, turn in _answered_turns(record, (RANK,)):
         places = _places(turn, answer)
@@ -193,7 +180,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
             rank_a, rank_b = places[a.candidate_id], places[b.candidate_id]
             # Who of the two was chosen where the other was not; nothing where the dialogue's own rater was not asked.
             picked = [one.model for one in (a, b) if turn.picks(one)]
-            yield comparison_row(
+            yield build_dialogues.comparison_row(
                 record,
                 a.model,
                 b.model,
@@ -214,7 +201,7 @@ def ranking_rows(record: JudgementRecord) -> Iterator[Row]:
             )
 
 
-def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
+def verdict_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row where the new rater said which of two partners is better."""
     question, answer = _question(record, VERDICT), record.answer(VERDICT)
     rating = record.dialogues[0].replayed if record.dialogues else None
@@ -226,7 +213,7 @@ def verdict_rows(record: JudgementRecord) -> Iterator[Row]:
         return
     model_a, model_b = sorted(sides.values())
     verdict = answer.selected[0]
-    yield comparison_row(
+    yield build_dialogues.comparison_row(
         record,
         model_a,
         model_b,
@@ -247,7 +234,7 @@ def _own(winner: str | None) -> Row:
     return {"own_winner": winner or TIE, "own_tied": int(winner is None)}
 
 
-def replay_rating_rows(record: JudgementRecord) -> Iterator[Row]:
+def replay_rating_rows(record: records.JudgementRecord) -> Iterator[Row]:
     """A row for each rating on a scale: of the end of a replayed dialogue, or of a whole dialogue."""
     for name in SCALES:
         question, answer = _question(record, name), record.answer(name)
@@ -257,7 +244,7 @@ def replay_rating_rows(record: JudgementRecord) -> Iterator[Row]:
         rating = shown.replayed
         asked = {criterion.name: criterion for criterion in question.criteria}
         for criterion, value in answer.ratings.items():
-            yield rating_row(
+            yield build_dialogues.rating_row(
                 asked.get(criterion),
                 record,
                 dialogue_id=shown.dialogue_id,
@@ -275,14 +262,16 @@ def replay_rating_rows(record: JudgementRecord) -> Iterator[Row]:
             )
 
 
-Answered = tuple[ShownDialogue, ReplayedRating, AskedQuestion, GivenAnswer, Turn]
+Answered = tuple[
+    records.ShownDialogue, records.ReplayedRating, records.AskedQuestion, records.GivenAnswer, records.Turn
+]
 
 
-def _answered_turns(record: JudgementRecord, names: tuple[str, ...]) -> Iterator[Answered]:
+def _answered_turns(record: records.JudgementRecord, names: tuple[str, ...]) -> Iterator[Answered]:
     rating = record.dialogues[0].replayed if record.dialogues else None
     if rating is None:
         return
-    turns: dict[int | None, Turn] = {turn.turn: turn for turn in rating.turns}
+    turns: dict[int | None, records.Turn] = {turn.turn: turn for turn in rating.turns}
     only = rating.turns[0].turn if len(rating.turns) == 1 else None
     for answer in record.answers:
         question = _question(record, answer.question_id)
@@ -291,15 +280,15 @@ def _answered_turns(record: JudgementRecord, names: tuple[str, ...]) -> Iterator
             yield record.dialogues[0], rating, question, answer, turn
 
 
-def _question(record: JudgementRecord, name: str) -> AskedQuestion | None:
+def _question(record: records.JudgementRecord, name: str) -> records.AskedQuestion | None:
     return next((question for question in record.questions if question.question_id == name), None)
 
 
-def _was_own_rater_asked(turn: Turn) -> bool:
+def _was_own_rater_asked(turn: records.Turn) -> bool:
     return turn.complete and not turn.automatic and not turn.continued_each
 
 
-def _places(turn: Turn, answer: GivenAnswer) -> dict[str, int]:
+def _places(turn: records.Turn, answer: records.GivenAnswer) -> dict[str, int]:
     """Candidate → place; replies that were shown as one share it."""
     places = {}
     for candidate in turn.candidates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.disclosures import key_of
 from benchmarks.disclosures.sentences import HERE, learned_from, people, tuning
-from parlai_humaneval.display.disclosures import packaged_model
+from parlai_humaneval.display.masking import packaged_model
 
 
 def test_the_packaged_weights_fit_the_sentences_of_the_repository() -> None:

@@ -25,7 +25,7 @@ from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.security import Browser
 from mephisto_tasks.simulation.page_client import PageClient
 from mephisto_tasks.storage.results import read_dialogues
-from parlai_humaneval.materials.practice import ChooseItem
+from parlai_humaneval.materials.instructions import ChooseItem
 from parlai_humaneval.schema.records import DialogueRecord
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, MessageStep, PageState, WaitStep
 

@@ -16,11 +16,11 @@ from mephisto.abstractions.providers.mock.mock_requester import MockRequester
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 from mephisto.data_model.worker import Worker
 
-from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKS, NOT_RECORDED
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError
-from mephisto_tasks.workers.blocks import BlockError, block, list_blocks, unblock
+from mephisto_tasks.workers.qualifications import BlockError, block, list_blocks, unblock
 from parlai_humaneval.cli import main
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 

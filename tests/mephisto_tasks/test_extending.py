@@ -19,9 +19,8 @@ import pytest
 from click.testing import CliRunner
 
 from mephisto_tasks.cli import demo
-from mephisto_tasks.cli.export import export
 from mephisto_tasks.cli.launch import launch
-from mephisto_tasks.cli.report import report
+from mephisto_tasks.cli.report import export, report
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.storage.results import read_dialogues, read_judgements, task_names

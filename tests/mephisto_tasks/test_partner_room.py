@@ -17,7 +17,7 @@ from mephisto_tasks.chat import wizard as words
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.router import Router
-from parlai_humaneval.i18n.languages import offered
+from parlai_humaneval.i18n.translate import offered
 from parlai_humaneval.models.backends.base import Heard
 from parlai_humaneval.models.backends.human import Desk
 

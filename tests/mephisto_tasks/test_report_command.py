@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.cli.export import export
-from mephisto_tasks.cli.report import report
+from mephisto_tasks.cli.report import export, report
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.schema import TABLES

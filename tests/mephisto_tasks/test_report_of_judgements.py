@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import START, StoredStudy, choices
 
-from mephisto_tasks.cli.export import export
-from mephisto_tasks.cli.report import report
+from mephisto_tasks.cli.report import export, report
 from parlai_humaneval.schema.events import Event, Finished, Judged, JudgingStarted
 from parlai_humaneval.schema.records import AskedQuestion, GivenAnswer, ShownDialogue, ShownLine
 from parlai_humaneval.tables.files import read_tables

@@ -14,8 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.cli.export import export
-from mephisto_tasks.cli.report import report
+from mephisto_tasks.cli.report import export, report
 from parlai_humaneval.report.document import SCHEMA, SCHEMA_VERSION
 from parlai_humaneval.report.registry import SECTIONS
 

@@ -10,9 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.cli.export import export
-from mephisto_tasks.cli.report import report
-from mephisto_tasks.cli.view import view
+from mephisto_tasks.cli.report import export, report, view
 from mephisto_tasks.storage.logs import written_files
 from parlai_humaneval.viewer import write
 

@@ -16,7 +16,7 @@ from forked import WarmServer
 from killable_server import KillableServer
 
 from mephisto_tasks.simulation.raters import Behaviour
-from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.materials.instructions import Practice, load_practice
 from storm.study import StormStudy
 
 AWAY_AFTER_S = 25

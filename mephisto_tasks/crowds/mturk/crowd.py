@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.crowd import (
-    AccountCheck,
-    Accounts,
-    Crowd,
-    CrowdError,
-    CrowdWords,
-    Forgotten,
-    Health,
-    Market,
-    SiteBlocks,
-    Trace,
-    Waiting,
-)
+from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.server.hosts import PagePolicy
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
 
     from mephisto_tasks.crowds.crowd import CrowdLaunch
     from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
 
 
 STORE = "mturk.db"
@@ -46,18 +34,18 @@ GO_ON_THERE_ON_MTURK = phrase(
 )
 
 
-class MTurkCrowd(Crowd):
+class MTurkCrowd(crowd.Crowd):
     Settings = MTurkSettings
     page = PagePolicy(
         frame_ancestors=("https://*.mturk.com", "https://*.mturkcontent.com", "https://*.amazon.com"),
         form_targets=("https://www.mturk.com", "https://*.mturk.com"),
         referrer="strict-origin-when-cross-origin",
     )
-    market = Market(lists_units=True)
+    market = crowd.Market(lists_units=True)
     checks_rules = True
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
-    def __init__(self, provider_type: str, title: str, words: CrowdWords, *, costs_money: bool) -> None:
+    def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:
         self.place = self.provider_type = provider_type
         self.title, self.words = title, words
         self.costs_money, self.is_trial = costs_money, not costs_money
@@ -78,7 +66,7 @@ class MTurkCrowd(Crowd):
         return stand_in(self.provider_type)
 
     def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        from mephisto_tasks.admission.eligibility import PREFIX
+        from mephisto_tasks.admission.admission import PREFIX
         from mephisto_tasks.crowds.mturk.launch import MEPHISTOS_LOCALES
 
         if not self.costs_money or rules.locales:
@@ -99,15 +87,15 @@ class MTurkCrowd(Crowd):
             share=fee_share(bool(settings.get("blueprint.workers.masters"))),
         )
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: crowd.Waiting) -> CrowdLaunch:
         from mephisto_tasks.crowds.mturk.launch import MTurkLaunch
 
         return MTurkLaunch(self, config, data_dir, task_name, waiting_for)
 
-    def blocks(self) -> SiteBlocks | None:
+    def blocks(self) -> crowd.SiteBlocks | None:
         return MTurkBlocks()
 
-    def accounts(self) -> Accounts | None:
+    def accounts(self) -> crowd.Accounts | None:
         return MTurkAccounts(self.provider_type)
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
@@ -118,16 +106,16 @@ class MTurkCrowd(Crowd):
         masters_only = launched is not None and bool(launched.settings.get("blueprint.workers.masters"))
         return MTurkPayer(data_dir, self.provider_type, requester, runs, masters_only=masters_only)
 
-    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+    def traces(self, data_dir: Path, person: crowd.Forgotten) -> list[crowd.Trace]:
         if not person.agents:
             return []
         marks, agents = ", ".join("?" * len(person.agents)), tuple(person.agents)
         of_person = f"FROM agent_assignments WHERE agent_id IN ({marks})"
         theirs = f"assignment_id IN (SELECT assignment_id {of_person})"
         freed = f"UPDATE hits SET assignment_id = NULL, unit_id = NULL WHERE {theirs}"
-        return [Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
+        return [crowd.Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
 
-    def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
+    def outside_ids(self, data_dir: Path, person: crowd.Forgotten) -> list[str]:
         from mephisto_tasks.storage.results import rows_of
 
         marks = ", ".join("?" * len(person.agents))
@@ -135,7 +123,7 @@ class MTurkCrowd(Crowd):
         rows = rows_of(data_dir / self.provider_type / STORE, "agent_assignments", sql, person.agents)
         return [str(assignment) for (assignment,) in rows]
 
-    def health(self, data_dir: Path) -> list[Health]:
+    def health(self, data_dir: Path) -> list[crowd.Health]:
         from mephisto_tasks.storage.results import requesters
 
         what, accounts = f"Provider {self.provider_type}", self.accounts()
@@ -143,11 +131,11 @@ class MTurkCrowd(Crowd):
         known = requesters(data_dir)
         names = [name for name, kind in known if kind == self.provider_type]
         if not known and self.costs_money:
-            return [Health(what, "ok", self.status() or "for MTurk: parlai-humaneval requester add")]
+            return [crowd.Health(what, "ok", self.status() or "for MTurk: parlai-humaneval requester add")]
         return [
-            Health(what, "ok", f"requester {seen.name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
+            crowd.Health(what, "ok", f"requester {seen.name}: balance ${seen.balance:,.2f}, at {seen.endpoint}")
             if seen.wrong is None
-            else Health(what, "warning", f"requester {seen.name}", seen.wrong)
+            else crowd.Health(what, "warning", f"requester {seen.name}", seen.wrong)
             for name in names
             for seen in accounts.check(name)
         ]
@@ -197,15 +185,15 @@ class MTurkAccounts:
                 Path("~/.aws/credentials").expanduser().chmod(0o600)  # Mephisto leaves it readable for everybody
         return stored
 
-    def check(self, name: str) -> list[AccountCheck]:
+    def check(self, name: str) -> list[crowd.AccountCheck]:
         from mephisto_tasks.crowds.mturk.client import BRIEF, MTurkError, balance, client_for, endpoint
 
         try:
             where = endpoint(self.provider)
             client = client_for(name, self.provider, BRIEF)
-            return [AccountCheck(name=name, provider=self.provider, endpoint=where, balance=balance(client))]
+            return [crowd.AccountCheck(name=name, provider=self.provider, endpoint=where, balance=balance(client))]
         except MTurkError as error:
-            return [AccountCheck(name=name, provider=self.provider, wrong=str(error))]
+            return [crowd.AccountCheck(name=name, provider=self.provider, wrong=str(error))]
 
     def forget(self, name: str) -> str:
         kept = f"The keys of {name} are AWS's: other programs may use them"
@@ -242,7 +230,7 @@ class MTurkBlocks:
             try:
                 with asking(f"change the account's blocks in the name of {requester.requester_name}"):
                     ask(requester)
-            except CrowdError as error:
+            except crowd.CrowdError as error:
                 yield str(error)
 
 
@@ -250,6 +238,8 @@ _LINK = "Workers find the HITs at:"
 _MONEY = "spends real money on MTurk, after showing the total and asking you"
 _NOTHING = "shows the same pages and spends nothing"
 register_crowd(
-    MTurkCrowd(MTURK, "MTurk", CrowdWords("on MTurk", _MONEY, "HIT", _LINK), costs_money=True),
-    MTurkCrowd(SANDBOX, "MTurk's sandbox", CrowdWords("in MTurk's sandbox", _NOTHING, "HIT", _LINK), costs_money=False),
+    MTurkCrowd(MTURK, "MTurk", crowd.CrowdWords("on MTurk", _MONEY, "HIT", _LINK), costs_money=True),
+    MTurkCrowd(
+        SANDBOX, "MTurk's sandbox", crowd.CrowdWords("in MTurk's sandbox", _NOTHING, "HIT", _LINK), costs_money=False
+    ),
 )

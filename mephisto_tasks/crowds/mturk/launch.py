@@ -19,14 +19,14 @@ from mephisto.data_model.requester import Requester
 from mephisto.operations.registry import get_crowd_provider_from_type
 from omegaconf import OmegaConf
 
-from mephisto_tasks.admission.eligibility import PREFIX
+from mephisto_tasks.admission.admission import PREFIX
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for, endpoint, worker_site
 from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, open_hits, study_mark
 from mephisto_tasks.crowds.registry import done_elsewhere
-from mephisto_tasks.payments.quote import Quote, QuoteLine, money
+from mephisto_tasks.payments.policy import Quote, QuoteLine, money
 from mephisto_tasks.storage.provider_names import MTURK, PROVIDERS, SANDBOX, SANDBOX_SUFFIX, plain_name
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.statistics.core.formatting import counted

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.task import ConfigError
@@ -31,10 +31,8 @@ _MADE_A_NUMBER = re.compile(r"-?(inf|\d+\.\d+(e[+-]\d+)?|\d+e[+-]\d+)")
 """Python's way to write what was 73E91204 or 1e5 before."""
 
 
-class PanelSettings(BaseModel):
+class PanelSettings(BaseModel, use_attribute_docstrings=True):
     """Settings below ``mephisto.provider``."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     panel: str = Field(default=NO_PANEL, examples=["prolific"])
     """With place=link: prolific, sona, cloudconnect, toloka, a YAML file, or none. Each panel has its own names for

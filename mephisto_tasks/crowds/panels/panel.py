@@ -10,7 +10,7 @@ from string import Formatter
 from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from typing_extensions import Self
 
 from mephisto_tasks.admission.visits import Arrival, Outcome, Parameters, TurnedAway
@@ -55,10 +55,8 @@ Meaning = Literal["finished", "paid", "at_work", "over", "rejected", "unknown"]
 Words = list[Annotated[str, Field(min_length=1)]]
 
 
-class PanelStatuses(BaseModel):
+class PanelStatuses(BaseModel, extra="forbid", frozen=True):
     """A panel's words for states of submissions (by default Prolific's), in any case, with any of “ -_”."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     finished: Words = ["AWAITING REVIEW"]
     paid: Words = ["APPROVED"]
@@ -85,19 +83,15 @@ def plain_status(status: str) -> str:
     return "-".join(re.split(r"[\s_-]+", status.strip().upper()))
 
 
-class PanelParameters(BaseModel):
+class PanelParameters(BaseModel, extra="forbid"):
     """Names of the parameters in the address; ``session`` is one participation, of which each has one unit."""
-
-    model_config = ConfigDict(extra="forbid")
 
     worker: Annotated[str, Field(min_length=1)]
     study: str | None = None
     session: str | None = None
 
 
-class PanelFile(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class PanelFile(BaseModel, extra="forbid"):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$", description="Prefix of each rater's ID.")]
     title: Annotated[str, Field(min_length=1, max_length=60, description="The panel's name for raters.")]
     parameters: PanelParameters

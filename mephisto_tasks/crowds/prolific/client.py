@@ -29,6 +29,7 @@ from pydantic import SecretStr
 
 from mephisto_tasks.crowds.crowd import CrowdError
 from mephisto_tasks.server.hosts import opens_elsewhere
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.files import make_private_folder, read_private, write_private
 from parlai_humaneval.models.zoo.files import user_home
@@ -39,7 +40,6 @@ NEW_TOKEN = (
     "prolific`, or set PROLIFIC_TOKEN"
 )
 TOP_UP = "top up the workspace in Prolific's web app, or ask for fewer places"
-LATER = "try again in a few minutes"
 STATUS_PAGE = "see https://status.prolific.com, and try again later"
 PARTICIPANT_UNKNOWN = 140003  # Prolific's code for a participant group that is to hold somebody whom it does not know
 WRONG_PROJECT = 140007  # Prolific's code where a token and the project of a study do not belong together
@@ -105,33 +105,13 @@ def made(kind: type[_Error], problems: list[Problem], status: int = 0, code: int
     return error
 
 
-_KNOWN: dict[int | None, tuple[str, str]] = {
-    HTTPStatus.UNAUTHORIZED: ("Prolific does not recognize this API token: it is wrong or was deleted", NEW_TOKEN),
-    HTTPStatus.FORBIDDEN: (
-        "Prolific does not allow this with your API token, or the workspace lacks the feature{says}",
-        "check workspace=… and project=…, or ask Prolific's support to enable the feature",
-    ),
-    HTTPStatus.NOT_FOUND: (
-        "Prolific has nothing with this id{says}",
-        "check the id, and whether it was deleted in Prolific",
-    ),
-    HTTPStatus.TOO_MANY_REQUESTS: ("Prolific is getting too many requests", LATER),
-    HTTPStatus.CONFLICT: ("somebody changed this in Prolific at the same time{says}", LATER),
-    WRONG_PROJECT: (
-        "the API token does not belong to the project of the study{says}",
-        "set project=… to a project of this token's workspace, or use a token made in that workspace",
-    ),
-    PARTICIPANT_UNKNOWN: ("Prolific does not recognize some of these participants{says}", "correct their ids"),
-}  # status of an answer, or Prolific's code for the error → what is wrong, and what to do
-
-
 def _problems(status: int, code: int | None, said: list[tuple[str, str]]) -> list[Problem]:
     words = "; ".join(": ".join(filter(None, pair)) for pair in said)
     says = f" (it says: {words})" if words else ""
     of_code = code in (WRONG_PROJECT, PARTICIPANT_UNKNOWN) and status != HTTPStatus.UNAUTHORIZED
-    known = _KNOWN.get(code if of_code else status)
+    known = read_yaml(Path(__file__).parent / "errors.yaml").get(code if of_code else status)
     if known is not None:
-        return [Problem(known[0].format(says=says), try_=(known[1],))]
+        return [Problem(known["what"].format(says=says), try_=(known["try"].format(new_token=NEW_TOKEN),))]
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return [Problem(f"Prolific is not working at the moment (status {status}){says}", try_=(STATUS_PAGE,))]
     if _NO_MONEY.search(words):

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
-from mephisto_tasks.crowds.crowd import (
-    Accounts,
-    CrowdLaunch,
-    CrowdWords,
-    Forgotten,
-    Health,
-    Market,
-    SiteBlocks,
-    SiteState,
-    Trace,
-    Waiting,
-)
+from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings, cents
 from mephisto_tasks.crowds.registry import register_crowd
@@ -28,7 +17,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
     from mephisto_tasks.payments.ledger import Payer
-    from mephisto_tasks.payments.quote import Quote
+    from mephisto_tasks.payments.policy import Quote
 
 PROVIDER = "prolific"
 DEVICES = ("desktop", "tablet", "mobile")
@@ -40,7 +29,7 @@ CHECKED_THERE = ("locales", "min_approval_rate", "min_approved")  # rules that b
 class ProlificCrowd(LinkCrowd):
     place = provider_type = PROVIDER
     title = "Prolific"
-    words = CrowdWords(
+    words = crowd.CrowdWords(
         where="on Prolific",
         summary="runs the study on Prolific and spends real money, after showing the total and asking you",
         link="The study on Prolific:",
@@ -48,7 +37,7 @@ class ProlificCrowd(LinkCrowd):
     example = "place=prolific requester_name=my_lab task_reward=1.80"
     Settings = ProlificSettings
     literal_settings = ("workspace", "project")
-    market = Market(opens_at_once=True, lists_study=True)
+    market = crowd.Market(opens_at_once=True, lists_study=True)
     costs_money = True
     private_ids = (r"\b[0-9a-f]{24}\b",)
 
@@ -99,17 +88,19 @@ class ProlificCrowd(LinkCrowd):
 
         return [ProlificDoor(read_panel(PROVIDER))]
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+    def launch(
+        self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: crowd.Waiting
+    ) -> crowd.CrowdLaunch:
         from mephisto_tasks.crowds.prolific.launch import ProlificLaunch
 
         return ProlificLaunch(self, config, data_dir, task_name, waiting_for)
 
-    def blocks(self) -> SiteBlocks | None:
+    def blocks(self) -> crowd.SiteBlocks | None:
         from mephisto_tasks.crowds.prolific.groups import ProlificBlocks
 
         return ProlificBlocks()
 
-    def accounts(self) -> Accounts | None:
+    def accounts(self) -> crowd.Accounts | None:
         from mephisto_tasks.crowds.prolific.accounts import ProlificAccounts
 
         return ProlificAccounts()
@@ -119,26 +110,26 @@ class ProlificCrowd(LinkCrowd):
 
         return ProlificPayer(data_dir, task_name, requester)
 
-    def health(self, data_dir: Path) -> list[Health]:
+    def health(self, data_dir: Path) -> list[crowd.Health]:
         from mephisto_tasks.crowds.prolific.accounts import health
 
         return health(data_dir)
 
-    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+    def site_states(self, data_dir: Path, task_name: str) -> list[crowd.SiteState]:
         from mephisto_tasks.crowds.prolific.handed_in import states
 
         return states(data_dir, task_name)
 
-    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+    def forget_there(self, data_dir: Path, person: crowd.Forgotten, *, stays_blocked: bool) -> list[str]:
         from mephisto_tasks.crowds.prolific.groups import take_out
 
         return take_out(data_dir, person, stays_blocked=stays_blocked)
 
-    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+    def traces(self, data_dir: Path, person: crowd.Forgotten) -> list[crowd.Trace]:
         sessions = self.outside_ids(data_dir, person)
         marks = ", ".join("?" * len(sessions))
         ended: list[tuple[str, Sequence[Any]]] = [(f"DELETE FROM endings WHERE session IN ({marks})", sessions)]
-        more = [Trace(data_dir / PROVIDER / "prolific.db", ended)] if sessions else []
+        more = [crowd.Trace(data_dir / PROVIDER / "prolific.db", ended)] if sessions else []
         return [*super().traces(data_dir, person), *more]
 
 

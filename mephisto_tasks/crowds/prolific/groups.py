@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from mephisto_tasks.admission.eligibility import load_eligibility
+from mephisto_tasks.admission.admission import load_eligibility
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.crowd import CrowdError, Forgotten
 from mephisto_tasks.crowds.prolific.client import PARTICIPANT_UNKNOWN, Prolific, ProlificError, asking, read_token

@@ -18,7 +18,7 @@ from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, asking, read_token
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
 from mephisto_tasks.payments.ledger import PAID, Payment, Rejection
-from mephisto_tasks.payments.quote import DOLLARS, money
+from mephisto_tasks.payments.policy import DOLLARS, money
 from parlai_humaneval._util.errors import misspelt
 
 APPROVES_ITSELF_S = 21 * 24 * 3600.0  # so long after it was handed in, Prolific approves what nobody has looked at

@@ -18,38 +18,12 @@ from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel
-from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific import arrivals, quote, statuses, store
 from mephisto_tasks.crowds.prolific.accounts import check_name
-from mephisto_tasks.crowds.prolific.arrivals import Arrivals, Endings, ProlificDoor, ProlificReception, app_address
 from mephisto_tasks.crowds.prolific.client import BRIEF, Prolific, ProlificError, asking, read_token, which_token
 from mephisto_tasks.crowds.prolific.groups import Lists
 from mephisto_tasks.crowds.prolific.market import StudyFollower, find_places, pause_left_over, study_places, transition
-from mephisto_tasks.crowds.prolific.quote import (
-    ALLOWED,
-    BLOCKED,
-    EARLIER,
-    Asked,
-    Filter,
-    Workspace,
-    filters,
-    find_workspace,
-    quote_of,
-)
 from mephisto_tasks.crowds.prolific.settings import cents
-from mephisto_tasks.crowds.prolific.signed import Hooks, SignedLinks
-from mephisto_tasks.crowds.prolific.store import (
-    PROVIDER,
-    SCREEN_OUT_FEATURE,
-    SIGNED_FEATURE,
-    OurStudy,
-    ProlificStore,
-    find_marked,
-    is_same,
-    link,
-    make_draft,
-    new_mark,
-    study_body,
-)
 from mephisto_tasks.crowds.registry import done_elsewhere
 from mephisto_tasks.storage.results import query
 
@@ -66,14 +40,14 @@ _PRACTISED = """
 
 @dataclass
 class ProlificLaunch(LinkLaunch):
-    _asked: Asked | None = None
+    _asked: quote.Asked | None = None
     _rules: WorkerRules = field(default_factory=WorkerRules)
-    _workspace: Workspace | None = None
-    _study: OurStudy | None = None
+    _workspace: quote.Workspace | None = None
+    _study: store.OurStudy | None = None
     _was_paused: bool = False
 
     def __post_init__(self) -> None:
-        self._store = ProlificStore(self.data_dir)
+        self._store = store.ProlificStore(self.data_dir)
 
     @cached_property
     def _client(self) -> Prolific:
@@ -84,8 +58,8 @@ class ProlificLaunch(LinkLaunch):
         return Prolific(read_token(str(self.provider.requester_name)), patience=BRIEF)
 
     @cached_property
-    def _endings(self) -> Endings:
-        return Endings(self._brief, self._store, self.task_name)
+    def _endings(self) -> arrivals.Endings:
+        return arrivals.Endings(self._brief, self._store, self.task_name)
 
     @property
     def currency(self) -> str:
@@ -104,12 +78,12 @@ class ProlificLaunch(LinkLaunch):
         name = str(self.provider.requester_name)
         check_name(self.data_dir, name)
         with self.waiting_for("Asking Prolific…"):
-            self._workspace = find_workspace(
+            self._workspace = quote.find_workspace(
                 self._client, str(settings["workspace"]), str(settings["project"]), str(settings["currency"])
             )
             screen_out = (cents("screen_out_pay", settings["screen_out_pay"]), int(settings["screen_out_slots"]))
-            lacks = self._store.lacks(self._workspace.id, SCREEN_OUT_FEATURE)
-            self._asked = Asked(
+            lacks = self._store.lacks(self._workspace.id, store.SCREEN_OUT_FEATURE)
+            self._asked = quote.Asked(
                 units=units,
                 reward=cents("task_reward", self.config.mephisto.task.task_reward),
                 minutes=max(1, round(minutes)),
@@ -124,11 +98,11 @@ class ProlificLaunch(LinkLaunch):
                 )
             wanted, said = self._filters()
             self._asked = replace(self._asked, set_aside=self._set_aside())
-            quoted = quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
+            quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
             owed = "raters who fail the practice are asked to return their submission, and are owed a bonus"
-            said.append(f"The workspace has no {SCREEN_OUT_FEATURE}: {owed}.")
-        elsewhere = done_elsewhere(self.data_dir, self.task_name, PROVIDER)
+            said.append(f"The workspace has no {store.SCREEN_OUT_FEATURE}: {owed}.")
+        elsewhere = done_elsewhere(self.data_dir, self.task_name, store.PROVIDER)
         remarks = [*said, *filter(None, (which_token(name), elsewhere, quoted.remark))]
         self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
 
@@ -147,12 +121,12 @@ class ProlificLaunch(LinkLaunch):
         """Places that nobody has taken, at most: never all at once where answers decide when it ends."""
         return int(self.provider.start_places) or (self._most_inside if self._is_decided else 0)
 
-    def _filters(self) -> tuple[list[Filter], list[str]]:
+    def _filters(self) -> tuple[list[quote.Filter], list[str]]:
         rules, fluent = self._rules, list(self.settings["fluent"])
         needed = rules.locales or fluent or (rules.min_approval_rate, rules.min_approved) != (None, None)
-        return filters(rules, fluent, list(self._client.pages("filters/")) if needed else [])
+        return quote.filters(rules, fluent, list(self._client.pages("filters/")) if needed else [])
 
-    def _earlier(self, *, published: bool = True) -> list[OurStudy]:
+    def _earlier(self, *, published: bool = True) -> list[store.OurStudy]:
         """Studies of the task that this account has in Prolific; newest last."""
         studies, name = self._store.studies(self.task_name), str(self.provider.requester_name)
         return [one for one in studies if one.account == name and bool(one.study_id) == published]
@@ -186,7 +160,7 @@ class ProlificLaunch(LinkLaunch):
             remarks = pause_left_over(self._client, self._store, self.task_name)
             # A launch that was killed may have made a study, and not heard of it
             for study in self._earlier(published=False):
-                known = find_marked(self._client, study)
+                known = store.find_marked(self._client, study)
                 if known:
                     self._store.made(study.mark, known)
                 else:
@@ -204,18 +178,22 @@ class ProlificLaunch(LinkLaunch):
         assert self._workspace is not None
         task = self.config.mephisto.task
         made, _ = self._filters()
-        groups = [(BLOCKED, self._lists.everywhere), (BLOCKED, self._lists.blocked), (ALLOWED, self._lists.allowed)]
-        for kind in (BLOCKED, ALLOWED):
+        groups = [
+            (quote.BLOCKED, self._lists.everywhere),
+            (quote.BLOCKED, self._lists.blocked),
+            (quote.ALLOWED, self._lists.allowed),
+        ]
+        for kind in (quote.BLOCKED, quote.ALLOWED):
             ids = [group.id for its, group in groups if its == kind and group is not None]
             made += [{"filter_id": kind, "selected_values": ids}] if ids else []
         excluded = (study for task in self._rules.exclude_tasks for study in self._store.studies(task))
         studies = [study.study_id for study in excluded if study.study_id]
-        made += [{"filter_id": EARLIER, "selected_values": studies}] if studies else []
+        made += [{"filter_id": quote.EARLIER, "selected_values": studies}] if studies else []
         lacks = self._store.lacks
-        return study_body(
+        return store.study_body(
             {"title": task.task_title, "description": task.task_description},
             self.settings,
-            read_panel(PROVIDER),
+            read_panel(store.PROVIDER),
             url=url,
             reward=self._asked.reward,
             minutes=self._asked.minutes,
@@ -225,7 +203,7 @@ class ProlificLaunch(LinkLaunch):
             filters=made,
             project=self._workspace.project,
             screen_out=self._asked.screen_out,
-            signed=bool(self.provider.secure_link) and not lacks(self._workspace.id, SIGNED_FEATURE),
+            signed=bool(self.provider.secure_link) and not lacks(self._workspace.id, store.SIGNED_FEATURE),
         )
 
     @cached_property
@@ -244,7 +222,7 @@ class ProlificLaunch(LinkLaunch):
                 self._store.forget(study.mark)
                 continue
             goes_on = (statuses.PAUSED, statuses.AWAITING_REVIEW, statuses.UNPUBLISHED)
-            if there.status in goes_on and is_same(body, study.body):
+            if there.status in goes_on and store.is_same(body, study.body):
                 if there.reward != body["reward"]:
                     what = f"it now pays {there.reward} cents on Prolific, but task_reward is {body['reward']}"
                     advice = "change it back there, or delete the draft, and launch again"
@@ -258,16 +236,23 @@ class ProlificLaunch(LinkLaunch):
                 transition(self._client, study.study_id, "STOP", (statuses.COMPLETED,))
         assert self._workspace is not None
         account, workspace = str(self.provider.requester_name), self._workspace
-        new = OurStudy(
-            new_mark(self.task_name), self.task_name, account, workspace.id, workspace.project, "", body, time.time()
+        new = store.OurStudy(
+            store.new_mark(self.task_name),
+            self.task_name,
+            account,
+            workspace.id,
+            workspace.project,
+            "",
+            body,
+            time.time(),
         )
-        self._study, remarks = make_draft(self._client, self._store, new)
+        self._study, remarks = store.make_draft(self._client, self._store, new)
         return remarks
 
-    def receive(self, db: Any) -> ProlificReception:
+    def receive(self, db: Any) -> arrivals.ProlificReception:
         visits = self.crowd.mephisto_provider()(db).datastore
         is_signed = self._study is not None and "is_external_study_url_secure" in self._study.body
-        signed = SignedLinks(self._brief) if is_signed else None
+        signed = arrivals.SignedLinks(self._brief) if is_signed else None
 
         def studies() -> list[str]:
             return [study.study_id for study in self._store.studies(self.task_name)]
@@ -280,16 +265,18 @@ class ProlificLaunch(LinkLaunch):
             ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
             return bool(practices) and not units
 
-        self._arrivals = Arrivals(self._brief, studies, visits, self.task_name, signed)
-        door = ProlificDoor(read_panel(PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised)
-        self._visits, self._reception = visits, ProlificReception(visits, door, self.task_name)
+        self._arrivals = arrivals.Arrivals(self._brief, studies, visits, self.task_name, signed)
+        door = arrivals.ProlificDoor(
+            read_panel(store.PROVIDER), arrivals=self._arrivals, endings=self._endings, practised=practised
+        )
+        self._visits, self._reception = visits, arrivals.ProlificReception(visits, door, self.task_name)
         return self._reception
 
     @cached_property
-    def _hooks(self) -> Hooks | None:
+    def _hooks(self) -> arrivals.Hooks | None:
         assert self._workspace is not None
         whose = f"{self.data_dir.resolve()}\n{self.task_name}"
-        return Hooks(self._client, self._workspace.id, whose) if self.provider.webhooks else None
+        return arrivals.Hooks(self._client, self._workspace.id, whose) if self.provider.webhooks else None
 
     def setup(self, db: Any) -> CrowdSetup:
         setup = super().setup(db)
@@ -297,14 +284,14 @@ class ProlificLaunch(LinkLaunch):
         return setup
 
     def page_words(self) -> dict[str, Any]:
-        return {"panel": {"title": read_panel(PROVIDER).title, "may_decline": True}}
+        return {"panel": {"title": read_panel(store.PROVIDER).title, "may_decline": True}}
 
     def raters_link(self, url: str, live_run: Any) -> str:
         return self._researchers_page()
 
     def _researchers_page(self) -> str:
         assert self._study is not None
-        return app_address(f"researcher/workspaces/studies/{self._study.study_id}")
+        return arrivals.app_address(f"researcher/workspaces/studies/{self._study.study_id}")
 
     # -- while raters are at work ----------------------------------------------------------------
 
@@ -352,7 +339,7 @@ class ProlificLaunch(LinkLaunch):
 
     def _serve_at(self, url: str) -> None:
         assert self._study is not None
-        wanted = link(url, read_panel(PROVIDER))
+        wanted = store.link(url, read_panel(store.PROVIDER))
         if self._study.body["external_study_url"] == wanted:
             return
         if study_places(self._client, self._study.study_id).status != statuses.UNPUBLISHED:

@@ -19,21 +19,11 @@ from pathlib import Path
 
 from mephisto_tasks.crowds.by_file import worker_names
 from mephisto_tasks.crowds.link.datastore import sessions
-from mephisto_tasks.crowds.prolific import statuses
+from mephisto_tasks.crowds.prolific import handed_in, statuses
 from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, Uncertain, asking, read_token
-from mephisto_tasks.crowds.prolific.handed_in import (
-    HandedIn,
-    Submission,
-    day,
-    differences,
-    in_cents,
-    major,
-    rejection_problem,
-)
 from mephisto_tasks.crowds.prolific.store import COMPLETE, PROVIDER, ProlificStore
 from mephisto_tasks.payments.ledger import LISTED_LATE_S, Ledger, Note, Owed, Payment, Proposal, Rejection, Remaining
-from mephisto_tasks.payments.policy import PayError
-from mephisto_tasks.payments.quote import money
+from mephisto_tasks.payments.policy import PayError, money
 from mephisto_tasks.storage.run_settings import provider_of_newest
 from mephisto_tasks.storage.work import Work
 from parlai_humaneval._util.data_files import read_yaml
@@ -88,8 +78,8 @@ class ProlificPayer:
         return Prolific(read_token(self._requester))
 
     @cached_property
-    def _there(self) -> HandedIn:
-        return HandedIn(self._client, self._study_ids, self._workspaces)
+    def _there(self) -> handed_in.HandedIn:
+        return handed_in.HandedIn(self._client, self._study_ids, self._workspaces)
 
     def _look_again(self) -> None:
         self._there = self._there.again()
@@ -125,7 +115,7 @@ class ProlificPayer:
         def remains(words: str, *, refused: bool = False, **more: str) -> None:
             if left > 0:
                 status = there.status if there is not None else ""
-                until = day(there.approves_itself_at) if there is not None else ""
+                until = handed_in.day(there.approves_itself_at) if there is not None else ""
                 said = words.format(id=session, status=status, worker=work.worker, day=until, **more)
                 proposal.remaining.append(Remaining(owed, left, said, refused=refused))
 
@@ -178,21 +168,21 @@ class ProlificPayer:
         else:
             proposal.payments.append(owed.payment(self.account, "bonus", session, left))
 
-    def _strange_bonus(self, there: Submission) -> Decimal:
+    def _strange_bonus(self, there: handed_in.Submission) -> Decimal:
         """One that Prolific lists, and that neither we nor a screen-out can have paid."""
         ours = [one for one in self._payments if one.assignment == there.id and one.batch and one.state != "failed"]
-        known = Counter(in_cents(one.amount) for one in ours)
+        known = Counter(handed_in.in_cents(one.amount) for one in ours)
         if self._lists_screen_outs(there):
-            known[in_cents(self._there.screened_out(there))] += 1
-        return major(next(iter(self._there.listed(there.id) - known), 0))
+            known[handed_in.in_cents(self._there.screened_out(there))] += 1
+        return handed_in.major(next(iter(self._there.listed(there.id) - known), 0))
 
-    def _lists_screen_outs(self, of: Submission) -> bool:
+    def _lists_screen_outs(self, of: handed_in.Submission) -> bool:
         """Whether screen-out payments may be among the bonuses that Prolific lists; as long as nobody knows, they may."""
         return not self._store.lacks(self._workspaces.get(of.study, ""), LISTED_SCREEN_OUTS)
 
     def _is_paid(self, payment: Payment) -> bool:
         if payment.is_bonus:
-            return self._there.listed(payment.assignment)[in_cents(payment.amount)] > payment.before
+            return self._there.listed(payment.assignment)[handed_in.in_cents(payment.amount)] > payment.before
         there = self._there.submissions.get(payment.assignment)
         return there is not None and there.is_approved
 
@@ -202,7 +192,7 @@ class ProlificPayer:
         by_bonus = {one.assignment or self._of_agent.get(one.agent_id) for one in settled if one.is_bonus} - proposed
         waiting = [one for one in self._there.submissions.values() if one.status == statuses.AWAITING_REVIEW]
         if waiting:
-            first = day(min(one.approves_itself_at for one in waiting))
+            first = handed_in.day(min(one.approves_itself_at for one in waiting))
             many = counted(len(waiting), "submission")
             yield f"Waiting for approval on {self.title}: {many}. Prolific approves them automatically from {first} on"
         nothing = sorted(one.id for one in waiting if one.id not in {*due, *proposed, *by_bonus})
@@ -220,8 +210,8 @@ class ProlificPayer:
 
     def cost(self, payments: Sequence[Payment]) -> Decimal:
         """By Prolific's own calculator, which knows the account's fee and its tax."""
-        amount = sum(in_cents(payment.amount) for payment in payments)
-        return major(round(self._client.cost(amount, 1, "its fees")) - amount)
+        amount = sum(handed_in.in_cents(payment.amount) for payment in payments)
+        return handed_in.major(round(self._client.cost(amount, 1, "its fees")) - amount)
 
     def check(self, payments: Sequence[Payment]) -> None:
         """Enough money for bonuses, and for work that was returned: that of other rewards was set aside by the studies."""
@@ -235,7 +225,7 @@ class ProlificPayer:
             if not workspace:  # Prolific checks it once more as it pays
                 continue
             with asking("read the balance"):
-                balance = major(self._client.get(f"workspaces/{workspace}/balance/")["available_balance"])
+                balance = handed_in.major(self._client.get(f"workspaces/{workspace}/balance/")["available_balance"])
             total = sum((payment.amount for payment in some), Decimal(0)) + self.cost(some)
             if total > balance:
                 currency = some[0].currency
@@ -246,7 +236,7 @@ class ProlificPayer:
     def send(self, payments: Sequence[Payment], note: Note) -> None:
         # Note where one is not among the bonuses: a lost ledger does not take a bonus for it later
         for one in self._there.submissions.values():
-            paid = in_cents(self._there.screened_out(one))
+            paid = handed_in.in_cents(self._there.screened_out(one))
             if paid and time.time() > one.handed_in + LISTED_LATE_S and not self._there.listed(one.id)[paid]:
                 self._store.note_lack(self._workspaces.get(one.study, ""), LISTED_SCREEN_OUTS)
         bonuses = [payment for payment in payments if payment.is_bonus]
@@ -354,10 +344,10 @@ class ProlificPayer:
                 return []
             middle = len(payments) // 2  # somebody among them cannot be paid
             return [*self._pay(study, payments[:middle], note), *self._pay(study, payments[middle:], note)]
-        meant, understood = sum(in_cents(one.amount) for one in payments), round(float(answer["amount"]))
+        meant, understood = sum(handed_in.in_cents(one.amount) for one in payments), round(float(answer["amount"]))
         if meant != understood:
             currency = payments[0].currency
-            here, there = (money(major(cents), currency) for cents in (meant, understood))
+            here, there = (money(handed_in.major(cents), currency) for cents in (meant, understood))
             raise PayError(WORDS["mismatch"].format(here=here, there=there))
         set_up = str(answer["id"])
         batch = [one.model_copy(update={"batch": set_up, "before": self._equal_before(one)}) for one in payments]
@@ -416,18 +406,20 @@ class ProlificPayer:
         just_screened_out = time.time() - there.handed_in < LISTED_LATE_S
         may_follow = just_screened_out and self._lists_screen_outs(there)
         late = may_follow and self._there.screened_out(there) == payment.amount
-        return max(self._there.listed(payment.assignment)[in_cents(payment.amount)], len(known) + late)
+        return max(self._there.listed(payment.assignment)[handed_in.in_cents(payment.amount)], len(known) + late)
 
     def audit(self, payments: Sequence[Payment]) -> list[str]:
         self._look_again()
-        return list(differences(self._there, payments))
+        return list(handed_in.differences(self._there, payments))
 
     def problems(self, rejections: Sequence[Rejection]) -> list[str]:
         paid = {one.assignment for one in self._payments if one.state != "failed"}
-        found = (rejection_problem(one, self._submission_of(one), paid, self._turned_away) for one in rejections)
+        found = (
+            handed_in.rejection_problem(one, self._submission_of(one), paid, self._turned_away) for one in rejections
+        )
         return [words for words in found if words]
 
-    def _submission_of(self, rejection: Rejection) -> Submission | None:
+    def _submission_of(self, rejection: Rejection) -> handed_in.Submission | None:
         mine = self._submissions_of.get(rejection.id, set())
         return self._there.submissions.get(next(iter(mine)) if len(mine) == 1 else rejection.id)
 

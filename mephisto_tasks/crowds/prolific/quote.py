@@ -13,7 +13,7 @@ from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, asking
 from mephisto_tasks.crowds.prolific.store import PROVIDER
-from mephisto_tasks.payments.quote import Quote, QuoteLine, money
+from mephisto_tasks.payments.policy import Quote, QuoteLine, money
 from parlai_humaneval.statistics.core.formatting import counted, sentence
 
 FEW = 25  # Prolific counts fewer people as none

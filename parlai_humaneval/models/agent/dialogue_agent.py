@@ -18,7 +18,7 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.dialogues.dialogue import split_persona
-from parlai_humaneval.display.thoughts import without_thoughts
+from parlai_humaneval.display.text import without_thoughts
 
 Speaker = Literal["human", "bot"]
 Line = tuple[Speaker, str]

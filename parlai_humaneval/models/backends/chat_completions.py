@@ -14,8 +14,7 @@ import yaml
 from parlai.core.loader import register_agent
 from parlai.core.opt import Opt
 
-from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, only_thoughts, parted, without_thoughts
+from parlai_humaneval.display.text import ONLY_THOUGHTS, is_blank, only_thoughts, parted, without_thoughts
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.backends.base import Heard, Hears, OutsideAgent, Said
 from parlai_humaneval.models.backends.chat_server import ChatReply, ChatServer, HistoryTooLong, Server

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.display.thoughts import is_mark
+from parlai_humaneval.display.text import is_mark
 from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.backends.hugging_face import Pretrained
 

@@ -14,18 +14,13 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.errors import InvalidValue
-from parlai_humaneval.display.thoughts import parted
+from parlai_humaneval.display.text import parted
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.backends import prompting
 from parlai_humaneval.models.backends.base import INFO_FIELD
 from parlai_humaneval.models.backends.continuous import ContinuousBatch, can_grow
 from parlai_humaneval.models.backends.generation import SEARCH_OPTIONS, generate, search_config, wordless
-from parlai_humaneval.models.backends.hugging_face import (
-    Kind,
-    Pretrained,
-    device_of,
-    load_pretrained,
-)
+from parlai_humaneval.models.backends.hugging_face import Kind, Pretrained, device_of, load_pretrained
 from parlai_humaneval.schema.records import ReplyInfo
 
 COMMON_OPTIONS = frozenset(

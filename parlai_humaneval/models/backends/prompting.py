@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.dialogue import PARTNERS, with_persona
-from parlai_humaneval.display.thoughts import begins_thoughts, is_channel, is_mark, without_thoughts
+from parlai_humaneval.display.text import begins_thoughts, is_channel, is_mark, without_thoughts
 from parlai_humaneval.models.agent.dialogue_agent import Line, newest_turns
 from parlai_humaneval.models.backends.base import Heard
 from parlai_humaneval.models.zoo.entries import ZooError

@@ -31,7 +31,7 @@ from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.models.pool.asking import Answer, ModelFailed, Objections, ask_all
 from parlai_humaneval.models.pool.breaker import OUTAGE_S
 from parlai_humaneval.models.pool.loading import WITHHELD, LoadedModels, Utterance
-from parlai_humaneval.models.workers.placement import ModelPlacement
+from parlai_humaneval.models.workers.hosts import ModelPlacement
 from parlai_humaneval.models.zoo.entries import ZooError, load_zoo, resolve
 from parlai_humaneval.schema.records import Candidate
 

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parlai_humaneval.display.clock import CommonClock, settled_end
-from parlai_humaneval.display.presenter import Presenter
+from parlai_humaneval.display.presenter import CommonClock, Presenter, settled_end
 from parlai_humaneval.models.pool.asking import Answer
 
 

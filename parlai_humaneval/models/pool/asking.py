@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from parlai_humaneval._util.errors import HumanevalError, Problem
-from parlai_humaneval.display.thoughts import only_thoughts
+from parlai_humaneval.display.text import only_thoughts
 from parlai_humaneval.models.backends.base import OutsideError
 from parlai_humaneval.models.backends.server_refusals import Mend
 from parlai_humaneval.models.pool.breaker import ModelOut, Reply, Request

@@ -27,18 +27,8 @@ from parlai_humaneval.models.agent.names import UnknownOptions, needs_local_pack
 from parlai_humaneval.models.backends.base import OutsideAgent, OutsideError
 from parlai_humaneval.models.pool.breaker import OUTAGE_S, Request
 from parlai_humaneval.models.pool.worker import ModelWorker
+from parlai_humaneval.models.zoo import files
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
-from parlai_humaneval.models.zoo.files import (
-    FOLDER_OPTION,
-    PATH_OPTIONS,
-    check_memory,
-    default_gpu_kept,
-    expand_home,
-    is_out_of_memory,
-    make_importable,
-    missing,
-    out_of_memory,
-)
 from parlai_humaneval.models.zoo.secrets import key_trouble
 from parlai_humaneval.schema.records import ModelHealth
 
@@ -56,9 +46,9 @@ SCRIPT_OPTIONS = ("interactive_mode",)
 def options_of(spec: ModelSpec) -> dict[str, Any]:
     """The spec's options over our defaults, with ``home:`` paths resolved and the device in ParlAI's words."""
     merged = {**DEFAULTS, **spec.options, **device_options(spec.device)}
-    for key in PATH_OPTIONS:
+    for key in files.PATH_OPTIONS:
         if isinstance(merged.get(key), str):
-            merged[key] = expand_home(merged[key])
+            merged[key] = files.expand_home(merged[key])
     return merged
 
 
@@ -75,7 +65,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     options = options_of(spec)
     undeclared = {key: options.pop(key) for key in SCRIPT_OPTIONS if key in options}
     try:
-        make_importable(spec.folder)
+        files.make_importable(spec.folder)
         opt = _parsed(options, spec)
         trouble = refusal({**opt, **_saved(opt), **opt["override"]})
     except UnknownOptions as error:
@@ -97,7 +87,7 @@ def parlai_opt(spec: ModelSpec) -> Opt:
     opt.update(undeclared)
     opt["override"].update(undeclared)
     if spec.folder is not None:
-        opt[FOLDER_OPTION] = str(spec.folder)
+        opt[files.FOLDER_OPTION] = str(spec.folder)
     return opt
 
 
@@ -125,13 +115,13 @@ def _parsed(options: Mapping[str, Any], spec: ModelSpec) -> Opt:
 def load_agent(spec: ModelSpec) -> Agent:
     """Load the model, weights and all; a ZooError when something is missing, or the agent cannot be built."""
     check_release("parlai")
-    if absent := missing(spec):
+    if absent := files.missing(spec):
         raise ZooError(f"{spec.name} cannot be loaded: {' '.join(absent)}")
-    check_memory(spec)
+    files.check_memory(spec)
     opt = parlai_opt(spec)
     _let_through(opt, spec)
     try:
-        with default_gpu_kept(spec), isolate_model_code():
+        with files.default_gpu_kept(spec), isolate_model_code():
             agent: Agent = create_agent(opt, requireModelExists=True)
         if _is_generator(agent):  # each conversation draws its words by its own seed
             from parlai_humaneval.models.pool.seeded_sampling import seeded
@@ -139,8 +129,8 @@ def load_agent(spec: ModelSpec) -> Agent:
             return seeded(agent)
         return agent
     except Exception as error:  # an agent's constructor may raise anything
-        if is_out_of_memory(error):
-            raise out_of_memory(spec) from error
+        if files.is_out_of_memory(error):
+            raise files.out_of_memory(spec) from error
         where = f"{spec.name} cannot be loaded"
         if isinstance(error, OutsideError):
             raise ZooError(error, where=where) from error

@@ -19,8 +19,7 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 from parlai.utils.strings import normalize_reply
 
-from parlai_humaneval.display.text import is_blank
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.display.text import ONLY_THOUGHTS, is_blank
 from parlai_humaneval.models.agent.dialogue_agent import HEARS_FIELD, RAW_FIELD
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import ERROR_FIELD, GREETING, INFO_FIELD, OutsideAgent

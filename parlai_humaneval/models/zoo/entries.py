@@ -46,13 +46,11 @@ ENGINE_KEYS: Mapping[Engine, frozenset[str]] = {
 }
 
 
-class Running(BaseModel):
+class Running(BaseModel, extra="forbid", frozen=True):
     """How the pool runs a model; None: as the pool does, or the agent wants. ``threads``: how many batches at once, of
     ``max_batch`` conversations. ``engine``: where it is loaded, in ``replicas`` copies. ``devices``: of those
     processes, in turn. ``gpus``: of each copy on Ray, or a share of one (0.5). ``address``: of the Ray cluster; else
     ``$RAY_ADDRESS``, or this machine's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     threads: int | None = Field(default=None, ge=1)
     max_batch: int | None = Field(default=None, ge=1)
@@ -85,11 +83,9 @@ class Running(BaseModel):
         return (self.replicas or len(self.devices or [0])) if self.elsewhere else 1
 
 
-class Training(BaseModel):
+class Training(BaseModel, extra="forbid", frozen=True):
     """How a model is made here: options of ``parlai train_model``, what has to be there ``before``, and how long it
     takes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     options: dict[str, Any] = Field(default_factory=dict)
     before: list[str] = Field(default_factory=list)
@@ -146,9 +142,7 @@ class _Entry(_About):
 BLOCKS: Mapping[str, type[BaseModel]] = {"running": Running, "training": Training}
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _File(BaseModel, extra="forbid"):
     models: dict[str, _Entry]
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import pandas as pd
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts import excluded_table, facts_tables
 from parlai_humaneval.report.render.figures import to_file
 from parlai_humaneval.report.render.html import Files, references_of, to_html
-from parlai_humaneval.report.render.latex import to_latex
 from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_table, leading, superiority_table
+from parlai_humaneval.report.views import DataTable, laid_out
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
@@ -25,6 +28,61 @@ from parlai_humaneval.tables.files import write_csv as write_csv
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
 from parlai_humaneval.viewer.entries import entries, facets_of
 from parlai_humaneval.viewer.write import PAGE, viewer_files
+
+LONG = 40
+"""Tables with more rows break over pages."""
+
+_BREAKS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+@cache
+def _letters() -> dict[int, str]:
+    letters: dict[str, str] = read_yaml(Path(__file__).with_name("latex_letters.yaml"))
+    return str.maketrans(letters)
+
+
+def escaped(text: str) -> str:
+    """``text`` as LaTeX that prints it: nothing in it is a command, and it stays on one line."""
+    return _BREAKS.sub(" ", text).translate(_letters())
+
+
+def to_latex(table: DataTable, note: str = "") -> str:
+    """A floating table, or a longtable where it has more than :data:`LONG` rows; numbers stand on the right.
+
+    ``note``: what stands in the first line and in the caption: that raters were simulated.
+    """
+    layout = laid_out(table)
+    columns = layout.columns
+    spec = "".join("l" if column.is_text else "r" for column in columns)
+    header = _row([column.label for column in columns])
+    body: list[str] = []
+    for group, rows in layout.groups.items():
+        if group and not layout.only_group:
+            body.append(f"\\multicolumn{{{len(columns)}}}{{@{{}}l}}{{\\emph{{{escaped(group)}}}}} \\\\")
+        body += [_row(cells) for cells in rows]
+    long = len(body) > LONG
+    parts = [layout.title, *filter(None, (note, *table.notes))]
+    words = " ".join(part if part.endswith((".", "!", "?", ":")) else f"{part}." for part in parts)
+    caption = f"\\caption{{{escaped(words)}}}\\label{{tab:{re.sub(r'[^A-Za-z0-9:-]+', '-', table.key)}}}"
+    head = ["\\toprule", header, "\\midrule"]
+    if long:
+        begin = [f"\\begin{{longtable}}{{@{{}}{spec}@{{}}}}", f"{caption} \\\\"]
+        lines = [*begin, *head, "\\endhead", *body, "\\bottomrule", "\\end{longtable}"]
+    else:
+        begin = ["\\begin{table}", "\\centering", caption, f"\\begin{{tabular}}{{@{{}}{spec}@{{}}}}"]
+        lines = [*begin, *head, *body, "\\bottomrule", "\\end{tabular}", "\\end{table}"]
+    text = "\n".join(lines) + "\n"
+    comments = [_BREAKS.sub(" ", note)] if note else []
+    comments.append(f"Needs package booktabs{' and package longtable' if long else ''}.")
+    if any(ord(letter) > 0x17F for letter in text):
+        comments.append("Contains non-Latin letters: compile with XeLaTeX or LuaLaTeX and a font that has them.")
+    return "".join(f"% {line}\n" for line in comments) + text
+
+
+def _row(cells: list[str]) -> str:
+    # An empty group before a bracket: \\[ would be read as a distance.
+    return " & ".join(f"{{}}{cell}" if cell.startswith("[") else cell for cell in map(escaped, cells)) + " \\\\"
+
 
 PAGE_ENDINGS = (".html", ".htm")
 NUMBERS, README = "report.json", "README.md"
@@ -44,11 +102,8 @@ def folder_of(page: Path) -> Path:
 
 def check_output(page: Path, *, force: bool, tables: Path | None = None) -> None:
     """Whether a document may be written to ``page``, before hours of work go into it. ``force``: an older one may be
-    replaced.
-
-    Raises:
-        OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is made from.
-    """
+    replaced. Raises OutputError: a wrong ending, a place that is taken, or ``tables``, the folder that the document is
+    made from."""
     folder = folder_of(page)
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise OutputError(f"{page} does not end in .html", try_="name the page, such as report.html")
@@ -83,14 +138,10 @@ def write_document(
 ) -> list[Path]:
     """Write the page and its folder, and take away what an older report left there; returns all files, the page first.
 
-    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not written.
-    ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`).
-    Call :func:`check_output` before.
-
-    Raises:
-        TableError: two tables have the same key.
-        ViewerMissing: ``with_viewer``, and its page has not been built.
-        OSError: the place cannot be written.
+    ``tables``: what the document was made from, written beside it so that a number leads to its rows; None: not
+    written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call
+    :func:`check_output` before. Raises TableError: two tables have the same key; ViewerMissing: ``with_viewer``, and
+    its page has not been built; OSError: the place cannot be written.
     """
     folder, raters = folder_of(page), document.facts.rater_kinds.kind
     texts = dict(_texts(document))

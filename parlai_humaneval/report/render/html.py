@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -16,7 +16,6 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from parlai_humaneval.report.cells import Layout, laid_out
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts import (
     data_words,
@@ -28,20 +27,70 @@ from parlai_humaneval.report.facts import (
 )
 from parlai_humaneval.report.registry import first_table
 from parlai_humaneval.report.render.figures import to_svg
-from parlai_humaneval.report.render.references import Reference, references_in
 from parlai_humaneval.report.section import Section, Summary
-from parlai_humaneval.report.summary import (
-    figure_of,
-    leading,
-    models_table,
-    name_of,
-    pairs_table,
-    superiority_table,
-)
-from parlai_humaneval.report.views import Cell, DataTable, Figure
+from parlai_humaneval.report.summary import figure_of, leading, models_table, name_of, pairs_table, superiority_table
+from parlai_humaneval.report.views import Cell, DataTable, Figure, Layout, laid_out
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.schema import COLUMNS, LABELS, TABLE_NAMES, TableName
 from parlai_humaneval.viewer.entries import FACETS, answer_of, pair_of
+
+_FILE = Path(__file__).with_name("references.bib")
+_ENTRY = re.compile(r"^@\w+\{(?P<key>\w+),\n(?P<fields>.*?)^\}\n", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"\b[A-Z]\w+")
+_FIELD = re.compile(r"^  (\w+) = \{(.*)\},$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """``bibtex``: the entry as it stands in the file; ``text``: “S. Holm. A Simple … Journal 6(2), 1979.”"""
+
+    authors: tuple[str, ...]
+    year: str
+    text: str
+    bibtex: str
+
+    def is_named(self, text: str) -> bool:
+        """Whether ``text`` names it, as “Smith et al. 2022, §4.1” or “Zhao–Sun (2004)” do."""
+        # The year follows the first author, and no other year or reference stands between. “Zhao & Sun 2004” is not Sun's.
+        pattern = rf"(?<!& )(?<!–)\b{self.first_author}\b([^\d;\n]{{0,60}})\(?{self.year}\b"
+        # Who else is named tells papers of one author and year apart.
+        return any(
+            self.twins == 1 or set(_NAME.findall(others)) <= {*self.authors} for others in re.findall(pattern, text)
+        )
+
+    @property
+    def first_author(self) -> str:
+        return self.authors[0]
+
+    @property
+    def twins(self) -> int:
+        """References of the same first author and year."""
+        return sum((one.first_author, one.year) == (self.first_author, self.year) for one in all_references())
+
+
+def references_in(texts: Iterable[str]) -> list[Reference]:
+    """References that ``texts`` name; sorted by their text."""
+    whole = "\n".join(texts)
+    return [reference for reference in all_references() if reference.is_named(whole)]
+
+
+@lru_cache(maxsize=1)
+def all_references() -> tuple[Reference, ...]:
+    """All references, sorted by their text."""
+    return tuple(sorted(map(_reference, _ENTRY.finditer(_FILE.read_text(encoding="utf-8"))), key=lambda one: one.text))
+
+
+def _reference(entry: re.Match[str]) -> Reference:
+    fields = dict(_FIELD.findall(entry["fields"]))
+    authors = [name.split(", ") for name in fields["author"].split(" and ")]
+    people = ", ".join(f"{first} {family}" for family, first in authors)
+    number = f"({fields['number']})" if "number" in fields else ""
+    volume = f" {fields['volume']}{number}" if "volume" in fields else ""
+    edition = f", {fields['edition']} edition" if "edition" in fields else ""
+    where = ", ".join(fields[name] for name in ("journal", "booktitle", "publisher") if name in fields)
+    text = f"{people}. {fields['title'].strip('{}')}{edition}. {where}{volume}, {fields['year']}.".replace(r"\&", "&")
+    return Reference(tuple(family for family, _ in authors), fields["year"], text, entry[0].strip())
+
 
 _FILTERS = ("technique", "setting", "metric", "kind", "criterion", "model", "model_a", "model_b", "k")
 """Columns of a row that say which rows of the tidy table it is made of."""

@@ -18,10 +18,8 @@ from typing import Any
 from parlai_humaneval.report.conclusions import DECIDED, leader_words, rank_ranges, rank_words
 from parlai_humaneval.report.document import Document, Facts
 from parlai_humaneval.report.render.files import PAGE_ENDINGS, OutputError
-from parlai_humaneval.report.render.html import Drawing, environment
-from parlai_humaneval.report.render.references import references_in
-from parlai_humaneval.report.section import ModelLine, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.render.html import Drawing, environment, references_in
+from parlai_humaneval.report.section import ModelLine, Summary, say, sentence
 from parlai_humaneval.report.summary import figure_of, heading_of, leading, models_table, title_of
 from parlai_humaneval.report.views import Cell, DataTable, TableColumn
 from parlai_humaneval.report.views import View as Part
@@ -194,11 +192,8 @@ def to_fragment(board: Leaderboard) -> str:
 
 
 def check_leaderboard(page: Path, *, force: bool) -> None:
-    """Whether a leaderboard may be written to ``page``, before work goes into it.
-
-    Raises:
-        OutputError: a wrong ending, no such folder, or a place that is taken.
-    """
+    """Whether a leaderboard may be written to ``page``, before work goes into it. Raises OutputError: a wrong ending,
+    no such folder, or a place that is taken."""
     if page.suffix.lower() not in PAGE_ENDINGS:
         raise OutputError(f"{page} does not end in .html", try_="name the page, such as leaderboard.html")
     if not page.absolute().parent.is_dir():
@@ -210,11 +205,7 @@ def check_leaderboard(page: Path, *, force: bool) -> None:
 
 
 def write_leaderboard(board: Leaderboard, page: Path) -> None:
-    """Write the page; an older one is replaced at once or not at all.
-
-    Raises:
-        OSError: the place cannot be written.
-    """
+    """Write the page; an older one is replaced at once or not at all. Raises OSError: the place cannot be written."""
     beside = page.with_name(f".{page.name}.{os.getpid()}")
     beside.write_text(to_page(board), encoding="utf-8")
     beside.replace(page)

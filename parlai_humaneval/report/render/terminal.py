@@ -11,12 +11,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from parlai_humaneval.report.cells import Layout, cell_text, laid_out
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.facts import data_words, excluded_table, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Summary
 from parlai_humaneval.report.summary import leading, models_table, name_of, pairs_table, superiority_table
-from parlai_humaneval.report.views import CellKind, DataTable
+from parlai_humaneval.report.views import CellKind, DataTable, Layout, cell_text, laid_out
 from parlai_humaneval.statistics.core.formatting import counted
 
 ROWS = 15

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.section import Options, Section, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import crossed_mean
@@ -23,14 +22,7 @@ from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
 from parlai_humaneval.statistics.preference.pairs import orient_pairs
-from parlai_humaneval.statistics.raters.agreement import (
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    pair_agreement,
-    percent_agreement,
-    rating_counts,
-)
+from parlai_humaneval.statistics.raters import agreement
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set, nobody_won
 
@@ -361,8 +353,8 @@ def same_and_kappa(
 ) -> dict[str, Any]:
     """Of two answers to each thing: ``same`` and, where labels are ``few``, Cohen's ``kappa``."""
     answers = (first, second, dialogues)
-    kappa = cohen_kappa(*answers, **options.bootstrap) if few else None
-    return {"same": percent_agreement(*answers, cluster="dialogue", level=options.level), "kappa": kappa}
+    kappa = agreement.cohen_kappa(*answers, **options.bootstrap) if few else None
+    return {"same": agreement.percent_agreement(*answers, cluster="dialogue", level=options.level), "kappa": kappa}
 
 
 class Several(NamedTuple):
@@ -377,10 +369,10 @@ class Several(NamedTuple):
 
 def of_several(rows: pd.DataFrame, scale: Scale, options: Options) -> Several:
     """``rows``: of :class:`Judged`, each thing once of everybody."""
-    counts, labels, things = rating_counts(rows["thing"], rows["label"])
+    counts, labels, things = agreement.rating_counts(rows["thing"], rows["label"])
     dialogues = rows.drop_duplicates("thing").set_index("thing").loc[list(things), "dialogue"].to_numpy(dtype=object)
-    kappa = fleiss_kappa(counts, dialogues, **options.bootstrap) if len(labels) <= MOST_LABELS else None
-    same = pair_agreement(counts, dialogues, cluster="dialogue", level=options.level)
+    kappa = agreement.fleiss_kappa(counts, dialogues, **options.bootstrap) if len(labels) <= MOST_LABELS else None
+    same = agreement.pair_agreement(counts, dialogues, cluster="dialogue", level=options.level)
     alpha = alpha_of(scale, rows["thing"], rows["label"], dialogues, options)
     return Several(counts, dialogues, same, kappa, alpha)
 
@@ -426,7 +418,7 @@ def alpha_of(
     scale: Scale, things: npt.ArrayLike, labels: pd.Series[float], dialogues: npt.ArrayLike, options: Options
 ) -> Result:
     """Krippendorff's α at the level of ``scale``; ``dialogues``: of each thing."""
-    counts, values, _ = rating_counts(things, labels)
+    counts, values, _ = agreement.rating_counts(things, labels)
     numbers = [float(str(value)) for value in values] if scale == "interval" else None
     clusters = np.asarray(dialogues, dtype=object)
-    return krippendorff_alpha(counts, clusters, numbers, ordered=scale == "ordinal", **options.bootstrap)
+    return agreement.krippendorff_alpha(counts, clusters, numbers, ordered=scale == "ordinal", **options.bootstrap)

@@ -8,20 +8,13 @@ import pandas as pd
 
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.report.conclusions import BY_WORKER
-from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
 from parlai_humaneval.statistics.core.rows import table_of
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
-from parlai_humaneval.statistics.preference.subgroups import (
-    FEWEST,
-    MOST_GROUPS,
-    GroupRate,
-    GroupTest,
-    group_rates,
-)
+from parlai_humaneval.statistics.preference.subgroups import FEWEST, MOST_GROUPS, GroupRate, GroupTest, group_rates
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.schema import COLUMNS_FILE
@@ -72,11 +65,8 @@ class ByGroup(Section):
 
 
 def build(tables: Tables, options: Options) -> ByGroup | None:
-    """None where nothing is compared, or no column of the tables groups it.
-
-    Raises:
-        TableError: no table has a column of ``options.by``.
-    """
+    """None where nothing is compared, or no column of the tables groups it. Raises TableError: no table has a column of
+    ``options.by``."""
     frames = (tables.comparisons, tables.dialogues, tables.turns, tables.judgements)
     unknown = [name for name in options.by if name != "opener" and not any(name in frame for frame in frames)]
     if unknown:

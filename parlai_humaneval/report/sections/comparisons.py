@@ -9,39 +9,14 @@ from typing import Annotated, ClassVar, TypeVar
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.conclusions import (
-    BY_WORKER,
-    WonPair,
-    about_dialogues,
-    apart_words,
-    best_of_pairs,
-    clearness,
-    counted_once,
-    holm_methods,
-    matrix_of,
-    once_more,
-    order_words,
-    results_disagree,
-    reuse_methods,
-    rough_guides,
-    to_cite,
-)
+from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.facts import decided_designs
-from parlai_humaneval.report.section import ModelLine, Options, Section, Summary
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, say, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, with_note
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    EVERY,
-    Column,
-    Count,
-    Estimate,
-    Name,
-    Row,
-    table_of,
-)
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,
@@ -80,7 +55,7 @@ class ComparedRow(Row):
         return Family(self.technique, self.setting, self.metric, KINDS.get(self.kind, self.kind))
 
 
-class ComparedPair(PairOutcome, WonPair, ComparedRow):
+class ComparedPair(PairOutcome, conclusions.WonPair, ComparedRow):
     """Two models under one metric. ``both_bad``: None where raters could not say so."""
 
 
@@ -160,7 +135,7 @@ class Comparisons(Section):
                     model_table="comparisons_models" if models else "comparisons_pairs",
                     pair_table="comparisons_pairs",
                     remarks=[*self._remarks_of(pairs), *([] if summaries else general)],
-                    best=None if order is None else best_of_pairs(dict.fromkeys(order.names), lines, order),
+                    best=None if order is None else conclusions.best_of_pairs(dict.fromkeys(order.names), lines, order),
                 )
             )
         return summaries
@@ -180,7 +155,7 @@ class Comparisons(Section):
         reused = [row for row in self.reuse if row.most > 1]
         own = [pair for pair in self.pairs if pair.group not in self.told_elsewhere]
         alike = any(pair.adjusted for pair in own)
-        cited = to_cite([pair.line() for pair in own], self.of_decided, alike=alike)
+        cited = conclusions.to_cite([pair.line() for pair in own], self.of_decided, alike=alike)
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
@@ -215,7 +190,7 @@ class Comparisons(Section):
             if len(models) > 2:
                 of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
                 title = f"Win rate of row over column{title}"
-                figures.append(matrix_of(f"comparisons_matrix_{place}", title, models, of_pairs))
+                figures.append(conclusions.matrix_of(f"comparisons_matrix_{place}", title, models, of_pairs))
         return figures
 
     def methods(self) -> list[Method]:
@@ -224,11 +199,11 @@ class Comparisons(Section):
         strengths = any(model.strength is not None for model in self.models)
         return [
             method(KEY, "win_rate"),
-            BY_WORKER,
+            conclusions.BY_WORKER,
             method(KEY, "binomial_p"),
             *([method(KEY, "places_counting_alike")] if places else []),
-            *reuse_methods(rates),
-            *holm_methods(rates),
+            *conclusions.reuse_methods(rates),
+            *conclusions.holm_methods(rates),
             *([method(KEY, "strength")] if strengths else []),
         ]
 
@@ -264,7 +239,9 @@ def build(tables: Tables, options: Options) -> Comparisons | None:
         if pair.group in section.told_elsewhere
     }
     again = dict.fromkeys(
-        once_more("Free-for-all" if technique in with_trait("points") else "Turn by turn", ONLY_DECIDED, decided=ends)
+        conclusions.once_more(
+            "Free-for-all" if technique in with_trait("points") else "Turn by turn", ONLY_DECIDED, decided=ends
+        )
         for technique, ends in sorted(told)
     )
     section.headline = " ".join([_answer(section.pairs, section.models), *again])
@@ -318,7 +295,9 @@ def _of_order(models: Sequence[ComparedModel], rows: pd.DataFrame, order: ModelO
     strengths = {row.model: 0.0 if row.strength is None else row.strength.estimate or 0.0 for row in models}
     a, b = rows["model_a"], rows["model_b"]
     faced = [pd.concat([b[a == one.model], a[b == one.model]]).map(strengths).mean() for one in (below, above)]
-    yield order_words(rates, above.model, "met weaker models" if len(order.groups) == 1 and faced[0] < faced[1] else "")
+    yield conclusions.order_words(
+        rates, above.model, "met weaker models" if len(order.groups) == 1 and faced[0] < faced[1] else ""
+    )
 
 
 def _reuse(rows: pd.DataFrame, group: dict[str, str]) -> list[Reuse]:
@@ -346,7 +325,7 @@ def group_words(row: ComparedRow) -> str:
 
 def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> str:
     decided = [pair for pair in pairs if pair.win_rate.estimate is not None]
-    clearest = min(decided, key=lambda pair: clearness(pair.line()), default=None)
+    clearest = min(decided, key=lambda pair: conclusions.clearness(pair.line()), default=None)
     one_group = len({pair.group for pair in pairs}) == 1
     different = sorted((pair for pair in decided if pair.differs), key=lambda pair: -(pair.line().gap or 0.0))
     of_group = [model for model in models if clearest and model.group == clearest.group]
@@ -358,7 +337,9 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
         clearest=clearest,
         told=clearest.sentence(group_words(clearest)) if clearest else "",
         where=group_words(clearest) if clearest else "",
-        apart=apart_words([pair.line() for pair in pairs], "models" if one_group else "models and questions"),
+        apart=conclusions.apart_words(
+            [pair.line() for pair in pairs], "models" if one_group else "models and questions"
+        ),
         different=different if one_group else [],
         equal=clearest is not None and (clearest.line().gap or 0.0) < EQUAL,
         # How often each model won, where there are more than two.
@@ -371,15 +352,19 @@ def _answer(pairs: Sequence[ComparedPair], models: Sequence[ComparedModel]) -> s
 def _remarks(pairs: Sequence[ComparedPair], first: Sequence[FirstShown]) -> Iterator[str]:
     where = group_words(pairs[0])
     for pair in pairs:
-        told = None if pair.adjusted else results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
+        told = (
+            None
+            if pair.adjusted
+            else conclusions.results_disagree(f"{pair.names()}, {where}", pair.paper, pair.win_rate)
+        )
         yield from filter(None, [told])
         by_worker, by_both = pair.by_worker.p_decides, pair.win_rate.p_decides
         # A difference of two handfuls of dialogues may be no difference of their models.
         if by_worker is not None and by_both is not None and by_worker < ALPHA <= by_both:
             yield from say(KEY, "by_worker_alone", pair=pair, where=where, by_worker=by_worker, by_both=by_both)
-    yield from rough_guides(pair.win_rate for pair in pairs)
-    yield from counted_once(pair.told for pair in pairs)
-    yield from about_dialogues(pair.win_rate for pair in pairs)
+    yield from conclusions.rough_guides(pair.win_rate for pair in pairs)
+    yield from conclusions.counted_once(pair.told for pair in pairs)
+    yield from conclusions.about_dialogues(pair.win_rate for pair in pairs)
     yield from say(
         KEY,
         "remarks",

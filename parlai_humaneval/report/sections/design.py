@@ -9,19 +9,8 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Objects
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import say, sentence
-from parlai_humaneval.report.views import (
-    Curve,
-    CurveFigure,
-    DataTable,
-    Figure,
-    IntervalFigure,
-    IntervalPoint,
-    Method,
-    interval_figures,
-    method,
-)
+from parlai_humaneval.report import views
+from parlai_humaneval.report.section import Options, Section, say, sentence
 from parlai_humaneval.statistics.core.clustered import FEW_CLUSTERS, MIN_CLUSTERS
 from parlai_humaneval.statistics.core.clustering_effects import (
     design_effect,
@@ -198,7 +187,7 @@ class Design(Section):
     power: float = POWER
     alpha: float = 0.05
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         title = "Precision lost because answers of a rater are correlated, and the smallest gap found with power .8"
         gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
         return [
@@ -207,32 +196,34 @@ class Design(Section):
             *gaps,
         ]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         names = [f"{row.source}: {row.named}" for row in self.measures]
         named = list(zip(names, self.measures, strict=True))
         icc = [(name, row.by_worker) for name, row in named]
         points = tuple(
-            IntervalPoint(label=name, estimate=row.detectable_gap)
+            views.IntervalPoint(label=name, estimate=row.detectable_gap)
             for name, row in named
             if row.unit == "share" and row.detectable_gap is not None
         )
         title = "Smallest gap between two models that would be found with power .8"
-        gaps = IntervalFigure(key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0)
+        gaps = views.IntervalFigure(
+            key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0
+        )
         by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
         for pair in self.pairs:
             if pair.standard_error and pair.detectable_gap is not None and pair.df >= 1:
                 by_unit.setdefault(pair.unit, {}).setdefault(_name_of(pair), []).append(pair)
         return [
-            *interval_figures(
+            *views.interval_figures(
                 "design_icc", "Correlation of the answers of one worker", "ICC by worker", icc, reference=0.0
             ),
             *([gaps] if points else []),
             *(_power_figure(unit, questions, self.alpha) for unit, questions in by_unit.items()),
         ]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         names = ("likeness_of_answers_icc", "design_effect", "icc_for_plan", "smallest_detectable_gap")
-        return [method("design", name) for name in names]
+        return [views.method("design", name) for name in names]
 
 
 def build(tables: Tables, options: Options) -> Design | None:
@@ -367,7 +358,7 @@ def _worth_a_remark(rows: Sequence[MeasureRow]) -> dict[str, Any]:
     }
 
 
-def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) -> CurveFigure:
+def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) -> views.CurveFigure:
     rows: dict[str, GapRow] = {}
     for name, of_question in list(questions.items())[:MOST_CURVES]:
         by_error = sorted(of_question, key=lambda row: row.standard_error or 0.0)
@@ -377,12 +368,12 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
     powers = {
         name: power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha) for name, row in rows.items()
     }
-    return CurveFigure(
+    return views.CurveFigure(
         key=f"design_power_{unit}",
         title="Power: the chance that data like these show a true gap between two models",
         x_label=_GAPS_OF[unit],
         y_label="power",
-        curves=tuple(Curve(name=name, x=tuple(gaps.tolist()), y=tuple(y.tolist())) for name, y in powers.items()),
+        curves=tuple(views.Curve(name=name, x=tuple(gaps.tolist()), y=tuple(y.tolist())) for name, y in powers.items()),
         reference=POWER,
         share=True,
     )

@@ -6,35 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Any, ClassVar
 
-from parlai_humaneval.report.conclusions import (
-    BY_WORKER,
-    about_dialogues,
-    counted_once,
-    holm_methods,
-    pair_p,
-    results_disagree,
-    reuse_methods,
-    to_cite,
-)
-from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary
-from parlai_humaneval.report.sections.direct_numbers import (
-    TENTHS,
-    Assessment,
-    CheckedRow,
-    assess,
-)
-from parlai_humaneval.report.sentences import told
-from parlai_humaneval.report.views import (
-    Cell,
-    Curve,
-    DataTable,
-    Figure,
-    Method,
-    curve_figures,
-    interval_figures,
-    method,
-    square,
-)
+from parlai_humaneval.report import conclusions, views
+from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
+from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
 from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
@@ -78,8 +52,8 @@ class DirectAssessment(Assessment, Section):
             )
         ]
 
-    def data_tables(self) -> list[DataTable]:
-        cited = to_cite(self.lines, self.of_decided)
+    def data_tables(self) -> list[views.DataTable]:
+        cited = conclusions.to_cite(self.lines, self.of_decided)
         tables = [
             *_scores_tables(self.models, self.basis.criteria),
             self._workers_table(),
@@ -99,7 +73,7 @@ class DirectAssessment(Assessment, Section):
         ]
         return [table for table in tables if table.rows]
 
-    def _workers_table(self) -> DataTable:
+    def _workers_table(self) -> views.DataTable:
         """As the paper's Table 1."""
         workers, dialogues = self.workers, self.dialogues
         failed = None if workers.passed is None else workers.total - workers.passed
@@ -118,11 +92,11 @@ class DirectAssessment(Assessment, Section):
             note += f" The time of {n_cut} whose page was left open is left out of the means."
         return table_of("direct_assessment_workers", "Workers and dialogues", rows, note)
 
-    def _correlations_table(self) -> DataTable:
+    def _correlations_table(self) -> views.DataTable:
         """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
         correlations, names = self.correlations, self.correlations.labels
         columns = {f"criterion_{j}": name for j, name in enumerate(names)}
-        rows: list[dict[str, Cell]] = []
+        rows: list[dict[str, views.Cell]] = []
         for i, name in enumerate(names if len(self.models) > 1 else ()):
             halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
             rows.append({"criterion": name, **dict(zip(columns, halves, strict=True))})
@@ -133,7 +107,7 @@ class DirectAssessment(Assessment, Section):
         note = "Upper right half: Pearson's r; lower left: Spearman's ρ; of raw scores."
         return row_table("direct_assessment_correlations", "Correlation of criteria over models", listed, rows, (note,))
 
-    def _replications_table(self) -> DataTable:
+    def _replications_table(self) -> views.DataTable:
         """As the last row of the paper's Table 3."""
         criteria = {name: f"criterion_{j}" for j, name in enumerate(self.basis.criteria)}
         listed: Columns = (
@@ -154,8 +128,8 @@ class DirectAssessment(Assessment, Section):
         title = "Replication: correlation of the scores of two runs"
         return row_table("direct_assessment_replications", title, listed, rows)
 
-    def figures(self) -> list[Figure]:
-        scores = interval_figures(
+    def figures(self) -> list[views.Figure]:
+        scores = views.interval_figures(
             "direct_assessment_scores",
             "Overall score of each model, with its interval",
             "overall z (0: the mean of all that a worker rated)",
@@ -163,11 +137,11 @@ class DirectAssessment(Assessment, Section):
             reference=0.0,
         )
         middles = tuple(round(-1 + 2 / TENTHS * (place + 0.5), 6) for place in range(TENTHS))
-        agreement = curve_figures(
+        agreement = views.curve_figures(
             "direct_assessment_rater_agreement",
             "Agreement of two raters of the same models",
             ("Pearson's r of two raters", "share of pairs"),
-            (Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs),
+            (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs),
             share=True,
         )
         tests, models, correlations = self.significance, self.significance.models, self.correlations
@@ -175,33 +149,32 @@ class DirectAssessment(Assessment, Section):
         differ = "p that the two models differ (clustered, Holm)"
         alike = "Pearson correlation of criteria over models"
         heats = [
-            square("direct_assessment_significance", better, models, tests.p, "p"),
-            square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p"),
-            square("direct_assessment_criteria", alike, correlations.labels, correlations.pearson, "correlation"),
+            views.square("direct_assessment_significance", better, models, tests.p, "p"),
+            views.square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p"),
+            views.square("direct_assessment_criteria", alike, correlations.labels, correlations.pearson, "correlation"),
         ]
         # Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are.
         return [*scores, *(heats if len(self.models) > 2 else ()), *agreement]
 
-    def methods(self) -> list[Method]:
-        def how(**names: object) -> Iterator[Method]:
-            yield from (method("direct_assessment", name) for name, applies in names.items() if applies)
+    def methods(self) -> list[views.Method]:
+        def how(**names: object) -> Iterator[views.Method]:
+            yield from (views.method("direct_assessment", name) for name, applies in names.items() if applies)
 
         return [
             *how(worker_check=self.workers.passed is not None, scores=True),
-            BY_WORKER,
-            *reuse_methods([pair.difference for pair in self.pairs] or [row.z_overall for row in self.models]),
+            conclusions.BY_WORKER,
+            *conclusions.reuse_methods(
+                [pair.difference for pair in self.pairs] or [row.z_overall for row in self.models]
+            ),
             *how(significance=self.pairs),
-            *holm_methods(pair.difference for pair in self.pairs),
+            *conclusions.holm_methods(pair.difference for pair in self.pairs),
             *how(correlation_of_criteria=True, agreement_of_raters=self.rater_pairs, replication=self.replications),
         ]
 
 
 def build(tables: Tables, options: Options) -> DirectAssessment | None:
-    """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions.
-
-    Raises:
-        TableError: a rating is beyond the ends of its scale.
-    """
+    """How good each model was found; reads ``ratings``, and ``dialogues`` for times and opinions. Raises TableError: a
+    rating is beyond the ends of its scale."""
     data = assessed(tables)
     if data is None:
         return None
@@ -232,15 +205,15 @@ def _told(section: Assessment) -> dict[str, Any]:
             for model in section.models
             if any(name not in model.raw or model.raw[name].estimate is None for name in section.basis.criteria)
         ],
-        disagreeing=list(filter(None, starmap(results_disagree, named))),
-        about_tests=[*counted_once(differences), *about_dialogues(differences), *sorted(notes)],
+        disagreeing=list(filter(None, starmap(conclusions.results_disagree, named))),
+        about_tests=[*conclusions.counted_once(differences), *conclusions.about_dialogues(differences), *sorted(notes)],
         named=NAMED,
         absent=ABSENT,
-        pair_p=pair_p,
+        pair_p=conclusions.pair_p,
     )
 
 
-def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[DataTable]:
+def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[views.DataTable]:
     """As the paper's Table 3 (z) and Table 10 (raw)."""
     note = "Scores of reversed criteria are inverted: more is better. The degraded model is left out."
     keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
@@ -261,7 +234,7 @@ def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> It
         ("z", "Standardised scores (z) by criterion", "overall", "criteria"),
         ("raw", "Raw scores by criterion", "raw_overall", "raw"),
     ):
-        rows: list[dict[str, Cell]] = []
+        rows: list[dict[str, views.Cell]] = []
         for model in models:
             published = model.model_dump()
             ends_of = {"low": published[f"{overall}_low"], "high": published[f"{overall}_high"]}

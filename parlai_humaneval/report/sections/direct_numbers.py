@@ -13,34 +13,12 @@ from pydantic import Field
 from parlai_humaneval.report.section import Options, PairLine, Part
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family
-from parlai_humaneval.statistics.core.ranks import (
-    criteria_correlations,
-    rater_pairs,
-    replication,
-    same_conclusions,
-)
+from parlai_humaneval.statistics.core.ranks import criteria_correlations, rater_pairs, replication, same_conclusions
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import (
-    Column,
-    Count,
-    Estimate,
-    Key,
-    Name,
-    Row,
-    interval_keys,
-)
+from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys
 from parlai_humaneval.statistics.ranking.order import EQUAL
 from parlai_humaneval.statistics.raters.time import idle_answers
-from parlai_humaneval.statistics.ratings.sliders import (
-    OVERALL,
-    TECHNIQUE,
-    Assessed,
-    ScoreGap,
-    SystemScore,
-    is_reversed,
-    score_gaps,
-    system_scores,
-)
+from parlai_humaneval.statistics.ratings import sliders
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import unique
 
@@ -180,7 +158,7 @@ class ReplicationRow(Row):
     run_a: str
     run_b: str
     n_models: int
-    overall: Annotated[Result, interval_keys(OVERALL, OVERALL)]
+    overall: Annotated[Result, interval_keys(sliders.OVERALL, sliders.OVERALL)]
     correlations: Annotated[dict[str, Result], Key(name="r", path="*.estimate")]
     at_05: Annotated[Result, Key(name="same_at_05", path="estimate")]
     at_10: Annotated[Result, Key(name="same_at_10", path="estimate")]
@@ -209,10 +187,10 @@ class Assessment(Part):
     """Slider ratings of each model; models stand from best to worst."""
 
     basis: Basis
-    models: list[SystemScore]
+    models: list[sliders.SystemScore]
     workers: WorkerCount
     dialogues: DialogueCount
-    pairs: list[ScoreGap]
+    pairs: list[sliders.ScoreGap]
     significance: Significance
     correlations: Correlations
     opinions: list[OpinionRow]
@@ -239,14 +217,14 @@ class Assessment(Part):
         ]
 
 
-def assess(data: Assessed, tables: Tables, options: Options) -> Assessment:
+def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessment:
     """How good each model was found; reads ``dialogues`` for times and opinions."""
     criteria = list(dict.fromkeys(str(name) for name in data.ratings["criterion"]))
     setting, metric = (" and ".join(unique(data.ratings[name])) for name in ("setting", "metric"))
-    scores = sorted(system_scores(data.counted, criteria, level=options.level), key=_place)
+    scores = sorted(sliders.system_scores(data.counted, criteria, level=options.level), key=_place)
     models = [score.model for score in scores]
-    family = Family(TECHNIQUE, setting, metric, OVERALL)
-    gaps = score_gaps(data.counted, models, family=family, level=options.level)
+    family = Family(sliders.TECHNIQUE, setting, metric, sliders.OVERALL)
+    gaps = sliders.score_gaps(data.counted, models, family=family, level=options.level)
     # A row per rated dialogue, the degraded model's too, with seconds and opinion where they are known.
     # left_open: whether the page was, rather than that somebody worked so long.
     rated = data.ratings.drop_duplicates(KEYS)[[*KEYS, "degraded", "passed"]]
@@ -258,7 +236,7 @@ def assess(data: Assessed, tables: Tables, options: Options) -> Assessment:
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
             too_few_to_check=data.nobody_passed and data.too_few_to_check,
             criteria=criteria,
-            reversed=unique(data.ratings["criterion"][is_reversed(data.ratings)]),
+            reversed=unique(data.ratings["criterion"][sliders.is_reversed(data.ratings)]),
             setting=setting,
             metric=metric,
         ),
@@ -275,7 +253,7 @@ def assess(data: Assessed, tables: Tables, options: Options) -> Assessment:
             SettingRow.of(score, setting=str(name), overall=score.z_overall)
             for name, rows in data.counted.groupby("setting", sort=True)
             if data.counted["setting"].nunique() > 1
-            for score in sorted(system_scores(rows, criteria, level=options.level), key=_place)
+            for score in sorted(sliders.system_scores(rows, criteria, level=options.level), key=_place)
         ],
         checks=[
             WorkerCheck(worker=str(worker), p=p, passed=passed, constant=constant)
@@ -285,14 +263,18 @@ def assess(data: Assessed, tables: Tables, options: Options) -> Assessment:
     )
 
 
-def _place(score: SystemScore) -> float:
+def _place(score: sliders.SystemScore) -> float:
     z = score.z_overall.estimate
     return np.inf if z is None else -z
 
 
-def _ranked(scores: Sequence[SystemScore], data: Assessed, criteria: Sequence[str], level: float) -> list[SystemScore]:
+def _ranked(
+    scores: Sequence[sliders.SystemScore], data: sliders.Assessed, criteria: Sequence[str], level: float
+) -> list[sliders.SystemScore]:
     # Where all workers count, there is nothing else to say of everyone.
-    of_all = [] if len(data.counted) == len(data.everyone) else system_scores(data.everyone, criteria, level=level)
+    of_all = (
+        [] if len(data.counted) == len(data.everyone) else sliders.system_scores(data.everyone, criteria, level=level)
+    )
     everyone = {score.model: score.z_overall for score in of_all}
     z = [score.z_overall.estimate for score in scores]
     # Equal values share the better rank.
@@ -301,7 +283,7 @@ def _ranked(scores: Sequence[SystemScore], data: Assessed, criteria: Sequence[st
     return [score.model_copy(update={"rank": rank, "everyone": everyone.get(score.model)}) for score, rank in of_each]
 
 
-def _workers(data: Assessed) -> WorkerCount:
+def _workers(data: sliders.Assessed) -> WorkerCount:
     spread = data.ratings.groupby("worker_id")["raw"].agg(["min", "max"])
     failed = data.ratings.loc[~data.ratings["passed"].to_numpy(dtype=bool), "worker_id"]
     return WorkerCount(
@@ -314,7 +296,7 @@ def _workers(data: Assessed) -> WorkerCount:
     )
 
 
-def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
+def _dialogues(data: sliders.Assessed, timed: pd.DataFrame) -> DialogueCount:
     models = timed[~timed["degraded"].to_numpy(dtype=bool)]
     passed = models["passed"].to_numpy(dtype=bool)
     worked = ~models["left_open"].to_numpy(dtype=bool)
@@ -330,7 +312,7 @@ def _dialogues(data: Assessed, timed: pd.DataFrame) -> DialogueCount:
     )
 
 
-def _significance(models: list[str], gaps: Sequence[ScoreGap]) -> Significance:
+def _significance(models: list[str], gaps: Sequence[sliders.ScoreGap]) -> Significance:
     at = {model: place for place, model in enumerate(models)}
     one_sided: list[list[Score]] = [[None] * len(models) for _ in models]
     clustered: list[list[Score]] = [[None] * len(models) for _ in models]
@@ -341,7 +323,7 @@ def _significance(models: list[str], gaps: Sequence[ScoreGap]) -> Significance:
     return Significance(models=models, p=one_sided, p_clustered=clustered)
 
 
-def _correlations(scores: Sequence[SystemScore], criteria: Sequence[str]) -> Correlations:
+def _correlations(scores: Sequence[sliders.SystemScore], criteria: Sequence[str]) -> Correlations:
     """Of raw scores, which are those that the paper's Table 8 correlates."""
     places = list(map(str, range(1 + len(criteria))))
     of_models = {score.model: [score.raw_overall, *(score.raw[name] for name in criteria)] for score in scores}
@@ -350,13 +332,13 @@ def _correlations(scores: Sequence[SystemScore], criteria: Sequence[str]) -> Cor
         for model, results in of_models.items()
     }
     return Correlations(
-        criteria=[OVERALL, *criteria],
+        criteria=[sliders.OVERALL, *criteria],
         pearson=criteria_correlations(table, places),
         spearman=criteria_correlations(table, places, "spearman"),
     )
 
 
-def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[OpinionRow]:
+def _opinions(data: sliders.Assessed, timed: pd.DataFrame, level: float) -> list[OpinionRow]:
     known = timed[timed["opinion"].notna().to_numpy(dtype=bool)]
     passed = known["passed"].to_numpy(dtype=bool)
     scored = data.counted.groupby(KEYS, sort=False)["z"].mean().reset_index().merge(known[[*KEYS, "opinion"]], on=KEYS)
@@ -378,7 +360,7 @@ def _opinions(data: Assessed, timed: pd.DataFrame, level: float) -> list[Opinion
     return rows
 
 
-def _rater_pairs(data: Assessed) -> Iterator[RaterPairsRow]:
+def _rater_pairs(data: sliders.Assessed) -> Iterator[RaterPairsRow]:
     passed = data.ratings["passed"].to_numpy(dtype=bool)
     groups = {"passed": passed, "failed": ~passed} if data.checked else {"all": ~passed}
     for workers, members in groups.items():
@@ -389,18 +371,19 @@ def _rater_pairs(data: Assessed) -> Iterator[RaterPairsRow]:
             yield RaterPairsRow(workers=workers, middle=pairs.median(), histogram=histogram)
 
 
-def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
+def _replications(data: sliders.Assessed, dialogues: pd.DataFrame, criteria: Sequence[str]) -> Iterator[ReplicationRow]:
     run = _runs(data.counted, dialogues)
     runs = {name: data.counted[run.eq(name).to_numpy(dtype=bool)] for name in unique(run)}
     if len(runs) < 2:
         return
-    scores = {name: system_scores(rows, criteria) for name, rows in runs.items()}
+    scores = {name: sliders.system_scores(rows, criteria) for name, rows in runs.items()}
     z = {
         run_: {score.model: {name: result.estimate for name, result in score.z.items()} for score in of_run}
         for run_, of_run in scores.items()
     }
     overall = {
-        run_: {score.model: {OVERALL: score.z_overall.estimate} for score in of_run} for run_, of_run in scores.items()
+        run_: {score.model: {sliders.OVERALL: score.z_overall.estimate} for score in of_run}
+        for run_, of_run in scores.items()
     }
     for a, b in combinations(runs, 2):
         models = sorted(set(z[a]) & set(z[b]))
@@ -412,7 +395,7 @@ def _replications(data: Assessed, dialogues: pd.DataFrame, criteria: Sequence[st
             run_a=a,
             run_b=b,
             n_models=len(models),
-            overall=of_overall[OVERALL],
+            overall=of_overall[sliders.OVERALL],
             correlations={**of_overall, **replication(z[a], z[b], criteria)},
             at_05=same_conclusions(first, second, alpha=0.05),
             at_10=same_conclusions(first, second, alpha=0.10),
@@ -433,7 +416,7 @@ def _runs(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.Series[str]:
 
 def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, str], float | None]:
     p_values: dict[tuple[str, str], float | None] = {}
-    for gap in score_gaps(ratings, models):
+    for gap in sliders.score_gaps(ratings, models):
         p_values[gap.model_a, gap.model_b] = gap.a_higher.p_value
         p_values[gap.model_b, gap.model_a] = gap.b_higher.p_value
     return p_values

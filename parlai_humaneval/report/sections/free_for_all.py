@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import (
     best_of_pairs,
     clearness,
@@ -18,20 +19,7 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
     winner_words,
 )
-from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary
-from parlai_humaneval.report.sentences import say, sentence
-from parlai_humaneval.report.views import (
-    Curve,
-    DataTable,
-    Figure,
-    IntervalFigure,
-    IntervalPoint,
-    Method,
-    curve_figures,
-    interval_figures,
-    method,
-    with_note,
-)
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
@@ -206,7 +194,7 @@ class FreeForAllSection(Section):
         """Models by TrueSkill, as the paper ranks them; pairs by strengths, which can be tested."""
         return self.summaries
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         models = "Points and TrueSkill, dialogues in the order in which they began"
         cited = to_cite([row.line() for row in self.tests], self.of_decided)
         return [
@@ -216,10 +204,10 @@ class FreeForAllSection(Section):
             table_of("free_for_all_stability", "Rankings from fewer dialogues", self.stability, of=StabilityRow),
         ]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         return [figure for number, group in enumerate(self.groups, start=1) for figure in self._of_group(group, number)]
 
-    def _of_group(self, group: GroupRow, number: int) -> Iterator[Figure]:
+    def _of_group(self, group: GroupRow, number: int) -> Iterator[views.Figure]:
         key = f"_{number}" if number > 1 else ""
         where = f": {group.where}" if len(self.groups) > 1 else ""
         models = [row for row in self.models if row.where == group.where]
@@ -228,7 +216,7 @@ class FreeForAllSection(Section):
             ("orders", "Order sensitivity: range of the scores over random orders", "order_middle", "order"),
         ):
             points = tuple(
-                IntervalPoint(
+                views.IntervalPoint(
                     label=row.model,
                     estimate=getattr(row.ranges, middle),
                     **{end: getattr(row.ranges, f"{ends}_{end}") for end in ("low", "high")},
@@ -236,23 +224,23 @@ class FreeForAllSection(Section):
                 for row in models
             )
             named = {"key": f"free_for_all_{of}{key}", "title": f"{title}{where}", "x_label": "μ − 3σ"}
-            yield IntervalFigure(**named, points=points)
-        yield from interval_figures(
+            yield views.IntervalFigure(**named, points=points)
+        yield from views.interval_figures(
             f"free_for_all_strengths{key}",
             f"Plackett–Luce strengths, clustered by worker{where}",
             "log-odds against the mean",
-            [(with_note(row.model, row.strength_note), row.strength) for row in models],
+            [(views.with_note(row.model, row.strength_note), row.strength) for row in models],
             reference=0.0,
         )
         stability = [row for row in self.stability if row.where == group.where]
         title = f"Share of samples with the ranking of all dialogues{where}"
         curves = [_curve(stability, limit) for limit in dict.fromkeys(point.turns for point in stability)]
         axes = ("dialogues", "same ranking")
-        yield from curve_figures(f"free_for_all_stability{key}", title, axes, curves, share=True)
+        yield from views.curve_figures(f"free_for_all_stability{key}", title, axes, curves, share=True)
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         names = ("points_and_trueskill", "order_sensitivity", "bootstrap_of_trueskill", "strengths", "stability")
-        ours = (method("free_for_all", name, memory=MEMORY) for name in names)
+        ours = (views.method("free_for_all", name, memory=MEMORY) for name in names)
         return [*ours, *holm_methods(row.test for row in self.tests)]
 
 
@@ -442,7 +430,9 @@ def _remarks(
     )
 
 
-def _curve(points: Sequence[StabilityPoint], limit: int | None) -> Curve:
+def _curve(points: Sequence[StabilityPoint], limit: int | None) -> views.Curve:
     shown = [point for point in points if point.turns == limit]
     name = "all turns" if limit is None else "first turn" if limit == 1 else f"first {limit} turns"
-    return Curve(name=name, x=tuple(float(point.dialogues) for point in shown), y=tuple(point.same for point in shown))
+    return views.Curve(
+        name=name, x=tuple(float(point.dialogues) for point in shown), y=tuple(point.same for point in shown)
+    )

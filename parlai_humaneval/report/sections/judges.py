@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.section import Options, Section, say
 from parlai_humaneval.report.sections.agreement import (
     MOST_LABELS,
     Judged,
@@ -24,7 +24,6 @@ from parlai_humaneval.report.sections.agreement import (
     questions,
     same_and_kappa,
 )
-from parlai_humaneval.report.sentences import say
 from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT

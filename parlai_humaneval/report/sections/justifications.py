@@ -10,23 +10,24 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval.report.section import Options, Part, Section
-from parlai_humaneval.report.sentences import say, told
+from parlai_humaneval.report.section import Options, Part, Section, say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.preference.reasons import (
+    FEWEST,
     MAX_DOCUMENT_SHARE,
     N_TERMS,
+    PRIOR,
     Unit,
     mean_words,
     reasons,
+    telling_words,
     top_terms,
     word_counts,
 )
-from parlai_humaneval.statistics.preference.telling_words import FEWEST, PRIOR, telling_words
 from parlai_humaneval.tables.build import Tables
 
 FEWEST_GROUPS = 3

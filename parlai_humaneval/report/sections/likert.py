@@ -8,30 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.conclusions import (
-    about_dialogues,
-    apart_words,
-    clearness,
-    counted_once,
-    holm_methods,
-    pair_p,
-    results_disagree,
-    reuse_methods,
-    rough_guides,
-    to_cite,
-)
-from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary
-from parlai_humaneval.report.sentences import say, sentence
-from parlai_humaneval.report.views import (
-    Curve,
-    DataTable,
-    Figure,
-    Method,
-    curve_figures,
-    curve_of,
-    interval_figures,
-    method,
-)
+from parlai_humaneval.report import conclusions, views
+from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.statistics.core.means import clustered_difference, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
@@ -49,14 +27,7 @@ from parlai_humaneval.statistics.core.rows import (
 )
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 from parlai_humaneval.statistics.ranking.order import EQUAL
-from parlai_humaneval.statistics.ratings.likert import (
-    SINGLE_WEIGHTS,
-    RatedCriterion,
-    likert_groups,
-    mean_rating,
-    rated_pairs,
-    single_combos,
-)
+from parlai_humaneval.statistics.ratings import likert
 from parlai_humaneval.statistics.ratings.regression import single_groups, turn_weights
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.choices import ComparisonGroup
@@ -190,9 +161,9 @@ class Likert(Section):
         """An answer for each criterion."""
         return self.summaries
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
-        cited = to_cite(own, self.of_decided)
+        cited = conclusions.to_cite(own, self.of_decided)
         tables = [
             table_of("likert_models", "Mean ratings", self.models),
             table_of("likert_pairs", "Each pair of models", self.pairs, *cited),
@@ -201,34 +172,37 @@ class Likert(Section):
         ]
         return [table for table in tables if table.rows]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         """Means with intervals, a figure a criterion; and the coefficient of each turn."""
-        figures: list[Figure] = []
+        figures: list[views.Figure] = []
         for number, (_, rows) in enumerate(groupby(self.models, key=lambda row: row.family), start=1):
             first, *others = rows
             known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
             title = f"Mean rating, {first.criterion}{f' ({known})' if known else ''}"
             axis = f"mean rating{' (more is worse)' if first.reversed else ''}"
             means = [(row.model, row.mean) for row in (first, *others)]
-            figures += interval_figures(f"likert_means_{number}", title, axis, means)
+            figures += views.interval_figures(f"likert_means_{number}", title, axis, means)
         title, curves = "Weight of each turn in the final rating", _curves(self.regression)
-        return [*figures, *curve_figures("likert_turn_weights", title, ("turn", "coefficient"), curves, reference=0.0)]
+        return [
+            *figures,
+            *views.curve_figures("likert_turn_weights", title, ("turn", "coefficient"), curves, reference=0.0),
+        ]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""
         return [
-            method("likert", "mean_ratings"),
-            *(method("likert", name) for name in OF_PAIRS if self.pairs),
-            *reuse_methods([pair.gap for pair in self.pairs] or [row.mean for row in self.models]),
-            *holm_methods(pair.gap for pair in self.pairs),
-            *([method("likert", "turns_and_rating_together")] if self.combos else []),
-            *([method("likert", "weight_of_turns")] if self.regression else []),
+            views.method("likert", "mean_ratings"),
+            *(views.method("likert", name) for name in OF_PAIRS if self.pairs),
+            *conclusions.reuse_methods([pair.gap for pair in self.pairs] or [row.mean for row in self.models]),
+            *conclusions.holm_methods(pair.gap for pair in self.pairs),
+            *([views.method("likert", "turns_and_rating_together")] if self.combos else []),
+            *([views.method("likert", "weight_of_turns")] if self.regression else []),
         ]
 
 
 def build(tables: Tables, options: Options) -> Likert | None:
     """Means, pairs and turn weights; None where nothing was rated on a scale of up to ten points."""
-    groups = likert_groups(tables)
+    groups = likert.likert_groups(tables)
     if not groups:
         return None
     level = options.level
@@ -239,12 +213,12 @@ def build(tables: Tables, options: Options) -> Likert | None:
                 group,
                 model=ratings.model,
                 n_workers=len(set(ratings.workers)),
-                mean=mean_rating(group, ratings, level=level),
+                mean=likert.mean_rating(group, ratings, level=level),
                 sd=float(ratings.values.std(ddof=1)) if len(ratings.values) > 1 else None,
             )
             for ratings in group.models
         ]
-        for pair in rated_pairs(group, level=level):
+        for pair in likert.rated_pairs(group, level=level):
             a, b = pair.model_a, pair.model_b
             named = {"model_a": a.model, "model_b": b.model, "n_a": len(a.values), "n_b": len(b.values)}
             section.pairs.append(LikertPair.of(group, pair, named, gap=pair.difference))
@@ -258,7 +232,7 @@ def build(tables: Tables, options: Options) -> Likert | None:
 
 
 def _add_regression(
-    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[RatedCriterion], level: float
+    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[likert.RatedCriterion], level: float
 ) -> int:
     """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
     left_out = 0
@@ -275,15 +249,17 @@ def _add_regression(
     return left_out
 
 
-def _combos(turns: Sequence[ComparisonGroup], rated: Sequence[RatedCriterion], level: float) -> Iterator[LikertCombo]:
+def _combos(
+    turns: Sequence[ComparisonGroup], rated: Sequence[likert.RatedCriterion], level: float
+) -> Iterator[LikertCombo]:
     asked = {group.metric for group in turns}
     for group in turns:
         # Tables from elsewhere say no setting of ratings: dialogues are matched by their names.
         fitting = [criterion for criterion in rated if criterion.setting in ("", group.setting)]
         namesakes = [criterion for criterion in fitting if criterion.criterion == group.metric]
         for criterion in namesakes or [other for other in fitting if other.criterion not in asked]:
-            for w_turn, w_dialog in SINGLE_WEIGHTS:
-                for a, b in combinations(single_combos(group, criterion, w_turn, w_dialog), 2):
+            for w_turn, w_dialog in likert.SINGLE_WEIGHTS:
+                for a, b in combinations(likert.single_combos(group, criterion, w_turn, w_dialog), 2):
                     ratings = (a.values, a.workers, b.values, b.workers)
                     yield LikertCombo.of(
                         group,
@@ -323,16 +299,16 @@ def _summary(section: Likert, family: Family, level: float) -> Summary:
         pair_table="likert_pairs" if pairs else "",
         remarks=[
             *_disagreements(pairs),
-            *rough_guides(pair.gap for pair in pairs),
-            *counted_once(pair.gap for pair in pairs),
-            *about_dialogues(pair.gap for pair in pairs),
+            *conclusions.rough_guides(pair.gap for pair in pairs),
+            *conclusions.counted_once(pair.gap for pair in pairs),
+            *conclusions.about_dialogues(pair.gap for pair in pairs),
             *_on_models(models),
         ],
     )
 
 
 def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: float) -> str:
-    clearest = min(pairs, key=lambda pair: clearness(pair.line), default=None)
+    clearest = min(pairs, key=lambda pair: conclusions.clearness(pair.line), default=None)
     criteria = sorted({pair.criterion for pair in pairs})
     line = None if clearest is None else clearest.line
     return sentence(
@@ -347,14 +323,16 @@ def _verdict(models: Sequence[LikertModel], pairs: Sequence[LikertPair], level: 
         criteria=criteria,
         models=sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)}),
         alike=line is not None and line.gap is not None and line.gap < EQUAL,
-        apart=apart_words([pair.line for pair in pairs], "models and criteria" if len(criteria) > 1 else "models"),
-        p="" if line is None else pair_p(line),
+        apart=conclusions.apart_words(
+            [pair.line for pair in pairs], "models and criteria" if len(criteria) > 1 else "models"
+        ),
+        p="" if line is None else conclusions.pair_p(line),
     )
 
 
 def _disagreements(pairs: Sequence[LikertPair]) -> list[str]:
     said = (
-        results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
+        conclusions.results_disagree(f"{pair.model_a} against {pair.model_b}, {pair.criterion}", pair.paper, pair.gap)
         for pair in pairs
     )
     return list(filter(None, said))
@@ -365,7 +343,7 @@ def _on_models(models: Sequence[LikertModel], left_out: int = 0) -> list[str]:
     return say("likert", "remarks", models=models, worse=worse, left_out=left_out)
 
 
-def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
+def _curves(terms: Sequence[TurnTerm]) -> Iterator[views.Curve]:
     turns = [row for row in terms if row.clustered.name.startswith("turn ") and row.clustered.estimate is not None]
     several = len({(row.technique, row.setting) for row in turns}) > 1
     for (_, setting, model), rows in groupby(turns, key=lambda row: (row.technique, row.setting, row.model)):
@@ -373,4 +351,4 @@ def _curves(terms: Sequence[TurnTerm]) -> Iterator[Curve]:
         results = [row.clustered for row in rows]
         named = f"{name}, {setting}" if several and setting else name
         numbers = [float(result.name.removeprefix("turn ")) for result in results]
-        yield curve_of(named, numbers, results, band=not model)
+        yield views.curve_of(named, numbers, results, band=not model)

@@ -25,8 +25,7 @@ from parlai_humaneval.report.conclusions import (
     rank_ranges,
     rank_words,
 )
-from parlai_humaneval.report.section import Best, ModelLine, PairLine
-from parlai_humaneval.report.sentences import sentence
+from parlai_humaneval.report.section import Best, ModelLine, PairLine, sentence
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result

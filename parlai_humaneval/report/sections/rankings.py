@@ -21,8 +21,7 @@ from parlai_humaneval.report.conclusions import (
     reuse_methods,
     to_cite,
 )
-from parlai_humaneval.report.section import ModelLine, Options, Section, Summary
-from parlai_humaneval.report.sentences import sentence
+from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family

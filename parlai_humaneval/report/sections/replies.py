@@ -12,9 +12,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import say, sentence
+from parlai_humaneval.display.text import ONLY_THOUGHTS
+from parlai_humaneval.report.section import Options, Section, say, sentence
 from parlai_humaneval.report.views import DataTable, Figure, Method, method
 from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
 from parlai_humaneval.tables.build import Tables

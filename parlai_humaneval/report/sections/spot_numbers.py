@@ -34,27 +34,16 @@ from parlai_humaneval.statistics.core.rows import (
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.statistics.raters.agreement import label_agreement, rating_counts
+from parlai_humaneval.statistics.survival import spotting
 from parlai_humaneval.statistics.survival.curve import cloglog_cox, survival_with_bands
-from parlai_humaneval.statistics.survival.spotting import (
-    SEGMENT,
-    ContestWins,
-    StabilityCurve,
-    bootstrap_ranks,
-    bot_contests,
-    contest_share,
-    contest_wins,
-    equal_weights,
-    ranking_stability,
-    spot_the_bot_segments,
-)
 from parlai_humaneval.statistics.survival.tests import (
     clustered_score_test,
     permutation_logrank_test,
     survival_score_test,
     zhao_sun_test,
 )
+from parlai_humaneval.tables.files import dialogue_ids
 from parlai_humaneval.tables.filters import finished, median, unique
-from parlai_humaneval.tables.repeats import dialogue_ids
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 _CLUSTERED = p_columns(label="p (clustered)", holm="p (clustered), Holm")
@@ -324,7 +313,7 @@ class Analysis(Part):
     features: list[FeatureRow]
     same_features: float | None
     labels: list[LabelRow]
-    stability: list[StabilityCurve]
+    stability: list[spotting.StabilityCurve]
     seconds: list[SecondsRow]
     resamples: int
     order: ModelOrder | None = Field(default=None, exclude=True)
@@ -348,15 +337,15 @@ class Analysis(Part):
 def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
     """The analysis of all rows that count; ``rows`` may hold unfinished ones, which are counted."""
     labelled = rows[finished(rows)]
-    contests = bot_contests(spot_the_bot_segments(labelled))
+    contests = spotting.bot_contests(spotting.spot_the_bot_segments(labelled))
     people = labelled[(labelled["model"] == HUMAN).to_numpy(dtype=bool)]
-    segments = labelled.drop_duplicates(list(SEGMENT))
+    segments = labelled.drop_duplicates(list(spotting.SEGMENT))
     technique, setting, metric = (" and ".join(unique(labelled[name])) for name in ("technique", "setting", "metric"))
     family = Family(technique, setting, metric)
     bots = [model for model in unique(labelled["model"]) if model != HUMAN]
     of_bots = [(labelled[(labelled["model"] == bot).to_numpy(dtype=bool)], bot) for bot in bots]
     models, resamples = _model_rows(of_bots, contests, options)
-    won = contest_wins(contests, family._replace(question=WINS), level=options.level)
+    won = spotting.contest_wins(contests, family._replace(question=WINS), level=options.level)
     pairs = [_pair(pair, options.level) for pair in won]
     order = order_of_pairs({row.model: row.win_rate.estimate for row in models if row.win_rate is not None}, pairs)
     if order is not None and len(order.groups) > 1:  # else the shares of the paper order them
@@ -372,7 +361,7 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         n_segments=len(segments),
         n_dialogues=int(dialogue_ids(labelled).nunique()),
         n_workers=int(labelled["worker_id"].nunique()),
-        unfinished=len(rows.drop_duplicates(list(SEGMENT))) - len(segments),
+        unfinished=len(rows.drop_duplicates(list(spotting.SEGMENT))) - len(segments),
         lengths=sorted(int(k) for k in labelled["k"].unique()),
         models=models,
         humans=_speaker(people, HUMAN, options) if len(people) else None,
@@ -385,7 +374,9 @@ def analyse(rows: pd.DataFrame, options: Options) -> Analysis:
         features=features,
         same_features=sum(row.same for row in features) / answers if answers else None,
         labels=_label_rows(labelled, options),
-        stability=ranking_stability(contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed),
+        stability=spotting.ranking_stability(
+            contests, playing, draws=min(options.draws, SUBSAMPLES), seed=options.seed
+        ),
         seconds=_seconds_rows(labelled),
         resamples=resamples,
         order=order,
@@ -396,7 +387,7 @@ def _label_count(rows: pd.DataFrame, model: str, level: float) -> LabelCount:
     """``rows``: labels of the speaker."""
     labels, ones = rows["label"].to_numpy(dtype=object), np.ones(len(rows))
     taken, spotted = (
-        Share(result=contest_share(labels == name, ones, rows, name=f"{model} taken for {name}", level=level))
+        Share(result=spotting.contest_share(labels == name, ones, rows, name=f"{model} taken for {name}", level=level))
         for name in ("human", "bot")
     )
     counts = {label: int((labels == label).sum()) for label in LABELS}
@@ -417,10 +408,10 @@ def _model_rows(
     models = [_with_record(_speaker(rows, bot, options), contests, options) for rows, bot in of_bots]
     playing = sorted({*contests["model_a"], *contests["model_b"]})
     drawn = {"draws": options.draws, "seed": options.seed}
-    by_segment = bootstrap_ranks(contests, playing, unit="segment", **drawn)
+    by_segment = spotting.bootstrap_ranks(contests, playing, unit="segment", **drawn)
     by_worker: Ints = np.zeros((0, len(playing)), dtype=np.int64)
     if contests["worker_id"].nunique() >= MIN_CLUSTERS:
-        by_worker = bootstrap_ranks(contests, playing, unit="worker", **drawn)
+        by_worker = spotting.bootstrap_ranks(contests, playing, unit="worker", **drawn)
     of_paper, of_workers = (_places(ranks, playing, options.level) for ranks in (by_segment, by_worker))
     for row in models:
         if row.model in of_paper:
@@ -446,9 +437,9 @@ def _with_record(speaker: SpeakerRow, contests: pd.DataFrame, options: Options) 
     record: dict[str, Any] = {"wins": wins, "losses": losses, "ties": ties}
     if len(met):
         name, decided = f"win rate of {speaker.model}", (lead != 0).astype(float)
-        weights = equal_weights(np.where(is_a, contests["model_b"], contests["model_a"])[is_a | is_b], decided)
+        weights = spotting.equal_weights(np.where(is_a, contests["model_b"], contests["model_a"])[is_a | is_b], decided)
         for field, of, among in (("win_rate", "mean over opponents", weights), ("win_rate_pooled", "pooled", decided)):
-            share = contest_share(among * (lead > 0), among, met, name=f"{name}, {of}", level=options.level)
+            share = spotting.contest_share(among * (lead > 0), among, met, name=f"{name}, {of}", level=options.level)
             record |= {field: share, "tie_share": ties / len(met)}
     return SpottedModel.of(speaker, record)
 
@@ -464,7 +455,7 @@ def _places(ranks: Ints, playing: list[str], level: float) -> dict[str, tuple[in
     return {model: (*ranges[model], place) for place, members in enumerate(clusters, start=1) for model in members}
 
 
-def _pair(pair: ContestWins, level: float) -> SpottedPair:
+def _pair(pair: spotting.ContestWins, level: float) -> SpottedPair:
     rows, rate = pair.rows, pair.win_rate
     ties = len(rows) - pair.wins - pair.losses
     lead, dialogues = rows["lead_a"].to_numpy(dtype=np.int64), [rows["dialogue_id"].to_numpy(dtype=object)]
@@ -536,7 +527,9 @@ def _features(rows: pd.DataFrame, model: str, options: Options) -> Iterator[Feat
             better=int((sign > 0).sum()),
             worse=int((sign < 0).sum()),
             same=int((sign == 0).sum()),
-            win_rate=contest_share(sign > 0, sign != 0, compared, name=f"{model} more {feature}", level=options.level),
+            win_rate=spotting.contest_share(
+                sign > 0, sign != 0, compared, name=f"{model} more {feature}", level=options.level
+            ),
             clustered=effect.but(p_value=effect.details.get("p_worker")),
             paper=effect.but(p_value=effect.details.get("p_independent")),
         )
@@ -563,7 +556,7 @@ def _label_rows(rows: pd.DataFrame, options: Options) -> list[LabelRow]:
 
 def _seconds_rows(rows: pd.DataFrame) -> list[SecondsRow]:
     """Median time of a judged segment: of all, of each kind of dialogue, and of each length; known times only."""
-    segments = rows.drop_duplicates(list(SEGMENT))
+    segments = rows.drop_duplicates(list(spotting.SEGMENT))
     segments = segments[segments["seconds"].notna().to_numpy(dtype=bool)]
     people = (segments["model"] == HUMAN).astype(int) + (segments["opponent"] == HUMAN).astype(int)
     bots = np.where(segments["model"] == segments["opponent"], "self_chat", "bot_bot")

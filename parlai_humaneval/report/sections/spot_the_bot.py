@@ -9,44 +9,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from parlai_humaneval.report.conclusions import (
-    BY_WORKER,
-    about_dialogues,
-    best_of_pairs,
-    clusters_words,
-    counted_once,
-    holm_methods,
-    matrix_of,
-    pair_p,
-    results_disagree,
-    reuse_methods,
-    rough_guides,
-    to_cite,
-)
-from parlai_humaneval.report.section import ModelLine, OfDecided, Options, Section, Summary
-from parlai_humaneval.report.sections.spot_numbers import (
-    SUBSAMPLES,
-    WINS,
-    Analysis,
-    SpeakerRow,
-    SpottedModel,
-    StabilityPoint,
-    analyse,
-)
-from parlai_humaneval.report.sentences import say, told
-from parlai_humaneval.report.views import (
-    Cell,
-    CellKind,
-    Curve,
-    DataTable,
-    Figure,
-    IntervalFigure,
-    IntervalPoint,
-    Method,
-    curve_figures,
-    method,
-    p_matrix,
-)
+from parlai_humaneval.report import conclusions, views
+from parlai_humaneval.report.section import ModelLine, OfDecided, Options, Section, Summary, say, told
+from parlai_humaneval.report.sections import spot_numbers
 from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import counted, percent
@@ -64,14 +29,14 @@ BEYOND = 0.5
 """Exchanges by which a curve goes on after the last length."""
 
 
-class SettingAnalysis(Analysis):
+class SettingAnalysis(spot_numbers.Analysis):
     """One setting (domain) by itself."""
 
     headline: str = ""
     remarks: list[str] = Field(default_factory=list)
 
 
-class SegmentsSection(Analysis, Section):
+class SegmentsSection(spot_numbers.Analysis, Section):
     """Who passes for a person, for how long, and why; ``settings``: each by itself, where there are several."""
 
     TITLE: ClassVar[str] = "Spot The Bot: who passes for a person"
@@ -95,7 +60,7 @@ class SegmentsSection(Analysis, Section):
         """Of all segments, then of each setting where there are several."""
         return [_summary(part, key) for part, key, _ in self._parts()]
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         return [
             table.model_copy(update={"key": f"segments_{table.key}{key}", "title": f"{table.title}{title}"})
             for part, key, title in self._parts()
@@ -103,14 +68,14 @@ class SegmentsSection(Analysis, Section):
             if table.rows
         ]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         return [
             figure.model_copy(update={"key": f"segments_{figure.key}{key}", "title": f"{figure.title}{title}"})
             for part, key, title in self._parts()
             for figure in _figures(part)
         ]
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         values = {name: getattr(self, name) for name in ("level", "seed", "draws", "resamples", "subsamples")}
         values["most_matches"] = MOST_MATCHES
         parts = [self, *self.settings]
@@ -118,16 +83,16 @@ class SegmentsSection(Analysis, Section):
         sooner = [test.clustered for part in parts for test in part.tests]
         effects = [row.clustered for part in parts for row in part.features]
 
-        def how(**names: object) -> Iterator[Method]:
-            yield from (method("spot_the_bot", name, **values) for name, applies in names.items() if applies)
+        def how(**names: object) -> Iterator[views.Method]:
+            yield from (views.method("spot_the_bot", name, **values) for name, applies in names.items() if applies)
 
         return [
             *how(win_rate=True),
-            BY_WORKER,
+            conclusions.BY_WORKER,
             *how(ranks_and_clusters=self.resamples, survival=True, comparison_of_survival=True),
             *how(effect_of_features=self.features),
-            *reuse_methods(row.taken_for_human.result for part in parts for row in part.speakers),
-            *holm_methods([*wins, *sooner, *effects]),
+            *conclusions.reuse_methods(row.taken_for_human.result for part in parts for row in part.speakers),
+            *conclusions.holm_methods([*wins, *sooner, *effects]),
             *how(agreement_on_a_label=self.labels, stability=self.stability),
         ]
 
@@ -135,19 +100,16 @@ class SegmentsSection(Analysis, Section):
 def build(tables: Tables, options: Options) -> SegmentsSection | None:
     """All that ``segments`` says; None where nobody finished judging one.
 
-    With several settings, the numbers of the section pool them, and each setting is analysed by itself besides.
-
-    Raises:
-        TableError: the two speakers of a segment contradict each other.
-        ValueError: a length k below 1.
+    With several settings, the numbers of the section pool them, and each setting is analysed by itself besides. Raises
+    TableError: the two speakers of a segment contradict each other; ValueError: a length k below 1.
     """
     rows = tables.segments.assign(setting=tables.segments["setting"].fillna(""))
     if not finished(rows).any():
         return None
-    whole, settings = analyse(rows, options), []
+    whole, settings = spot_numbers.analyse(rows, options), []
     names = sorted(rows.loc[finished(rows), "setting"].unique())
     for name in names if len(names) > 1 else ():
-        part = analyse(rows[(rows["setting"] == name).to_numpy(dtype=bool)], options)
+        part = spot_numbers.analyse(rows[(rows["setting"] == name).to_numpy(dtype=bool)], options)
         settings.append(SettingAnalysis(**{**dict(part), "setting": name or "no setting"}, **_told(part)))
     words = _told(whole)
     pooled = say("segments", "pooled", settings=[part.setting for part in settings]) if settings else []
@@ -158,7 +120,7 @@ def build(tables: Tables, options: Options) -> SegmentsSection | None:
         settings=settings,
         seed=options.seed,
         draws=options.draws,
-        subsamples=min(options.draws, SUBSAMPLES),
+        subsamples=min(options.draws, spot_numbers.SUBSAMPLES),
         level=options.level,
     )
 
@@ -173,7 +135,7 @@ def _summary(analysis: SegmentsSection | SettingAnalysis, key: str) -> Summary:
         technique=analysis.technique,
         setting=analysis.setting,
         metric=analysis.metric,
-        question=WINS if lines else "who is taken for a person",
+        question=spot_numbers.WINS if lines else "who is taken for a person",
         what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=analysis.headline,
         models=lines or taken,
@@ -182,11 +144,11 @@ def _summary(analysis: SegmentsSection | SettingAnalysis, key: str) -> Summary:
         model_table=f"segments_models{key}",
         pair_table=f"segments_pairs{key}" if analysis.pairs else "",
         remarks=analysis.remarks,
-        best=None if order is None else best_of_pairs(dict.fromkeys(order.names), pairs, order),
+        best=None if order is None else conclusions.best_of_pairs(dict.fromkeys(order.names), pairs, order),
     )
 
 
-def _told(a: Analysis) -> dict[str, Any]:
+def _told(a: spot_numbers.Analysis) -> dict[str, Any]:
     """Headline and remarks."""
     ranked = [row for row in a.models if row.win_rate is not None and row.win_rate.estimate is not None]
     first = [] if a.order is None else a.order.first([row.model for row in ranked])
@@ -210,20 +172,20 @@ def _told(a: Analysis) -> dict[str, Any]:
         unmet=len(playing) * (len(playing) - 1) // 2 - len(a.pairs),
         about_tests=[
             *([f"{counted(a.n_workers, 'worker')}: {too_few_clusters()}."] if a.n_workers < MIN_CLUSTERS else []),
-            *rough_guides(wins),
-            *counted_once(wins),
-            *counted_once(test.clustered for test in a.tests),
-            *about_dialogues(wins),
+            *conclusions.rough_guides(wins),
+            *conclusions.counted_once(wins),
+            *conclusions.counted_once(test.clustered for test in a.tests),
+            *conclusions.about_dialogues(wins),
         ],
-        disagreeing=[list(filter(None, starmap(results_disagree, kind))) for kind in tests],
+        disagreeing=[list(filter(None, starmap(conclusions.results_disagree, kind))) for kind in tests],
         named=NAMED,
-        clusters_words=clusters_words,
+        clusters_words=conclusions.clusters_words,
         not_compared=not_compared,
-        pair_p=pair_p,
+        pair_p=conclusions.pair_p,
     )
 
 
-def _clusters(models: Sequence[SpottedModel], name: str) -> list[list[str]]:
+def _clusters(models: Sequence[spot_numbers.SpottedModel], name: str) -> list[list[str]]:
     numbers = sorted({row[name] for row in models} - {None})
     return [[row.model for row in models if row[name] == number] for number in numbers]
 
@@ -240,8 +202,8 @@ _PAIR_LABELS = {
 }
 
 
-def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
-    speakers = [*a.models, *([] if a.humans is None else [SpottedModel(**dict(a.humans))])]
+def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.DataTable]:
+    speakers = [*a.models, *([] if a.humans is None else [spot_numbers.SpottedModel(**dict(a.humans))])]
     yield table_of(
         "models",
         "Bots and people",
@@ -250,7 +212,7 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
         "the paper). Pooled: the share of all decided segments. Both are clustered by worker and dialogue; p tests the "
         "mean against one half, without correction.",
     )
-    curves: list[dict[str, Cell]] = [
+    curves: list[dict[str, views.Cell]] = [
         {"model": row.model, **_cells({f"s{length}": point for length, point in row.curve.items()})}
         for row in a.speakers
     ]
@@ -260,21 +222,21 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
     yield table_of("lengths", "Labels after k exchanges", a.by_length)
     # The paper's Table 1.
     names = a.playing
-    heat = matrix_of("matrix", "Win rate of row over column, ties left out", names, a.win_rates)
-    against: list[dict[str, Cell]] = [
+    heat = conclusions.matrix_of("matrix", "Win rate of row over column, ties left out", names, a.win_rates)
+    against: list[dict[str, views.Cell]] = [
         {"model": name, **{f"against {other}": value for other, value in zip(names, values, strict=True)}}
         for name, values in zip(names, heat.values, strict=True)
     ]
     shown: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
     yield row_table(heat.key, heat.title, shown, against)
-    cited = to_cite([pair.line() for pair in a.pairs], decided)
+    cited = conclusions.to_cite([pair.line() for pair in a.pairs], decided)
     yield table_of("pairs", "Pairs of bots", a.pairs, *cited, labels=_PAIR_LABELS)
     note = "Above 0: B is spotted sooner. The one-step estimate from 0 is too small if the difference is large."
     yield table_of("tests", "Is one spotted sooner? All pairs of bots", a.tests, note)
     note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
     yield table_of("features", "Features, and their effect on being spotted", a.features, note)
     # The paper's Table 3.
-    agreed: dict[str, dict[str, Cell]] = {}
+    agreed: dict[str, dict[str, views.Cell]] = {}
     for row in a.labels:
         cells = {**_cells({row.label: row.agreement}), f"{row.label}_n": row["either"]}
         agreed.setdefault(row.model, {"model": row.model}).update(cells)
@@ -289,7 +251,7 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
     title = "Pairs of raters who both gave the label, as a share of pairs in which at least one did"
     yield row_table("labels", title, (_MODEL, *columns), list(agreed.values()))
     points = [
-        StabilityPoint(left_out=row.left_out or "none", dialogues=n, stability=most, as_all=same_as_all)
+        spot_numbers.StabilityPoint(left_out=row.left_out or "none", dialogues=n, stability=most, as_all=same_as_all)
         for row in a.stability
         for n, most, same_as_all in zip(row.dialogues, row.stability, row.as_all, strict=True)
     ]
@@ -297,14 +259,14 @@ def _tables(a: Analysis, decided: OfDecided) -> Iterator[DataTable]:
     yield table_of("seconds", "Time to judge a segment", a.seconds)
 
 
-_MODEL: tuple[str, str, CellKind] = ("model", "Model", "text")
+_MODEL: tuple[str, str, views.CellKind] = ("model", "Model", "text")
 
 
 def _ends(name: str, label: str, low: str, high: str) -> Columns:
     return (name, label, "share"), (f"{name}_low", low, "share"), (f"{name}_high", high, "share")
 
 
-def _cells(results: Mapping[str, Result]) -> dict[str, Cell]:
+def _cells(results: Mapping[str, Result]) -> dict[str, views.Cell]:
     return {
         f"{name}{end}": value
         for name, result in results.items()
@@ -312,8 +274,8 @@ def _cells(results: Mapping[str, Result]) -> dict[str, Cell]:
     }
 
 
-def _figures(a: Analysis) -> Iterator[Figure]:
-    yield from curve_figures(
+def _figures(a: spot_numbers.Analysis) -> Iterator[views.Figure]:
+    yield from views.curve_figures(
         "survival",
         "Share not taken for a bot within k exchanges",
         ("exchanges", "share not spotted"),
@@ -322,17 +284,17 @@ def _figures(a: Analysis) -> Iterator[Figure]:
         step=True,
     )
     ranks = [
-        IntervalPoint(label=row.model, estimate=row.rank, low=row.rank_low_workers, high=row.rank_high_workers)
+        views.IntervalPoint(label=row.model, estimate=row.rank, low=row.rank_low_workers, high=row.rank_high_workers)
         for row in a.models
         if row.rank is not None
     ]
     if ranks:
         title = "Rank, workers resampled"
-        yield IntervalFigure(key="ranks", title=title, x_label="rank (1 is best)", points=tuple(ranks))
+        yield views.IntervalFigure(key="ranks", title=title, x_label="rank (1 is best)", points=tuple(ranks))
     # Matrices of three bots or more: of two there is one number, which the table has.
     names, playing = [row.model for row in a.models], a.playing
     if a.pairs and len(playing) > 2:
-        yield matrix_of("win_rates", "Win rate of row over column", playing, a.win_rates)
+        yield conclusions.matrix_of("win_rates", "Win rate of row over column", playing, a.win_rates)
     wins = {(pair.model_a, pair.model_b): pair.win_rate.p_decides for pair in a.pairs}
     survival = {(test.model_a, test.model_b): test.clustered.p_decides for test in a.tests}
     for key, title, models, p_values in (
@@ -340,21 +302,23 @@ def _figures(a: Analysis) -> Iterator[Figure]:
         ("survival_p", "Is one spotted sooner? p, clustered, Holm", names, survival),
     ):
         if len(models) > 2 and any(p is not None for p in p_values.values()):
-            yield p_matrix(key, title, models, p_values)
+            yield views.p_matrix(key, title, models, p_values)
     of_subsamples = (
-        Curve(name=f"without {one.left_out}" if one.left_out else "all bots", x=one.dialogues, y=one.stability)
+        views.Curve(name=f"without {one.left_out}" if one.left_out else "all bots", x=one.dialogues, y=one.stability)
         for one in a.stability
         if len(one.dialogues) > 1
     )
     title = "Share of subsamples with the most frequent ranking"
-    yield from curve_figures("stability", title, ("dialogues of each pair", "stability"), of_subsamples, share=True)
+    yield from views.curve_figures(
+        "stability", title, ("dialogues of each pair", "stability"), of_subsamples, share=True
+    )
 
 
-def _curve(row: SpeakerRow, name: str) -> Curve:
+def _curve(row: spot_numbers.SpeakerRow, name: str) -> views.Curve:
     """Everybody passes before the first exchange; a little beyond the last length, so that its step and band show."""
     known = [(float(k), point) for k, point in row.curve.items() if point.estimate is not None]
     drawn = [point for _, point in [*known, *known[-1:]]]
-    return Curve(
+    return views.Curve(
         name=name,
         x=(0.0, *(k for k, _ in known), *(k + BEYOND for k, _ in known[-1:])),
         y=(1.0, *(point.estimate or 0.0 for point in drawn)),

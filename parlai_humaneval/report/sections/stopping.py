@@ -13,17 +13,15 @@ from pydantic import Field, ValidationError
 
 from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
 from parlai_humaneval.report.facts import decided_designs, questions_in
-from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary
-from parlai_humaneval.report.sentences import say
+from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary, say
 from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
 from parlai_humaneval.statistics.core.formatting import percent, sentence
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
-from parlai_humaneval.stopping.events import Began, Claimed, read_log
+from parlai_humaneval.stopping.events import Began, Claimed, PairStatus, StoppingStatus, read_log
 from parlai_humaneval.stopping.simulation import FEWEST
-from parlai_humaneval.stopping.status import PairStatus, StoppingStatus
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
@@ -62,7 +60,7 @@ class DecidedStudy(StudyPart):
     ``question``: what raters were asked, where that is known and is no general preference. ``trouble``: why nothing can be
     said of it, and then it has no numbers. ``rated``: whether models were rated together, or each by itself.
     ``of_fixed``, ``of_pooled``: shares of ``fixed`` and ``fixed_pooled`` dialogues. All else as in
-    :class:`~parlai_humaneval.stopping.status.StoppingStatus`.
+    :class:`~parlai_humaneval.stopping.events.StoppingStatus`.
     """
 
     models: list[str]

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
-from parlai_humaneval.report.section import Options, Section
+from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.sentences import say, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.rows import Column, table_of
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of

@@ -6,64 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, TypeVar
 
-from parlai_humaneval.report.conclusions import (
-    BY_WORKER,
-    DECIDED_TITLE,
-    apart_words,
-    best_of_pairs,
-    clearness,
-    counted_once,
-    deciding_p,
-    holm_methods,
-    pair_p,
-    results_disagree,
-    rough_guides,
-    to_cite,
-    winner_words,
-)
-from parlai_humaneval.report.section import ModelLine, Options, Summary
+from parlai_humaneval.report import conclusions, views
+from parlai_humaneval.report.section import ModelLine, Options, Summary, say, sentence
+from parlai_humaneval.report.sections import turn_numbers, turn_rows
 from parlai_humaneval.report.sections.pooled_ranking import AXIS, PooledAnswer, pooled_answer
-from parlai_humaneval.report.sections.turn_numbers import (
-    ALL_PLACES,
-    LATER,
-    anchoring_rows,
-    by_position,
-    by_turn,
-    cascading_rows,
-    combo_rows,
-    effective_rows,
-    left_out_rows,
-    model_rows,
-    nothing_ticked,
-    pair_rows,
-    range_rows,
-    ranking,
-    reselection_rows,
-    strength_rows,
-    tested_rows,
-    with_unfinished,
-)
-from parlai_humaneval.report.sections.turn_rows import (
-    SINGLE,
-    OfQuestion,
-    Patterns,
-    RankRow,
-    TestRow,
-    TurnModel,
-    TurnRows,
-)
-from parlai_humaneval.report.sentences import say, sentence
-from parlai_humaneval.report.views import (
-    DataTable,
-    Figure,
-    Method,
-    curve_figures,
-    curve_of,
-    interval_figures,
-    method,
-    p_matrix,
-    with_note,
-)
+from parlai_humaneval.report.sections.turn_numbers import ranking
+from parlai_humaneval.report.views import method
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, holm
 from parlai_humaneval.statistics.core.result import Result
@@ -80,20 +28,20 @@ from parlai_humaneval.techniques.registry import with_trait
 NAMED_PAIRS = 6
 
 
-def axis_of(row: OfQuestion) -> str:
+def axis_of(row: turn_rows.OfQuestion) -> str:
     """What the rates of a question are, as the label of an axis."""
     if row.problem:
         return f"replies marked as {row.metric} (fewer is better)"
     return "replies found good" if row.kind == "single" else "turns in which the reply was chosen"
 
 
-def title_of(row: OfQuestion | ComparisonGroup | Summary) -> str:
+def title_of(row: turn_rows.OfQuestion | ComparisonGroup | Summary) -> str:
     """“sata, sata_user, preference”."""
     return ", ".join(part for part in (row.technique, row.setting, row.metric) if part)
 
 
 def summaries_of(
-    section: TurnRows,
+    section: turn_rows.TurnRows,
     groups: Sequence[ComparisonGroup],
     pooled: Mapping[Family, PooledAnswer],
     orders: Mapping[Family, ModelOrder],
@@ -131,13 +79,17 @@ def summaries_of(
 
 
 def _summary(
-    section: TurnRows, family: Family, models: list[TurnModel], order: ModelOrder | None, level: float
+    section: turn_rows.TurnRows,
+    family: Family,
+    models: list[turn_rows.TurnModel],
+    order: ModelOrder | None,
+    level: float,
 ) -> Summary:
     """The answer to one question; more remarks are still to come. ``order``: of models that were not all shown together."""
     pairs = [row for row in section.tests if row.family == family and row.test.of_pair]
     ranking = [row for row in section.ranking if row.family == family]
     place = {} if order is None else {model: place for place, model in enumerate(order.names)}
-    rated: list[RankRow | TurnModel] = [*(ranking or models)]
+    rated: list[turn_rows.RankRow | turn_rows.TurnModel] = [*(ranking or models)]
     rated.sort(key=lambda row: (place.get(row.model, 0), row.rank, row.model))
     lines = [row.line() for row in pairs]
     if ranking or order:
@@ -146,10 +98,10 @@ def _summary(
             "turns",
             "several_groups",
             untested=all(row.test.clustered.p_holm is None for row in pairs),
-            clearest=min(met, key=clearness, default=None),
-            differing=apart_words(met, "models"),
+            clearest=min(met, key=conclusions.clearness, default=None),
+            differing=conclusions.apart_words(met, "models"),
             level=level,
-            pair_p=pair_p,
+            pair_p=conclusions.pair_p,
         )
     else:
         verdict = _one_group(models, pairs, level)
@@ -164,11 +116,11 @@ def _summary(
         model_table="turns_ranking" if ranking else "turns_models",
         pair_table="turns_tests" if pairs else "",
         remarks=say("turns", "of_ranking", ranking=ranking, order=order),
-        best=None if order is None else best_of_pairs(dict.fromkeys(order.names), lines, order),
+        best=None if order is None else conclusions.best_of_pairs(dict.fromkeys(order.names), lines, order),
     )
 
 
-def _one_group(rows: Sequence[TurnModel], pairs: Sequence[TestRow], level: float) -> str:
+def _one_group(rows: Sequence[turn_rows.TurnModel], pairs: Sequence[turn_rows.TestRow], level: float) -> str:
     """Which models differ is by the clustered tests of pairs, Holm's correction where the family has several."""
     best, *others = sorted(rows, key=lambda row: (row.rank, row.model))
     made = [row.line() for row in pairs if row.test.clustered.p_holm is not None]
@@ -186,14 +138,14 @@ def _one_group(rows: Sequence[TurnModel], pairs: Sequence[TestRow], level: float
         single=len(pairs) == 1,
         apart=[line for line in lines if line.differs],
         smallest=min((line.p_decides or 0.0 for line in lines), default=None),
-        winner=winner_words(lines),
+        winner=conclusions.winner_words(lines),
         named=NAMED_PAIRS,
-        pair_p=pair_p,
+        pair_p=conclusions.pair_p,
     )
 
 
 def remarks_of(
-    section: TurnRows,
+    section: turn_rows.TurnRows,
     groups: Sequence[ComparisonGroup],
     odd: Sequence[str],
     own_rival: int,
@@ -214,16 +166,20 @@ def remarks_of(
     return list(dict.fromkeys(told))
 
 
-def _family_remarks(section: TurnRows, family: Family, groups: Sequence[ComparisonGroup]) -> list[str]:
+def _family_remarks(section: turn_rows.TurnRows, family: Family, groups: Sequence[ComparisonGroup]) -> list[str]:
     models = [row for row in section.models if row.family == family]
     # Where one ranking answers, tests and strengths of its parts decide nothing.
     in_parts = any(row.family == family for row in section.pooled)
     tests = [] if in_parts else [row for row in section.tests if row.family == family]
     # What decides is the corrected p where there is one.
     disagreeing = [
-        results_disagree(row.test.paper.name, row.test.paper, row.test.clustered) for row in tests if not row.adjusted
+        conclusions.results_disagree(row.test.paper.name, row.test.paper, row.test.clustered)
+        for row in tests
+        if not row.adjusted
     ]
-    anchoring = [row for row in section.patterns.anchoring if row.family == family and row.test.name != ALL_PLACES]
+    anchoring = [
+        row for row in section.patterns.anchoring if row.family == family and row.test.name != turn_numbers.ALL_PLACES
+    ]
     again = [row for row in section.patterns.reselection if row.family == family and row.scope == "all models"]
     strengths = [row for row in section.strengths if row.family == family and row.strength.ci_low is None]
     return say(
@@ -243,8 +199,8 @@ def _family_remarks(section: TurnRows, family: Family, groups: Sequence[Comparis
         least=MIN_CLUSTERS,
         about_tests=[
             *filter(None, disagreeing),
-            *rough_guides(row.told for row in tests),
-            *counted_once(row.told for row in tests),
+            *conclusions.rough_guides(row.told for row in tests),
+            *conclusions.counted_once(row.told for row in tests),
         ],
         adjusted=[row.test.paper.name for row in tests if row.adjusted],
         places=_clear([(row.group, row.test) for row in anchoring]),
@@ -258,14 +214,18 @@ def _clear(tests: Sequence[tuple[str, Result]]) -> list[tuple[str, Result, str]]
     """Tests that are significant after Holm's correction: where, and with which p."""
     made = [(f" where {group} were shown together" if len(tests) > 1 else "", test) for group, test in tests if test.n]
     corrected = zip(made, holm([test.p_value for _, test in made]), strict=True)
-    return [(where, test, deciding_p(test.p_value, p)) for (where, test), p in corrected if p is not None and p < ALPHA]
+    return [
+        (where, test, conclusions.deciding_p(test.p_value, p))
+        for (where, test), p in corrected
+        if p is not None and p < ALPHA
+    ]
 
 
 POOLED_TITLE = "Pairs of the one ranking"
 R = TypeVar("R", bound=Row)
 
 
-class TurnsSection(TurnRows):
+class TurnsSection(turn_rows.TurnRows):
     """Who was chosen how often, and whether that tells the models apart."""
 
     TITLE: ClassVar[str] = "Turn by turn"
@@ -274,14 +234,14 @@ class TurnsSection(TurnRows):
         """An answer for each question; free-for-alls have theirs in their own section."""
         return [answer for answer in self.summaries if answer.technique not in with_trait("points")]
 
-    def data_tables(self) -> list[DataTable]:
+    def data_tables(self) -> list[views.DataTable]:
         """All tables that hold a row, as in the papers: win rates, tests, pairs, turns, places, patterns."""
         groups = list(dict.fromkeys(row.where for row in self.models))
         by_rank = sorted(self.models, key=lambda row: (groups.index(row.where), row.rank, row.model))
         singles = [row for row in self.models if row.kind == "single"]
-        tests = DECIDED_TITLE if self.of_decided == "all" else "Tests"
+        tests = conclusions.DECIDED_TITLE if self.of_decided == "all" else "Tests"
         answers = POOLED_TITLE if self.pooled and self.of_decided != "all" else tests
-        pooled = to_cite([row.line() for row in self.pooled_pairs], self.of_decided)
+        pooled = conclusions.to_cite([row.line() for row in self.pooled_pairs], self.of_decided)
         paper = self._papers_tests()
         listed: list[tuple[str, str, Sequence[Row]]] = [
             ("turns_models", "Win rates", by_rank),
@@ -292,7 +252,7 @@ class TurnsSection(TurnRows):
             ("turns_tests_from_2", "Tests without first turns", self.tests_from_2),
             ("turns_pairs", "Pairs: ties, Lin, Sqr and winner-takes-all", self.pairs),
             ("turns_ranges", "All replies chosen (tie-win), or none (tie-loss)", self.ranges),
-            (SINGLE, "Single models: dialogues with at least half of the turns good", singles),
+            (turn_rows.SINGLE, "Single models: dialogues with at least half of the turns good", singles),
             ("turns_nothing_ticked", "Single models: turns with nothing ticked", self.nothing_ticked),
             ("turns_effective", "Single models: effective win rates", self.effective),
             ("turns_by_turn", "Win rates by turn", self.by_turn),
@@ -340,10 +300,10 @@ class TurnsSection(TurnRows):
                 in_pooled=self.of_decided != "all" and any(row.family in pooled for row in pairs),
                 free_for_all=self.of_decided != "all" and any(row.technique in with_trait("points") for row in pairs),
             ),
-            *to_cite([row.line() for row in own], self.of_decided, alike=any(row.adjusted for row in own)),
+            *conclusions.to_cite([row.line() for row in own], self.of_decided, alike=any(row.adjusted for row in own)),
         ]
 
-    def figures(self) -> list[Figure]:
+    def figures(self) -> list[views.Figure]:
         """Of each group: win rates with intervals, win rates by turn; of more than two models p-values and strengths."""
         captions = self._captions()
         return [
@@ -364,38 +324,40 @@ class TurnsSection(TurnRows):
         return {where: f": {', '.join(filter(None, names))}" if any(names) else "" for where, names in parts.items()}
 
     def _of_group(
-        self, number: int, where: tuple[Family, str], of: str, models: Sequence[TurnModel]
-    ) -> Iterator[Figure]:
+        self, number: int, where: tuple[Family, str], of: str, models: Sequence[turn_rows.TurnModel]
+    ) -> Iterator[views.Figure]:
         one, rates = models[0].kind == "one", [(row.model, row.rate) for row in models]
         looks: dict[str, Any] = {"reference": 1 / len(models) if one else None, "share": True}
-        yield from interval_figures(f"turns_win_rates_{number}", f"Win rates{of}", axis_of(models[0]), rates, **looks)
+        yield from views.interval_figures(
+            f"turns_win_rates_{number}", f"Win rates{of}", axis_of(models[0]), rates, **looks
+        )
         turns = [row for row in self.by_turn if row.where == where]
         names = sorted({row.model for row in turns})
         if len({row.turn for row in turns}) > 1:
             of_models = [(name, [row for row in turns if row.model == name]) for name in names]
             looks = {"reference": 1 / len(names) if one else None, "share": True}
             curves = [
-                curve_of(name, [row.turn for row in rows], [row.rate for row in rows]) for name, rows in of_models
+                views.curve_of(name, [row.turn for row in rows], [row.rate for row in rows]) for name, rows in of_models
             ]
             axes = ("turn", "win rate")
-            yield from curve_figures(f"turns_by_turn_{number}", f"Win rate by turn{of}", axes, curves, **looks)
+            yield from views.curve_figures(f"turns_by_turn_{number}", f"Win rate by turn{of}", axes, curves, **looks)
         if len(models) < 3:
             return
         tests = [row for row in self.tests if row.where == where and row.test.of_pair]
         title = f"p of each pair, clustered by worker, Holm's correction{of}"
         p_values = {row.pair: row.test.clustered.p_holm for row in tests}
-        yield p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
+        yield views.p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
         known = [row for row in self.strengths if row.where == where and row.strength.estimate is not None]
         known.sort(key=lambda row: -(row.strength.estimate or 0.0))
-        yield from interval_figures(
+        yield from views.interval_figures(
             f"turns_strengths_{number}",
             f"Plackett–Luce strengths{of}",
             "log-odds against the mean, clustered by worker",
-            [(with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
+            [(views.with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
             reference=0.0,
         )
 
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""
         kinds = {row.kind for row in self.models}
         tests = [
@@ -412,11 +374,11 @@ class TurnsSection(TurnRows):
         ]
         return [
             method("turn_choices", "win_rate"),
-            BY_WORKER,
+            conclusions.BY_WORKER,
             *(method("turn_choices", "tests", what=what, tests=how) for kind, what, how in tests if kind in kinds),
             *([method("turn_choices", "single_models", baseline=BASELINE)] if "single" in kinds else []),
             *([method("turn_choices", "pairs")] if self.pairs else []),
-            *holm_methods(row.test.clustered for row in self.tests),
+            *conclusions.holm_methods(row.test.clustered for row in self.tests),
             *(method("turn_choices", name) for name, shown in told if shown),
         ]
 
@@ -429,32 +391,37 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         return None
     answered = [group for group in groups if len(group.turns.turns)]
     families = [list(family) for _, family in groupby(answered, key=lambda group: group.family)]
-    unfinished, level = with_unfinished(groups, tables), options.level
+    unfinished, level = turn_numbers.with_unfinished(groups, tables), options.level
     fitted = [(family, pooled_strengths(family, level=level)) for family in families]
     several = [(family, found) for family, found in fitted if family[0].technique not in with_trait("points")]
     pooled = [answer for family, found in several if (answer := pooled_answer(family, found, level)) is not None]
     orders = {Family(*family[0].family): found.order for family, found in several if found is not None}
-    strengths, pulls = strength_rows(answered, level)
+    strengths, pulls = turn_numbers.strength_rows(answered, level)
 
     def of_groups(rows: Callable[[ComparisonGroup, float], Iterable[R]]) -> list[R]:
         return [row for group in answered for row in rows(group, level)]
 
     section = TurnsSection(
-        models=[row for group in answered for row in model_rows(group, options, unfinished)],
-        tests=tested_rows(families, level, 1),
-        by_turn=of_groups(by_turn),
-        by_position=of_groups(by_position),
-        pairs=[row for group in answered for first in (1, LATER) for row in pair_rows(group, first, options)],
-        effective=of_groups(effective_rows),
-        patterns=Patterns(
-            reselection=of_groups(reselection_rows),
-            cascading=of_groups(cascading_rows),
-            anchoring=of_groups(anchoring_rows),
+        models=[row for group in answered for row in turn_numbers.model_rows(group, options, unfinished)],
+        tests=turn_numbers.tested_rows(families, level, 1),
+        by_turn=of_groups(turn_numbers.by_turn),
+        by_position=of_groups(turn_numbers.by_position),
+        pairs=[
+            row
+            for group in answered
+            for first in (1, turn_numbers.LATER)
+            for row in turn_numbers.pair_rows(group, first, options)
+        ],
+        effective=of_groups(turn_numbers.effective_rows),
+        patterns=turn_rows.Patterns(
+            reselection=of_groups(turn_numbers.reselection_rows),
+            cascading=of_groups(turn_numbers.cascading_rows),
+            anchoring=of_groups(turn_numbers.anchoring_rows),
         ),
-        leave_one_out=[row for group in answered for row in left_out_rows(group)],
+        leave_one_out=[row for group in answered for row in turn_numbers.left_out_rows(group)],
         strengths=strengths,
         positions=pulls,
-        combos=list(combo_rows(answered, tables, level)),
+        combos=list(turn_numbers.combo_rows(answered, tables, level)),
         ranking=[
             row
             for family, found in fitted
@@ -463,9 +430,14 @@ def build(tables: Tables, options: Options) -> TurnsSection | None:
         ],
         pooled=[row for answer in pooled for row in answer.models],
         pooled_pairs=[row for answer in pooled for row in answer.pairs],
-        ranges=[row for group in answered for first in (1, LATER) for row in range_rows(group, first, level)],
-        tests_from_2=tested_rows(families, level, LATER),
-        nothing_ticked=list(nothing_ticked(answered, level)),
+        ranges=[
+            row
+            for group in answered
+            for first in (1, turn_numbers.LATER)
+            for row in turn_numbers.range_rows(group, first, level)
+        ],
+        tests_from_2=turn_numbers.tested_rows(families, level, turn_numbers.LATER),
+        nothing_ticked=list(turn_numbers.nothing_ticked(answered, level)),
     )
     section.summaries = summaries_of(section, groups, {answer.family: answer for answer in pooled}, orders, level)
     no_turn = odd[0] if odd and not answered else ""

@@ -12,29 +12,14 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.turn_rows import (
-    BiasRow,
-    ComboRow,
-    EffectiveRow,
-    LeftOutRow,
-    NothingRow,
-    PositionRow,
-    PullRow,
-    RangeRow,
-    RankRow,
-    ReselectionRow,
-    StrengthRow,
-    TestRow,
-    TurnModel,
-    TurnPair,
-    TurnRow,
-)
+from parlai_humaneval.report.sections import turn_rows
 from parlai_humaneval.statistics.core.clustered import SHARE_LIMITS, cluster_bootstrap, cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.leads import family_tests, leave_one_out, place_effect, places_alike
+from parlai_humaneval.statistics.preference import win_rates
 from parlai_humaneval.statistics.preference.pairs import (
     counted_comparisons,
     orient_pairs,
@@ -43,16 +28,6 @@ from parlai_humaneval.statistics.preference.pairs import (
 )
 from parlai_humaneval.statistics.preference.tests import compare_choices, equality_tests
 from parlai_humaneval.statistics.preference.turn_dependence import first_choice, first_place, reselection
-from parlai_humaneval.statistics.preference.win_rates import (
-    complement,
-    effective_win_test,
-    linear_win_rate,
-    paired_superiority,
-    sm_wta_scores,
-    sqr_scores,
-    superiority_of_difference,
-    wta_scores,
-)
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.statistics.ranking.order import ModelOrder
 from parlai_humaneval.statistics.ranking.plackett_luce import turn_strengths
@@ -99,7 +74,7 @@ def _bootstrapped(
 
 def model_rows(
     group: ComparisonGroup, options: Options, unfinished: Mapping[Any, tuple[int, float]]
-) -> Iterator[TurnModel]:
+) -> Iterator[turn_rows.TurnModel]:
     """A row a model: selected / turns in which it was shown (Liu et al. 2023), with the intervals of :class:`TurnModel`."""
     turns, level, single = group.turns, options.level, group.kind == "single"
     rates = [_share(chosen, turns.workers, level) for chosen in turns.chosen.T]
@@ -111,7 +86,7 @@ def model_rows(
         seen = ~np.isnan(chosen)
         n, selected = int(seen.sum()), int(np.nansum(chosen))
         n_with, rate_with = unfinished.get((*group.family, *group.models, model), (None, None))
-        yield TurnModel(
+        yield turn_rows.TurnModel(
             **_of_group(group),
             model=model,
             rank=rank,
@@ -169,7 +144,7 @@ def with_unfinished(groups: Sequence[ComparisonGroup], tables: Tables) -> dict[A
     }
 
 
-def ranking(family: Sequence[ComparisonGroup], level: float, order: ModelOrder | None) -> list[RankRow]:
+def ranking(family: Sequence[ComparisonGroup], level: float, order: ModelOrder | None) -> list[turn_rows.RankRow]:
     """The models of several groups, best first, over all turns in which each was shown; ``order``: None: by their rates."""
     rows = []
     for model in sorted({model for group in family for model in group.models}):
@@ -177,7 +152,7 @@ def ranking(family: Sequence[ComparisonGroup], level: float, order: ModelOrder |
         chosen = np.concatenate([group.turns.chosen[:, group.models.index(model)] for group in own])
         rate = _share(chosen, np.concatenate([group.turns.workers for group in own]), level)
         of_model = {"rank": 0, "n": rate.n, "selected": int(np.nansum(chosen)), "problem": False}
-        rows.append(RankRow.of(family[0], of_model, model=model, rate=rate))
+        rows.append(turn_rows.RankRow.of(family[0], of_model, model=model, rate=rate))
     ranks = _ranks([row.rate for row in rows]) if order is None else [order.rank(row.model) for row in rows]
     for row, rank in zip(rows, ranks, strict=True):
         row.rank = rank
@@ -191,7 +166,7 @@ def _dialogue_scores(group: ComparisonGroup, model: str, first: int) -> tuple[Fl
     codes, names = pd.factorize(turns.dialogues[rows])
     n = np.bincount(codes, minlength=len(names)).astype(float)
     won = np.bincount(codes, weights=good[rows], minlength=len(names)).astype(float)
-    return won / n, sm_wta_scores(won, n), _workers_of(codes, turns.workers[rows], len(names))
+    return won / n, win_rates.sm_wta_scores(won, n), _workers_of(codes, turns.workers[rows], len(names))
 
 
 def _workers_of(codes: Ints, workers: Objects, size: int) -> Objects:
@@ -200,19 +175,19 @@ def _workers_of(codes: Ints, workers: Objects, size: int) -> Objects:
     return of_dialogue
 
 
-def effective_rows(group: ComparisonGroup, level: float) -> Iterator[EffectiveRow]:
+def effective_rows(group: ComparisonGroup, level: float) -> Iterator[turn_rows.EffectiveRow]:
     """Every two single models by their dialogues; nothing of others."""
     for first in (1, LATER_SINGLE) if group.kind == "single" else ():
         scores = {model: _dialogue_scores(group, model, first) for model in group.models}
         for a, b in combinations(group.models, 2):
             for place, score in enumerate(("share", "wta")):
                 of_a, of_b = scores[a][place], scores[b][place]
-                rate = effective_win_test(of_a, scores[a][2], of_b, scores[b][2], level=level)
+                rate = win_rates.effective_win_test(of_a, scores[a][2], of_b, scores[b][2], level=level)
                 named = {"first_turn": first, "score": score, "model_a": a, "model_b": b}
-                yield EffectiveRow(**_of_group(group), **named, n_a=len(of_a), n_b=len(of_b), rate=rate)
+                yield turn_rows.EffectiveRow(**_of_group(group), **named, n_a=len(of_a), n_b=len(of_b), rate=rate)
 
 
-def nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[NothingRow]:
+def nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[turn_rows.NothingRow]:
     """In how many turns none of several criteria was ticked, of each single model."""
     singles = [group for group in groups if group.kind == "single"]
     for (technique, setting), found in groupby(singles, key=lambda group: group.family[:2]):
@@ -238,7 +213,9 @@ def nothing_ticked(groups: Sequence[ComparisonGroup], level: float) -> Iterator[
                 nothing = np.where(np.isnan(shares), np.nan, shares == 0)
                 rate = _share(nothing.ravel(), np.repeat(workers[of_model == model], len(later)), level)
                 if rate.n:
-                    yield NothingRow(**asked, group=" – ".join(names), first_turn=first, model=model, rate=rate)
+                    yield turn_rows.NothingRow(
+                        **asked, group=" – ".join(names), first_turn=first, model=model, rate=rate
+                    )
 
 
 # Turns, places and ranges of turns.
@@ -249,7 +226,7 @@ def _cell(group: ComparisonGroup, column: int, rows: Flags, level: float) -> dic
     own, pair_lin = chosen[:, column], None
     if len(group.models) == 2 and group.kind != "single":
         gaps = own - chosen[:, 1 - column]
-        pair_lin = linear_win_rate(float((gaps > 0).sum()), float((gaps < 0).sum()))
+        pair_lin = win_rates.linear_win_rate(float((gaps > 0).sum()), float((gaps < 0).sum()))
     return _counted(own, workers, level) | {"lin": pair_lin}
 
 
@@ -258,36 +235,36 @@ def _counted(chosen: Floats, workers: Objects, level: float) -> dict[str, Any]:
     return {**counts, "rate": _share(chosen, workers, level)}
 
 
-def by_turn(group: ComparisonGroup, level: float) -> Iterator[TurnRow]:
+def by_turn(group: ComparisonGroup, level: float) -> Iterator[turn_rows.TurnRow]:
     """A row a turn and model that was shown in it."""
     numbers = group.turns.turns
     for number in np.unique(numbers):
         for column, model in enumerate(group.models):
             values = _cell(group, column, numbers == number, level)
             if values["n"]:
-                yield TurnRow(**_of_group(group), turn=int(number), model=model, **values)
+                yield turn_rows.TurnRow(**_of_group(group), turn=int(number), model=model, **values)
 
 
-def by_position(group: ComparisonGroup, level: float) -> Iterator[PositionRow]:
+def by_position(group: ComparisonGroup, level: float) -> Iterator[turn_rows.PositionRow]:
     """A row a place, of all models; then a row a model and place."""
     places = group.turns.by_position
     for place, chosen in enumerate(places.T, start=1):
         counted = _counted(chosen, group.turns.workers, level)
-        yield PositionRow(**_of_group(group), position=place, model=None, **counted, lin=None)
+        yield turn_rows.PositionRow(**_of_group(group), position=place, model=None, **counted, lin=None)
     for column, model in enumerate(group.models if places.shape[1] else ()):
         for place in range(1, places.shape[1] + 1):
             values = _cell(group, column, group.positions[:, column] == place, level)
-            yield PositionRow(**_of_group(group), position=place, model=model, **values)
+            yield turn_rows.PositionRow(**_of_group(group), position=place, model=model, **values)
 
 
-def range_rows(group: ComparisonGroup, first: int, level: float) -> Iterator[RangeRow]:
+def range_rows(group: ComparisonGroup, first: int, level: float) -> Iterator[turn_rows.RangeRow]:
     """Ties of all models of the group from turn ``first`` on; none of single replies, or where there is no such turn."""
     turns = group.at_turns(first).turns
     if group.kind == "single" or not len(turns.turns):
         return
     shown, picks = (~np.isnan(turns.chosen)).sum(axis=1), np.nansum(turns.chosen, axis=1)
     several = np.where(shown > 1, 1.0, np.nan)
-    yield RangeRow(
+    yield turn_rows.RangeRow(
         **_of_group(group),
         first_turn=first,
         last_turn=int(turns.turns.max()),
@@ -303,7 +280,7 @@ def range_rows(group: ComparisonGroup, first: int, level: float) -> Iterator[Ran
 # Pairs of models.
 
 
-def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[TurnPair]:
+def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[turn_rows.TurnPair]:
     """Every two models that were shown together in turns ``first`` on; none of single replies."""
     turns = group.at_turns(first).turns
     dialogues, names = pd.factorize(turns.dialogues)
@@ -322,12 +299,12 @@ def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[
         once, rates = np.ones(len(names)), dict[str, Any]()
         for name, scores, counts in (
             ("lin", wins, wins + losses),
-            ("sqr", sqr_scores(wins, losses), once),
-            ("wta", wta_scores(wins, losses), once),
+            ("sqr", win_rates.sqr_scores(wins, losses), once),
+            ("wta", win_rates.wta_scores(wins, losses), once),
         ):
             rates[name] = _share(scores, workers, options.level, counts)
             rates[f"{name}_boot"] = _bootstrapped(scores, counts, workers, options)
-        yield TurnPair(
+        yield turn_rows.TurnPair(
             **_of_group(group),
             first_turn=first,
             last_turn=int(turns.turns[seen].max()),
@@ -349,7 +326,7 @@ def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[
         )
 
 
-def combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) -> Iterator[ComboRow]:
+def combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) -> Iterator[turn_rows.ComboRow]:
     """Turns of two models of which one was picked, with comparisons of self-chats of the same two."""
     picked = [g for g in groups if g.kind == "one" and len(g.models) == 2 and g.technique not in with_trait("points")]
     rows = counted_comparisons(tables)
@@ -372,7 +349,7 @@ def combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) 
             combo = pair_combo(won, workers[0], dialogs, workers[1], level=level)
             if combo.estimate is not None:
                 named = dict(zip(("model_a", "model_b"), group.models, strict=True))
-                yield ComboRow(
+                yield turn_rows.ComboRow(
                     **_of_group(group),
                     **named,
                     pair=group.models,
@@ -389,10 +366,10 @@ def combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) 
 # Tests.
 
 
-def tested_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, first: int) -> list[TestRow]:
+def tested_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, first: int) -> list[turn_rows.TestRow]:
     """Tests of turns ``first`` on, group by group; Holm's correction is over the pairs of all groups of a family."""
     questions = Counter(family[0].family[:2] for family in families)
-    rows: list[TestRow] = []
+    rows: list[turn_rows.TestRow] = []
     for groups in families:
         asked_alone = questions[groups[0].family[:2]] == 1
         everywhere: dict[tuple[str, str], Result] = {}
@@ -400,45 +377,47 @@ def tested_rows(families: Sequence[Sequence[ComparisonGroup]], level: float, fir
             together = merged([group.at_turns(first) for group in groups]).turns
             columns = list(zip(together.models, together.chosen.T, strict=True))
             for (a, of_a), (b, of_b) in combinations(columns, 2):
-                everywhere[a, b] = paired_superiority(of_a - of_b, together.workers, level=level)
+                everywhere[a, b] = win_rates.paired_superiority(of_a - of_b, together.workers, level=level)
         for found in family_tests(groups, level=level, first=first, asked_alone=asked_alone):
-            row = TestRow(**_of_group(found.group), first_turn=first, test=found.test, adjusted=found.adjusted)
+            row = turn_rows.TestRow(
+                **_of_group(found.group), first_turn=first, test=found.test, adjusted=found.adjusted
+            )
             if found.test.of_pair:
                 # Of one group the difference that the pair is told by, on the scale of other techniques.
-                own = superiority_of_difference(row.told)
-                row.superiority = everywhere.get(row.pair) or (complement(own) if row.problem else own)
+                own = win_rates.superiority_of_difference(row.told)
+                row.superiority = everywhere.get(row.pair) or (win_rates.complement(own) if row.problem else own)
             rows.append(row)
     return rows
 
 
-def left_out_rows(group: ComparisonGroup) -> list[LeftOutRow]:
+def left_out_rows(group: ComparisonGroup) -> list[turn_rows.LeftOutRow]:
     """The comparison without each of three models or more; none of single replies."""
     if group.kind == "single" or len(group.models) < 3:
         return []
     turns, one_pick = group.turns, group.kind == "one"
     tests = compare_choices(turns.chosen, turns.models, turns.workers, one_pick=one_pick)
     without = leave_one_out(turns.chosen, turns.models, turns.workers, tests, one_pick=one_pick)
-    return [LeftOutRow.of(_of_group(group), left) for left in without]
+    return [turn_rows.LeftOutRow.of(_of_group(group), left) for left in without]
 
 
-def reselection_rows(group: ComparisonGroup, level: float) -> Iterator[ReselectionRow]:
+def reselection_rows(group: ComparisonGroup, level: float) -> Iterator[turn_rows.ReselectionRow]:
     """What was chosen in two consecutive turns; of single replies of each model alone."""
     if len(np.unique(group.turns.turns)) > 1:
         repeats = reselection(group.turns, one_pick=group.kind == "one", level=level)
         for row in repeats[: len(group.models)] if group.kind == "single" else repeats:
             if row.n_pairs:
-                yield ReselectionRow.of(_of_group(group), row)
+                yield turn_rows.ReselectionRow.of(_of_group(group), row)
 
 
-def cascading_rows(group: ComparisonGroup, level: float) -> Iterator[BiasRow]:
+def cascading_rows(group: ComparisonGroup, level: float) -> Iterator[turn_rows.BiasRow]:
     """Whether what was chosen first is chosen later."""
     if group.kind != "single" and len(np.unique(group.turns.turns)) > 1:
         first = first_choice(group.turns, level=level)
         for test in (first.paper, first.clustered, first.adjusted):
-            yield BiasRow(**_of_group(group), test=test)
+            yield turn_rows.BiasRow(**_of_group(group), test=test)
 
 
-def anchoring_rows(group: ComparisonGroup, level: float) -> Iterator[BiasRow]:
+def anchoring_rows(group: ComparisonGroup, level: float) -> Iterator[turn_rows.BiasRow]:
     """The first place against the others; all places at once, as the papers test models, and clustered."""
     places = group.turns.by_position
     if places.shape[1] < 2:
@@ -446,12 +425,14 @@ def anchoring_rows(group: ComparisonGroup, level: float) -> Iterator[BiasRow]:
     known = ~np.isnan(places).any(axis=1)
     names = [f"place {number}" for number in range(1, places.shape[1] + 1)]
     whole = equality_tests(places[known], names, group.turns.workers[known], group.kind == "one", level)
-    yield BiasRow(**_of_group(group), test=first_place(group.turns, level=level))
+    yield turn_rows.BiasRow(**_of_group(group), test=first_place(group.turns, level=level))
     for test in (whole.paper, whole.clustered):
-        yield BiasRow(**_of_group(group), test=test.but(name=ALL_PLACES))
+        yield turn_rows.BiasRow(**_of_group(group), test=test.but(name=ALL_PLACES))
 
 
-def strength_rows(groups: Sequence[ComparisonGroup], level: float) -> tuple[list[StrengthRow], list[PullRow]]:
+def strength_rows(
+    groups: Sequence[ComparisonGroup], level: float
+) -> tuple[list[turn_rows.StrengthRow], list[turn_rows.PullRow]]:
     """Strengths of each group's models, and the pull of its places; free-for-alls have theirs in their own section."""
     strengths, pulls = [], []
     for group in groups:
@@ -463,8 +444,10 @@ def strength_rows(groups: Sequence[ComparisonGroup], level: float) -> tuple[list
             notes = [*fitted.notes, *(() if strength.estimate is None else strength.notes)]
             found = {"model": model, "strength": strength, "equal": fitted.equal, "notes": list(dict.fromkeys(notes))}
             note = strength_note(fitted.order, model, strength)
-            strengths.append(StrengthRow(**_of_group(group), **found, strength_note=note))
+            strengths.append(turn_rows.StrengthRow(**_of_group(group), **found, strength_note=note))
         for pull in fitted.positions:
             place = pull.name.removeprefix("pull of position ")
-            pulls.append(PullRow(**_of_group(group), position=place, pull=pull, no_effect=fitted.no_position_effect))
+            pulls.append(
+                turn_rows.PullRow(**_of_group(group), position=place, pull=pull, no_effect=fitted.no_position_effect)
+            )
     return strengths, pulls

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from parlai_humaneval.report.facts import decided_designs
-from parlai_humaneval.report.section import Options, Section
-from parlai_humaneval.report.sentences import told
+from parlai_humaneval.report.section import Options, Section, told
 from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row, p_columns, table_of

@@ -10,17 +10,7 @@ import pandas as pd
 from scipy.special import stdtr
 
 from parlai_humaneval._util.arrays import Codes, Floats, Objects
-from parlai_humaneval.statistics.core.clustered import (
-    MIN_CLUSTERS,
-    SHARE_LIMITS,
-    Clusters,
-    Limits,
-    cluster_sums,
-    clustered_base,
-    clustered_share,
-    least_p,
-    with_sign_flips,
-)
+from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.multiplicity import answer_weights
 from parlai_humaneval.statistics.core.result import OBSERVATIONS_INDEPENDENT, Result, check_level, check_null
 from parlai_humaneval.statistics.core.two_way import by_both
@@ -32,7 +22,7 @@ def clustered_mean(
     *,
     name: str = "mean",
     null: float | None = None,
-    limits: Limits = None,
+    limits: clustered.Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
     dialogues: npt.ArrayLike | None = None,
@@ -67,9 +57,9 @@ def clustered_mean(
     each, whose = _mean_of_each(y, owners) if once else (y, owners)
     n = len(each)
     mean = float(each.mean()) if n else None
-    if limits == SHARE_LIMITS and n and ((each >= 0) & (each <= 1)).all():
-        sums, of_half = cluster_sums(each, np.ones(n), whose), 0.5 if null is None else null
-        by_worker = clustered_share(sums, name=name, null=of_half, level=level, cluster=cluster)
+    if limits == clustered.SHARE_LIMITS and n and ((each >= 0) & (each <= 1)).all():
+        sums, of_half = clustered.cluster_sums(each, np.ones(n), whose), 0.5 if null is None else null
+        by_worker = clustered.clustered_share(sums, name=name, null=of_half, level=level, cluster=cluster)
         if null is None:
             by_worker = by_worker.but(p_value=None, statistic=None)
     else:
@@ -89,7 +79,7 @@ def clustered_difference(
     clusters_b: npt.ArrayLike,
     *,
     name: str = "difference",
-    limits: Limits = None,
+    limits: clustered.Limits = None,
     level: float = 0.95,
     cluster: str = "worker",
     dialogues: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
@@ -183,17 +173,19 @@ def _by_worker(
     rests_on: Floats,
     owners: Objects,
     null: float | None,
-    limits: Limits,
+    limits: clustered.Limits,
     level: float,
     cluster: str,
     models: Codes | None = None,
 ) -> Result:
     groups = len(pd.unique(owners))
-    base = clustered_base(name, estimate, len(owners), groups, null, level, cluster)
-    if estimate is None or groups < MIN_CLUSTERS:
+    base = clustered.clustered_base(name, estimate, len(owners), groups, null, level, cluster)
+    if estimate is None or groups < clustered.MIN_CLUSTERS:
         return base
-    least = 0.0 if models is None else least_p(owners, models)
-    return with_sign_flips(base, Clusters.of(estimate, influence, rests_on, owners, least), null, cluster, limits)
+    least = 0.0 if models is None else clustered.least_p(owners, models)
+    return clustered.with_sign_flips(
+        base, clustered.Clusters.of(estimate, influence, rests_on, owners, least), null, cluster, limits
+    )
 
 
 def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "difference") -> Result:
@@ -218,7 +210,7 @@ def t_test(values_a: npt.ArrayLike, values_b: npt.ArrayLike, *, name: str = "dif
         return base.but(p_value=1.0, notes=("no observations: nothing can be tested",))
     squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
     if df < 1 or squares < 1e-12:
-        dealt_out = least_p(np.arange(a.size + b.size), np.repeat([0, 1], [a.size, b.size]))
+        dealt_out = clustered.least_p(np.arange(a.size + b.size), np.repeat([0, 1], [a.size, b.size]))
         p = 1.0 if abs(base.estimate) < 1e-12 else dealt_out
         return base.but(p_value=p, method="exact permutation test", notes=("the variance cannot be estimated",))
     t = base.estimate / float(np.sqrt(squares / df * (1 / a.size + 1 / b.size)))

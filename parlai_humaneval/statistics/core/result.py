@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from parlai_humaneval.statistics.core.formatting import format_number, format_p
 
@@ -45,7 +45,7 @@ OBSERVATIONS_INDEPENDENT = "all observations are independent of each other, also
 Detail = float | int | str | None
 
 
-class Result(BaseModel):
+class Result(BaseModel, extra="forbid", frozen=True):
     """What was estimated or tested, how sure it is, and what that rests on.
 
     A value that cannot be given is None, never nan, and ``notes`` says why.
@@ -64,8 +64,6 @@ class Result(BaseModel):
         notes: whatever a reader must know before using the numbers.
         details: named extras, such as ``seed``, ``df`` and ``n_workers``.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     estimate: float | None = None

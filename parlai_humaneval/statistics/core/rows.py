@@ -21,10 +21,8 @@ CellKind = Literal["text", "number", "share", "points", "p", "count", "tenths", 
 points, ``number`` has three decimals, ``tenths`` one, ``p`` is a p-value, ``money`` so that small amounts have digits."""
 
 
-class Part(BaseModel):
+class Part(BaseModel, extra="forbid", allow_inf_nan=False, defer_build=True):
     """A piece of a report's JSON; a number that cannot be estimated is None."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class View(BaseModel):

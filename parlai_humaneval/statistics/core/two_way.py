@@ -21,22 +21,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Floats
-from parlai_humaneval.statistics.core.clustered import (
-    EXACT_FLIPS,
-    FLIPPED_CLUSTERS,
-    MIN_CLUSTERS,
-    NO_VARIANCE,
-    SHARE_LIMITS,
-    Limits,
-    cluster_sums,
-    clustered_share,
-    effective_clusters,
-    least_p,
-    limited,
-    not_below,
-    small_sample_notes,
-    too_few_clusters,
-)
+from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.multiplicity import answer_weights
 from parlai_humaneval.statistics.core.result import Result, check_level, check_null, check_share
 
@@ -66,11 +51,11 @@ def crossed_share(
     x, n, raters = x[used], n[used], np.asarray(workers, dtype=object)[used]
     weights = answer_weights(raters, once=once, sizes=n)
     x, n = x * (weights / n), weights
-    by_worker = clustered_share(cluster_sums(x, n, raters), name=name, null=null, level=level)
+    by_worker = clustered.clustered_share(clustered.cluster_sums(x, n, raters), name=name, null=null, level=level)
     total = max(float(n.sum()), 1.0)
     influence = (x - (by_worker.estimate or 0.0) * n) / total
     seen = [np.asarray(of, dtype=object)[used] for of in dialogues]
-    return by_both(by_worker, influence, raters, seen, null=null, limits=SHARE_LIMITS, sizes=n, share=True)
+    return by_both(by_worker, influence, raters, seen, null=null, limits=clustered.SHARE_LIMITS, sizes=n, share=True)
 
 
 def by_both(
@@ -80,7 +65,7 @@ def by_both(
     dialogues: Sequence[npt.ArrayLike],
     *,
     null: float | None,
-    limits: Limits = None,
+    limits: clustered.Limits = None,
     sizes: Floats | None = None,
     models: npt.ArrayLike | None = None,
     share: bool = False,
@@ -106,29 +91,29 @@ def by_both(
     of_model = np.zeros(len(weights), dtype=np.intp) if models is None else _codes(models)
     several = [(codes, model) for codes in judged_by_several for model in range(of_model.max() + 1)]
     least_of_model = min(len(np.unique(codes[of_model == model])) for codes, model in several)
-    effective = min(effective_clusters(np.bincount(codes, weights=weights)) for codes in judged_by_several)
+    effective = min(clustered.effective_clusters(np.bincount(codes, weights=weights)) for codes in judged_by_several)
     few = few_dialogues([least_of_model], effective, n_dialogues)
     few_notes = tuple(about_words(n) for n in few.values())
-    counted = [codes for codes in judged_by_several if codes.max() + 1 >= MIN_CLUSTERS]
-    if not counted or raters.max() + 1 < MIN_CLUSTERS:
+    counted = [codes for codes in judged_by_several if codes.max() + 1 >= clustered.MIN_CLUSTERS]
+    if not counted or raters.max() + 1 < clustered.MIN_CLUSTERS:
         notes = (*by_worker.notes, *few_notes)
         return by_worker.but(notes=notes, details={**by_worker.details, **few})
     numbers = {"n_dialogues": n_dialogues, **few, "p_by_worker": by_worker.p_value}
     clusterings = [raters, *counted]
     tested = _tested(by_worker, influence, clusterings, weights, null, limits, share=share)
-    many = [codes for codes in clusterings if codes.max() + 1 >= FLIPPED_CLUSTERS or tested is None]
-    least = max((least_p(codes, models) for codes in many), default=0.0)
+    many = [codes for codes in clusterings if codes.max() + 1 >= clustered.FLIPPED_CLUSTERS or tested is None]
+    least = max((clustered.least_p(codes, models) for codes in many), default=0.0)
     if tested is None:
         details = {**by_worker.details, **numbers}
         alike = _without_variance(by_worker, clusterings, weights, null, least, share=share)
         return alike.but(details={**alike.details, **details}, notes=(*alike.notes, *few_notes))
-    tested = not_below(tested, least, null)
+    tested = clustered.not_below(tested, least, null)
     of_workers = np.bincount(raters, weights=weights)
     return tested.but(
         method=BY_BOTH,
         assumptions=("answers without a common worker or dialogue are independent",),
         source=CROSSED_SOURCE,
-        notes=(*small_sample_notes(len(of_workers), "worker", of_workers), *few_notes, *tested.notes),
+        notes=(*clustered.small_sample_notes(len(of_workers), "worker", of_workers), *few_notes, *tested.notes),
         details={**tested.details, **numbers},
     )
 
@@ -146,13 +131,15 @@ def two_way_share(
 ) -> Result:
     """Σ won / Σ counted, with an interval and test that allow for likeness within ``first`` and within ``second``."""
     check_level(level)
-    check_null(null, SHARE_LIMITS)
+    check_null(null, clustered.SHARE_LIMITS)
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = n > 0
     x, n = x[used], n[used]
     clusterings = [_codes(np.asarray(of, dtype=object)[used]) for of in (first, second)]
     if bool((clusterings[0] == clusterings[1]).all()):
-        return clustered_share(cluster_sums(x, n, clusterings[0]), name=name, null=null, level=level, cluster=cluster)
+        return clustered.clustered_share(
+            clustered.cluster_sums(x, n, clusterings[0]), name=name, null=null, level=level, cluster=cluster
+        )
     groups, total = [int(codes.max()) + 1 for codes in clusterings], float(n.sum())
     check_share(float(x.sum()), total)
     share = float(x.sum()) / total
@@ -160,16 +147,20 @@ def two_way_share(
     details = {"n_first": groups[0], "n_second": groups[1], "null": null}
     how = f"two-way t, clustered by {cluster} on both sides", CROSSED_SOURCE, assumed
     base = Result.by(*how, name=name, n=round(total), level=level, estimate=share, details=details)
-    if min(groups) < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(cluster),))
-    tested = _tested(base, (x - share * n) / total, clusterings, n, null, SHARE_LIMITS, share=True)
+    if min(groups) < clustered.MIN_CLUSTERS:
+        return base.but(notes=(clustered.too_few_clusters(cluster),))
+    tested = _tested(base, (x - share * n) / total, clusterings, n, null, clustered.SHARE_LIMITS, share=True)
     if tested is None:  # the fewer of both count, one answer each
         fewest = min(clusterings, key=lambda codes: int(codes.max()))
-        alike = clustered_share(cluster_sums(x, n, fewest), name=name, null=null, level=level, cluster=cluster)
+        alike = clustered.clustered_share(
+            clustered.cluster_sums(x, n, fewest), name=name, null=null, level=level, cluster=cluster
+        )
         return alike.but(details={**base.details, **alike.details})
-    tested = not_below(tested, 2.0 ** (1 - min(groups)) if min(groups) >= FLIPPED_CLUSTERS else 0.0, null)
-    sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=effective_clusters)
-    return tested.but(notes=(*small_sample_notes(min(groups), cluster, sums), *tested.notes))
+    tested = clustered.not_below(
+        tested, 2.0 ** (1 - min(groups)) if min(groups) >= clustered.FLIPPED_CLUSTERS else 0.0, null
+    )
+    sums = min((np.bincount(codes, weights=n) for codes in clusterings), key=clustered.effective_clusters)
+    return tested.but(notes=(*clustered.small_sample_notes(min(groups), cluster, sums), *tested.notes))
 
 
 def two_way_error(influence: Floats, clusterings: Sequence[Codes]) -> float:
@@ -241,31 +232,31 @@ def _tested(
     clusterings: Sequence[Codes],
     sizes: Floats,
     null: float | None,
-    limits: Limits,
+    limits: clustered.Limits,
     *,
     share: bool,
 ) -> Result | None:
     """Interval and test by Student's t; None where nothing differs. A share's error is scaled to each value tested."""
     error = two_way_error(influence, clusterings)
-    if error < NO_VARIANCE:
+    if error < clustered.NO_VARIANCE:
         return None
-    df = max(1.0, min(effective_clusters(np.bincount(codes, weights=sizes)) for codes in clusterings) - 1)
+    df = max(1.0, min(clustered.effective_clusters(np.bincount(codes, weights=sizes)) for codes in clusterings) - 1)
     return by_t(base, error, df, null, limits, share=share)
 
 
-def by_t(base: Result, error: float, df: float, null: float | None, limits: Limits, *, share: bool) -> Result:
+def by_t(base: Result, error: float, df: float, null: float | None, limits: clustered.Limits, *, share: bool) -> Result:
     """``base`` with interval and test by Student's t, of a standard error with ``df`` degrees of freedom."""
     estimate = base.estimate or 0.0
     critical = float(stdtrit(df, 0.5 + base.level / 2))
     spread = estimate * (1 - estimate)
-    share = share and spread > NO_VARIANCE
+    share = share and spread > clustered.NO_VARIANCE
     if share:
         squared = (critical * error) ** 2 / spread
         middle = (estimate + squared / 2) / (1 + squared)
         half = float(np.sqrt(squared * spread + squared**2 / 4)) / (1 + squared)
     else:
         middle, half = estimate, critical * error
-    low, high, cut = limited(middle - half, middle + half, limits)
+    low, high, cut = clustered.limited(middle - half, middle + half, limits)
     interval = base.but(
         ci_low=low, ci_high=high, notes=cut, details={**base.details, "df": df, "standard_error": error}
     )
@@ -285,9 +276,9 @@ def _without_variance(
     estimate = by_worker.estimate or 0.0
     fewest = min(range(len(clusterings)), key=lambda place: int(clusterings[place].max()))
     if not share or null is None or fewest == 0 or 1e-9 < estimate < 1 - 1e-9:
-        return not_below(by_worker.but(method=f"{EXACT_FLIPS}, {OF_BOTH}"), least, null)
-    sums = cluster_sums(round(estimate) * weights, weights, clusterings[fewest])
-    return clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster="dialogue")
+        return clustered.not_below(by_worker.but(method=f"{clustered.EXACT_FLIPS}, {OF_BOTH}"), least, null)
+    sums = clustered.cluster_sums(round(estimate) * weights, weights, clusterings[fewest])
+    return clustered.clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster="dialogue")
 
 
 def is_by_both(result: Result) -> bool:

@@ -20,23 +20,15 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Flags, Floats, Objects
+from parlai_humaneval.statistics.core import two_way
 from parlai_humaneval.statistics.core.clustered import NO_VARIANCE, Limits, effective_clusters, small_sample_notes
 from parlai_humaneval.statistics.core.result import Detail, Result
-from parlai_humaneval.statistics.core.two_way import (
-    ABOUT_THESE,
-    OF_BOTH,
-    are_reused,
-    by_t,
-    dialogue_covariances,
-    either_side_covariances,
-    numbered,
-)
 
 Ends = tuple[Codes, Codes]  # Dialogues of the first and of the second side, numbered alike; the same where there is one
 
 SOURCE = "Angelopoulos, Duchi & Zrnic 2023, PPI++: Efficient Prediction-Powered Inference"
 CROSSED = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
-METHOD = f"prediction-powered t, {OF_BOTH}"
+METHOD = f"prediction-powered t, {two_way.OF_BOTH}"
 ASSUMPTIONS = (
     "people judged a random part of what the judge judged",
     "the judge answers dialogues of both parts in the same way",
@@ -110,8 +102,8 @@ class Evidence:
             np.concatenate([side, of_judge])
             for side, of_judge in zip(self.dialogues, self.dialogues_of_all, strict=True)
         )
-        by_people = either_side_covariances(people, self.workers, self.dialogues)
-        return (*by_people, dialogue_covariances(everything, (ends[0], ends[1])))
+        by_people = two_way.either_side_covariances(people, self.workers, self.dialogues)
+        return (*by_people, two_way.dialogue_covariances(everything, (ends[0], ends[1])))
 
     def tuned(self, rows: Floats) -> float:
         """λ that makes the sum of the variances by dialogue of these combinations of the parameters least, cut to 0–1."""
@@ -170,7 +162,7 @@ class Evidence:
 
     @cached_property
     def _reused(self) -> bool:
-        return are_reused(self.dialogues, self.workers)
+        return two_way.are_reused(self.dialogues, self.workers)
 
 
 @dataclass(frozen=True)
@@ -224,11 +216,11 @@ def combined(evidence: Evidence, question: Question, power: float) -> Result:
         p_holm=None,
         details={key: value for key, value in people.details.items() if key.startswith("n_") or key == "null"},
     )
-    result = by_t(base, error, df, question.null, question.limits, share=question.share)
+    result = two_way.by_t(base, error, df, question.null, question.limits, share=question.share)
     if (result.ci_high or 0.0) - (result.ci_low or 0.0) > MOST_WIDER * (people.ci_high - people.ci_low):
         return _alone(question)
     sizes = np.bincount(evidence.workers, weights=question.sizes)
-    about = (note for note in people.notes if note.startswith(ABOUT_THESE))
+    about = (note for note in people.notes if note.startswith(two_way.ABOUT_THESE))
     notes = (*small_sample_notes(int((sizes > 0).sum()), "worker", sizes), *about, *result.notes)
     return _with_human_result(result.but(notes=notes), question, power, gain)
 
@@ -319,8 +311,8 @@ def matched(people: Answers, judge: Answers) -> Matched:
     """The judge's answers to each item averaged, and found again for people's."""
     whole = one_an_item(judge)
     on_people = pd.Index(whole.items).get_indexer(pd.Index(people.items))
-    sides = numbered([*people.dialogues, *whole.dialogues])
-    (workers,) = numbered([people.workers])
+    sides = two_way.numbered([*people.dialogues, *whole.dialogues])
+    (workers,) = two_way.numbered([people.workers])
     return Matched(
         people=people,
         judge=whole,

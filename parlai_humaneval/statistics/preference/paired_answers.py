@@ -6,7 +6,6 @@ of Chatbot Arena (Li, Angelopoulos & Chiang 2024). Code between fences has no ma
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Ints, Objects
-from parlai_humaneval._util.text import UNSPACED, count_words
+from parlai_humaneval._util.text import UNSPACED, count_words, json_list
 from parlai_humaneval.dialogues.messages import replies_in
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups, first_hand_dialogues
@@ -160,7 +159,7 @@ def _of_judged(judgements: pd.DataFrame) -> pd.DataFrame:
         if not isinstance(shown, str) or names in seen:
             continue
         seen.add(names)
-        for dialogue in (one for one in _json(shown) if isinstance(one, dict)):
+        for dialogue in (one for one in json_list(shown) if isinstance(one, dict)):
             lines, speakers = dialogue.get("lines") or [], dialogue.get("entities") or []
             for model in dict.fromkeys(map(str, speakers)):
                 said = [line["text"] for line in lines if str(speakers[line.get("speaker", 0)]) == model]
@@ -188,14 +187,6 @@ def _of_columns(comparisons: pd.DataFrame, pairs: pd.DataFrame) -> list[Floats]:
 
 def _total(texts: Sequence[str]) -> Sequence[float]:
     return [sum(one) for one in zip(*map(style_counts, texts), strict=True)] or [0.0] * len(STYLE)
-
-
-def _json(cell: str) -> list[Any]:
-    try:
-        value = json.loads(cell)
-    except ValueError:
-        return []
-    return value if isinstance(value, list) else []
 
 
 def values_of(tables: Tables, pairs: pd.DataFrame, column: str) -> Objects:

@@ -11,20 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags, Floats, Objects
-from parlai_humaneval.statistics.core.clustered import (
-    cluster_sums,
-    clustered_share,
-    sign_flip_p,
-    with_dispersion,
-)
-from parlai_humaneval.statistics.core.multiplicity import (
-    NO_FAMILY,
-    Family,
-    corrected,
-    corrected_fields,
-    rescaled,
-    with_once_each,
-)
+from parlai_humaneval.statistics.core import multiplicity
+from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share, sign_flip_p, with_dispersion
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import (
     FAMILY,
@@ -232,7 +220,7 @@ class DecidedPair(Row):
 
 
 def as_lead(rate: Result) -> Result:
-    return rescaled(rate, lambda share: 2 * share - 1)
+    return multiplicity.rescaled(rate, lambda share: 2 * share - 1)
 
 
 ALIKE = ("From, positions balanced", "To, positions balanced")
@@ -294,7 +282,7 @@ class PairOutcome(DecidedPair):
 
 
 def wins_of_pairs(
-    rows: pd.DataFrame, *, family: Family = NO_FAMILY, level: float = 0.95, seed: int = 0
+    rows: pd.DataFrame, *, family: multiplicity.Family = multiplicity.NO_FAMILY, level: float = 0.95, seed: int = 0
 ) -> list[PairOutcome]:
     """Every pair of models in ``rows``, and Holm's correction over them.
 
@@ -325,8 +313,8 @@ def wins_of_pairs(
         _adjusted(_pair(own, str(a), str(b), level), own, habit)
         for (a, b), own in rows.groupby(["model_a", "model_b"], sort=True)
     ]
-    leading = corrected([pair.told for pair in pairs], [family] * len(pairs))
-    pairs = corrected_fields(pairs, family, "win_rate", "by_worker", "by_dialogue", "paper")
+    leading = multiplicity.corrected([pair.told for pair in pairs], [family] * len(pairs))
+    pairs = multiplicity.corrected_fields(pairs, family, "win_rate", "by_worker", "by_dialogue", "paper")
     for pair, leads in zip(pairs, leading, strict=True):
         pair.adjusted = pair.adjusted and leads
     return pairs
@@ -357,7 +345,7 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     known = (~np.isnan(balanced)).astype(float)
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     parts = (np.nan_to_num(balanced), known, workers, shown)
-    result = with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
+    result = multiplicity.with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
@@ -383,7 +371,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
         win_rate=with_dispersion(
-            with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
+            multiplicity.with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
             np.where(outcome == 0, np.nan, won),
             workers,
         ),

@@ -9,15 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.core.clustered import (
-    FLIPPED,
-    MIN_CLUSTERS,
-    cluster_sums,
-    clustered_share,
-    independent,
-    small_sample_notes,
-    too_few_clusters,
-)
+from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Row, p_columns
 from parlai_humaneval.statistics.core.sign_flip import SOURCE as FLIPS_SOURCE
@@ -84,12 +76,12 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
     of_worker, raters = pd.factorize(np.asarray(workers, dtype=object))
     if not len(x) == len(of_group) == len(of_worker):
         raise ValueError("won, groups and workers must be lists of the same length, one entry per answer")
-    how = f"joint {FLIPPED}, clustered by worker", SOURCE, independent()
+    how = f"joint {clustered.FLIPPED}, clustered by worker", SOURCE, clustered.independent()
     base = Result.by(*how, name=f"same win rate in {len(names)} groups", n=len(x), details={"n_workers": len(raters)})
     if len(names) < 2:
         return base.but(p_value=1.0 if len(x) else None, notes=("nothing to compare",))
-    if len(raters) < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(),))
+    if len(raters) < clustered.MIN_CLUSTERS:
+        return base.but(notes=(clustered.too_few_clusters(),))
     sizes = np.bincount(of_group).astype(float)
     deviations = np.zeros((len(raters), len(names)))
     np.add.at(deviations, (of_worker, of_group), x - x.mean())
@@ -98,7 +90,7 @@ def equal_in_groups(won: npt.ArrayLike, groups: npt.ArrayLike, workers: npt.Arra
     return base.but(
         statistic=float((parts.sum(axis=0) ** 2).sum()),
         p_value=joint_sign_flip_p(parts),
-        notes=small_sample_notes(len(raters), "worker", np.bincount(of_worker)),
+        notes=clustered.small_sample_notes(len(raters), "worker", np.bincount(of_worker)),
     )
 
 
@@ -128,18 +120,18 @@ def group_rates(
 
 
 def _is_large(rows: pd.DataFrame) -> bool:
-    return bool((rows["outcome"] != 0).sum() >= FEWEST and rows["worker_id"].nunique() >= MIN_CLUSTERS)
+    return bool((rows["outcome"] != 0).sum() >= FEWEST and rows["worker_id"].nunique() >= clustered.MIN_CLUSTERS)
 
 
 def _rates(rows: pd.DataFrame, value: str, names: dict[str, str], level: float) -> Iterator[GroupRate]:
     outcome = rows["outcome"].to_numpy()
-    sums = cluster_sums(outcome > 0, outcome != 0, rows["worker_id"])
+    sums = clustered.cluster_sums(outcome > 0, outcome != 0, rows["worker_id"])
     yield GroupRate(
         **names,
         value=value,
         wins_a=int((outcome > 0).sum()),
         wins_b=int((outcome < 0).sum()),
         ties=int((outcome == 0).sum()),
-        win_rate=clustered_share(sums, name=f"win rate in {value}", level=level),
+        win_rate=clustered.clustered_share(sums, name=f"win rate in {value}", level=level),
         n_workers=int(rows["worker_id"].nunique()),
     )

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from scipy.special import bdtr, chdtrc
 
 from parlai_humaneval._util.arrays import Floats, Objects
@@ -133,13 +133,11 @@ def goodness_of_fit_test(
     return _by_chi_square(name, method, chi2, k - 1, n, bool(n))
 
 
-class TurnTest(BaseModel):
+class TurnTest(BaseModel, extra="forbid", frozen=True):
     """One question to the turns: by the ``paper``, all turns independent, and ``clustered`` by worker (of a pair the
     difference of the two selected rates, of all models whether these are equal). ``sign_flip_p``: of a pair judged by
     few workers, exactly.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: tuple[str, ...]
     paper: Result

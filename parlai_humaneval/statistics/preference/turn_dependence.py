@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from scipy.special import stdtr
 
 from parlai_humaneval._util.arrays import Floats, Ints
@@ -44,15 +44,13 @@ class Reselection(Row):
     excess: Annotated[Result, Estimate("Above chance"), Column("Clustered p", "p", name="p_clustered", path="p_value")]
 
 
-class FirstChoice(BaseModel):
+class FirstChoice(BaseModel, extra="forbid", frozen=True):
     """Is what was chosen in the first turn of a dialogue chosen more often in its later turns than the others?
 
     ``paper``: t test over dialogues; ``clustered``: by worker; ``adjusted``: less the rate of the same model in the
     later turns of all other dialogues, as a good model is chosen first and later. Raters who like one model all along
     raise all three.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     paper: Result
     clustered: Result

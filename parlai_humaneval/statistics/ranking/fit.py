@@ -13,37 +13,13 @@ from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from scipy.special import expit, fdtrc, ndtr
 
 from parlai_humaneval._util.arrays import Codes, Floats, Ints
-from parlai_humaneval.statistics.core import sign_flip
-from parlai_humaneval.statistics.core.clustered import (
-    FLIPPED,
-    MIN_CLUSTERS,
-    NO_VARIANCE,
-    Clusters,
-    effective_clusters,
-    independent,
-    small_sample_notes,
-    standard_error,
-    t_ends,
-    too_few_clusters,
-    with_sign_flips,
-    with_t,
-)
+from parlai_humaneval.statistics.core import clustered, sign_flip, two_way
 from parlai_humaneval.statistics.core.multiplicity import corrected
 from parlai_humaneval.statistics.core.result import Detail, Result
-from parlai_humaneval.statistics.core.two_way import (
-    ABOUT,
-    BY_BOTH,
-    CROSSED_SOURCE,
-    OF_BOTH,
-    about_words,
-    either_side_covariances,
-    few_dialogues,
-    is_by_both,
-)
 from parlai_humaneval.statistics.ranking.order import BestSet, ModelOrder, best_set, order_of
 
 
@@ -67,7 +43,7 @@ class Judged:
     @cached_property
     def covariances(self) -> tuple[Floats, Floats, Floats]:
         """Of the parameters: by both, by worker, by dialogue."""
-        return either_side_covariances(self.influence, self.workers, self.dialogues)
+        return two_way.either_side_covariances(self.influence, self.workers, self.dialogues)
 
     def error(self, row: Floats) -> float:
         """The standard error of a combination of the parameters, not below that by workers or by dialogues alone."""
@@ -84,9 +60,12 @@ class Judged:
             for model in np.flatnonzero(np.abs(of) > 0)
         ]
         numbers = [len(np.unique(codes)) for codes in shown]
-        fewest = min(effective_clusters(np.bincount(codes)) for codes in shown)
-        details: dict[str, Detail] = {"n_dialogues": sum(numbers), **few_dialogues(numbers, fewest, sum(numbers))}
-        return sizes, max(1.0, min(effective_clusters(sizes), fewest) - 1), details
+        fewest = min(clustered.effective_clusters(np.bincount(codes)) for codes in shown)
+        details: dict[str, Detail] = {
+            "n_dialogues": sum(numbers),
+            **two_way.few_dialogues(numbers, fewest, sum(numbers)),
+        }
+        return sizes, max(1.0, min(clustered.effective_clusters(sizes), fewest) - 1), details
 
     def joint(self, parameters: Floats, rows: Floats, df: float) -> tuple[float, float] | None:
         """F that all ``rows``, effects that sum to 0, of the parameters are 0, and its p."""
@@ -115,7 +94,7 @@ BELOW_ALL = "it was never chosen over another model, so its strength is below an
 TOO_FEW_FOR_ALL = "too few workers to test so many models at once, clustered by worker and dialogue: see the pairs"
 
 
-class Strengths(BaseModel):
+class Strengths(BaseModel, extra="forbid", frozen=True):
     """How strong each model is, free of the order of matches, with position effects taken out.
 
     All estimates are log-odds: of two models whose strengths differ by d, shown at equally good places, the
@@ -135,8 +114,6 @@ class Strengths(BaseModel):
         order: of the models, as far as the answers tell it, also where strengths are not finite.
         notes: what could not be estimated, and why.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: tuple[Result, ...]
     pairs: tuple[Result, ...]
@@ -339,7 +316,7 @@ def _best(table: Inference, models: Sequence[Result], pairs: Sequence[Result]) -
     estimates[known], influence[:, known], met[:, known] = rows @ fit.parameters, table.influence @ rows.T, fit.met
     level, cluster = table.asked.level, table.asked.cluster
     found = best_set(estimates, influence, met, models=names, n=fit.n, level=level, cluster=cluster)
-    if not any(map(is_by_both, pairs)):
+    if not any(map(two_way.is_by_both, pairs)):
         return found
     tested = [pair for pair in pairs if pair.estimate is not None]
     worse = {
@@ -364,7 +341,7 @@ def _simultaneous(results: Sequence[Result]) -> Iterator[Result]:
         df, error = (float(result.details.get(name) or 0.0) for name in ("df", "standard_error"))
         # Without df the answer is that by worker, as nothing differs.
         level = 1 - (1 - result.level) / len(results)
-        yield result.but(**t_ends(result.estimate or 0.0, error, df, level)) if df else result
+        yield result.but(**clustered.t_ends(result.estimate or 0.0, error, df, level)) if df else result
 
 
 class Inference:
@@ -383,18 +360,21 @@ class Inference:
 
     def _base(self, name: str) -> Result:
         asked, details = self.asked, {f"n_{self.asked.cluster}s": self.groups}
-        how = f"{asked.method}, {FLIPPED}, clustered by {asked.cluster}", f"{asked.source}; {sign_flip.SOURCE}"
-        assumed = (*asked.assumptions, independent(asked.cluster))
+        how = (
+            f"{asked.method}, {clustered.FLIPPED}, clustered by {asked.cluster}",
+            f"{asked.source}; {sign_flip.SOURCE}",
+        )
+        assumed = (*asked.assumptions, clustered.independent(asked.cluster))
         return Result.by(*how, *assumed, name=name, n=self.fit.n, level=asked.level, details=details)
 
     def none(self, name: str, why: str, leads: Floats | None = None) -> Result:
         """No estimate."""
         base = self._base(name).but(p_value=None if self.fit.n else 1.0, notes=(f"cannot be estimated: {why}",))
-        if leads is None or np.count_nonzero(leads) < MIN_CLUSTERS:
+        if leads is None or np.count_nonzero(leads) < clustered.MIN_CLUSTERS:
             return base
         return base.but(
             p_value=sign_flip.sign_flip_p_value(leads),
-            method=f"{FLIPPED} of what showed both, clustered by {self.asked.cluster}",
+            method=f"{clustered.FLIPPED} of what showed both, clustered by {self.asked.cluster}",
             source=sign_flip.SOURCE,
             details={**base.details, LEAD: float(leads.sum())},
         )
@@ -415,12 +395,12 @@ class Inference:
         if tested:
             alone["p_independent"] = float(2 * ndtr(-abs(estimate) / plain)) if plain > 0 else None
         base = base.but(estimate=estimate, details={**base.details, **alone})
-        if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few_clusters(self.asked.cluster),))
+        if self.groups < clustered.MIN_CLUSTERS:
+            return base.but(notes=(clustered.too_few_clusters(self.asked.cluster),))
         parts = self.influence @ row
         shares = self.shares.mean(axis=1) if weights is None else weights
-        observed = Clusters(estimate, parts, shares)
-        by_worker = with_sign_flips(base, observed, 0.0 if tested else None, self.asked.cluster, None)
+        observed = clustered.Clusters(estimate, parts, shares)
+        by_worker = clustered.with_sign_flips(base, observed, 0.0 if tested else None, self.asked.cluster, None)
         return self._by_both(by_worker, row, of)
 
     def _by_both(self, by_worker: Result, row: Floats, of: Floats | None = None) -> Result:
@@ -430,22 +410,22 @@ class Inference:
             return by_worker
         sizes, df, details = judged.about(np.ones(len(self.fit.known)) if of is None else of)
         error = judged.error(row)
-        if not self._enough(judged) or error < NO_VARIANCE:
+        if not self._enough(judged) or error < clustered.NO_VARIANCE:
             return self._about_few(by_worker, details)
         tested = {} if by_worker.p_value is None else {"p_by_worker": by_worker.p_value}
-        result = with_t(self._worded(by_worker, BY_BOTH), error, df, 0.0 if tested else None)
-        result = result.but(notes=small_sample_notes(len(sizes), self.asked.cluster, sizes))
+        result = clustered.with_t(self._worded(by_worker, two_way.BY_BOTH), error, df, 0.0 if tested else None)
+        result = result.but(notes=clustered.small_sample_notes(len(sizes), self.asked.cluster, sizes))
         return self._about_few(result, {**details, "df": df, "standard_error": error, **tested})
 
     @staticmethod
     def _enough(judged: Judged) -> bool:
         """Whether there are dialogues enough to say something of others."""
-        return len(np.unique(np.concatenate(judged.dialogues))) >= MIN_CLUSTERS
+        return len(np.unique(np.concatenate(judged.dialogues))) >= clustered.MIN_CLUSTERS
 
     @staticmethod
     def _about_few(result: Result, details: dict[str, Detail]) -> Result:
-        few = details.get(ABOUT)
-        notes = (about_words(int(few)),) if few else ()
+        few = details.get(two_way.ABOUT)
+        notes = (two_way.about_words(int(few)),) if few else ()
         return result.but(notes=(*result.notes, *notes), details={**result.details, **details})
 
     def _joint_by_both(self, by_worker: Result, rows: Floats) -> Result:
@@ -460,14 +440,14 @@ class Inference:
         if tested is None:
             return by_worker.but(statistic=None, p_value=None, notes=(*by_worker.notes, TOO_FEW_FOR_ALL))
         details = {**by_worker.details, "p_by_worker": by_worker.p_value}
-        result = self._worded(by_worker, f"two-way F, {OF_BOTH}")
+        result = self._worded(by_worker, f"two-way F, {two_way.OF_BOTH}")
         return result.but(statistic=tested[0], p_value=tested[1], details=details)
 
     def _worded(self, result: Result, test: str) -> Result:
         return result.but(
             method=f"{self.asked.method}, {test}",
             assumptions=(*self.asked.assumptions, "comparisons without a common worker or dialogue are independent"),
-            source=f"{self.asked.source}; {CROSSED_SOURCE}",
+            source=f"{self.asked.source}; {two_way.CROSSED_SOURCE}",
         )
 
     def joint(self, name: str, rows: Floats, shares: Floats | None = None, leads: Floats | None = None) -> Result:
@@ -477,16 +457,16 @@ class Inference:
         """
         base = self._base(name)
         if len(rows) < 2:
-            if leads is not None and np.count_nonzero(leads.any(axis=1)) >= MIN_CLUSTERS:
-                method = f"joint {FLIPPED} of what showed both, clustered by {self.asked.cluster}"
+            if leads is not None and np.count_nonzero(leads.any(axis=1)) >= clustered.MIN_CLUSTERS:
+                method = f"joint {clustered.FLIPPED} of what showed both, clustered by {self.asked.cluster}"
                 note = "no two strengths can be estimated: the test asks which one was chosen more often"
                 return base.but(p_value=sign_flip.joint_sign_flip_p(leads), method=method, notes=(note,))
             return base.but(p_value=1.0 if not self.fit.n else None, notes=("nothing to compare",))
-        if self.groups < MIN_CLUSTERS:
-            return base.but(notes=(too_few_clusters(self.asked.cluster),))
+        if self.groups < clustered.MIN_CLUSTERS:
+            return base.but(notes=(clustered.too_few_clusters(self.asked.cluster),))
         own = self.shares.mean(axis=1, keepdims=True) if shares is None else shares
         parts = self.influence @ rows.T + own * (rows @ self.fit.parameters)
-        if standard_error(parts.ravel()) < NO_VARIANCE:
+        if clustered.standard_error(parts.ravel()) < clustered.NO_VARIANCE:
             return base.but(p_value=1.0, notes=(f"the {self.asked.cluster}s do not distinguish any of them",))
         values, vectors = np.linalg.eigh(rows @ self.independent @ rows.T)
         kept = values > values.max() * 1e-9  # effects sum to 0
@@ -494,8 +474,8 @@ class Inference:
         by_worker = base.but(
             statistic=float((scaled.sum(axis=0) ** 2).sum()),
             p_value=sign_flip.joint_sign_flip_p(scaled),
-            method=f"{self.asked.method}, joint {FLIPPED}, clustered by {self.asked.cluster}",
-            notes=small_sample_notes(self.groups, self.asked.cluster, self.fit.met.sum(axis=1)),
+            method=f"{self.asked.method}, joint {clustered.FLIPPED}, clustered by {self.asked.cluster}",
+            notes=clustered.small_sample_notes(self.groups, self.asked.cluster, self.fit.met.sum(axis=1)),
             details={**base.details, "df": len(rows) - 1},
         )
         return self._joint_by_both(by_worker, rows)

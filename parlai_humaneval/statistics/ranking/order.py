@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, independent, small_sample_notes, too_few_clusters
@@ -30,13 +30,11 @@ EQUAL = 1e-6  # Strengths that differ by less are equal: they are no more exact
 NAMED = 3  # As many relations between groups are worded
 
 
-class ModelOrder(BaseModel):
+class ModelOrder(BaseModel, extra="forbid", frozen=True):
     """The order of models, as far as answers tell it: ``groups`` of linked models, best first; ``above``: pairs of
     indices of groups, of which the first ranks above the second; ``tied``: two names of one group whose strengths are
     equal, or unknown.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     groups: tuple[tuple[str, ...], ...]
     above: frozenset[tuple[int, int]]
@@ -147,14 +145,12 @@ _CELLS = 4_000_000
 _SMALL = 1e-9
 
 
-class BestSet(BaseModel):
+class BestSet(BaseModel, extra="forbid", frozen=True):
     """The ``leader``, and the models that cannot be told from it (``together``, best first): in at least 95 of 100
     studies (``level``) none is left out that is as good as any. The ``told`` ones are significantly worse than some
     other one; of the ``unknown`` nothing is said. Intervals of ``models`` hold together; ``pairs`` have p by itself
     and, by steps, as a family.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     leader: str
     together: tuple[str, ...]

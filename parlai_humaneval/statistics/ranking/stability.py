@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
@@ -45,13 +45,11 @@ class StabilityPoint(Row):
     samples: Count
 
 
-class ScoreRange(BaseModel):
+class ScoreRange(BaseModel, extra="forbid", frozen=True):
     """Ranges of a model's score μ − 3σ over random orders of the same dialogues (no sampling interval), and over
     resamples of workers, each in a random order; with medians of the same, as the score of one order need not lie in
     its range.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     order_middle: float
     order_low: float

@@ -13,18 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
-from parlai_humaneval.statistics.core import sign_flip
-from parlai_humaneval.statistics.core.clustered import (
-    FLIPPED,
-    MIN_CLUSTERS,
-    SHARE_LIMITS,
-    Clusters,
-    Limits,
-    independent,
-    too_few_clusters,
-    with_dispersion,
-    with_sign_flips,
-)
+from parlai_humaneval.statistics.core import clustered, sign_flip
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields, with_once_each
 from parlai_humaneval.statistics.core.result import Result
@@ -73,7 +62,7 @@ class RatedCriterion:
         return Family(self.technique, self.setting, self.metric, self.criterion)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> clustered.Limits:
         """What a mean cannot be beyond."""
         return None if self.minimum is None or self.maximum is None else (self.minimum, self.maximum)
 
@@ -176,7 +165,7 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
     return RatedPair(
         model_a=a,
         model_b=b,
-        difference=with_dispersion(
+        difference=clustered.with_dispersion(
             with_once_each(clustered_difference, *sides, dialogues=shown, name=name, limits=limits, level=level), *sides
         ),
         paper=t_test(a.values, b.values, name=name),
@@ -232,22 +221,27 @@ def pair_combo(
         (np.asarray(won, dtype=float), np.asarray(workers, dtype=object))
         for won, workers in ((won_turns, turn_workers), (won_dialogs, dialog_workers))
     ]
-    how = f"weighted {w_turn:g} : {w_dialog:g}, {FLIPPED}, clustered by worker", f"{PAIR_SOURCE}; {sign_flip.SOURCE}"
+    how = (
+        f"weighted {w_turn:g} : {w_dialog:g}, {clustered.FLIPPED}, clustered by worker",
+        f"{PAIR_SOURCE}; {sign_flip.SOURCE}",
+    )
     n, details = sum(len(won) for won, _ in parts), {"w_turn": w_turn, "w_dialog": w_dialog, "null": 0.5}
-    base = Result.by(*how, independent(), name=name, n=n, level=level, details=details)
+    base = Result.by(*how, clustered.independent(), name=name, n=n, level=level, details=details)
     if not all(len(won) for won, _ in parts):
         return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
     turn, dialog = (float(won.mean()) for won, _ in parts)
     share = pw_combo_score(turn, dialog, w_turn, w_dialog)
     base = base.but(estimate=share)
     fewest = min(len(pd.unique(workers)) for _, workers in parts)
-    if fewest < MIN_CLUSTERS:
-        return base.but(notes=(too_few_clusters(),))
+    if fewest < clustered.MIN_CLUSTERS:
+        return base.but(notes=(clustered.too_few_clusters(),))
     weights = (w_turn / (w_turn + w_dialog), w_dialog / (w_turn + w_dialog))
     deviations = np.concatenate([w * (won - won.mean()) / len(won) for w, (won, _) in zip(weights, parts, strict=True)])
     rests_on = np.concatenate([np.full(len(won), w / len(won)) for w, (won, _) in zip(weights, parts, strict=True)])
     owners = np.concatenate([workers for _, workers in parts])
-    return with_sign_flips(base, Clusters.of(share, deviations, rests_on, owners), 0.5, "worker", SHARE_LIMITS)
+    return clustered.with_sign_flips(
+        base, clustered.Clusters.of(share, deviations, rests_on, owners), 0.5, "worker", clustered.SHARE_LIMITS
+    )
 
 
 def single_combos(

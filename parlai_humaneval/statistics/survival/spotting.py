@@ -21,7 +21,7 @@ from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.tests import goodness_of_fit_test
 from parlai_humaneval.statistics.ranking.trueskill import SkillModel, rate_two_player
 from parlai_humaneval.tables.columns import TableError, check_unique
-from parlai_humaneval.tables.repeats import dialogue_ids
+from parlai_humaneval.tables.files import dialogue_ids
 from parlai_humaneval.tables.schema import HUMAN, LABELS, TIE
 
 SEGMENT = ("dialogue_id", "worker_id", "judgement_id", "k")  # What makes two rows of speakers one judged segment

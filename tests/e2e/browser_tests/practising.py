@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from playwright.sync_api import expect
 
-from parlai_humaneval.materials.practice import (
+from parlai_humaneval.materials.instructions import (
     ChooseItem,
     PairItem,
     Practice,

@@ -7,7 +7,7 @@ import re
 import urllib.request
 from dataclasses import dataclass
 
-from parlai_humaneval.materials.practice import PracticeItem, RateItem
+from parlai_humaneval.materials.instructions import PracticeItem, RateItem
 
 from .rater import Rater
 

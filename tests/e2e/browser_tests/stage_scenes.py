@@ -19,8 +19,14 @@ from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.session.page import marked_up
 from mephisto_tasks.session.practice import numbered_cards
 from mephisto_tasks.session.steps import SIDES, choose_step, final_question, rate_step, tick_step, verdict_step
-from parlai_humaneval.materials.instructions import load_instructions
-from parlai_humaneval.materials.practice import PairItem, Practice, RateItem, SegmentItem, load_practice
+from parlai_humaneval.materials.instructions import (
+    PairItem,
+    Practice,
+    RateItem,
+    SegmentItem,
+    load_instructions,
+    load_practice,
+)
 from parlai_humaneval.schema.steps import (
     Card,
     Context,

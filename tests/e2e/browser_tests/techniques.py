@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mephisto_tasks.config.files import task_dir
-from parlai_humaneval.materials.practice import Practice, load_practice
+from parlai_humaneval.materials.instructions import Practice, load_practice
 
 from .study import ODD_MODELS, Study, odd_zoo
 

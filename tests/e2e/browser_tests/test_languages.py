@@ -13,9 +13,8 @@ from playwright.sync_api import Page, expect
 
 from mephisto_tasks.storage.results import read_dialogues
 from parlai_humaneval.cli.translations import collected
-from parlai_humaneval.i18n.catalogs import language
-from parlai_humaneval.i18n.translate import PLACE, speaking, t
-from parlai_humaneval.materials.practice import ChooseItem, in_language
+from parlai_humaneval.i18n.translate import PLACE, language, speaking, t
+from parlai_humaneval.materials.instructions import ChooseItem, in_language
 
 from .conftest import launched
 from .looks import SHAPES, Looks

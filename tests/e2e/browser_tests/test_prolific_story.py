@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from servers.prolific import StandIn, Study
 from servers.prolific.records import INSIDE
 
-from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.storage.results import read_dialogues
 

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, Page, expect
 
-from mephisto_tasks.cli.report import report
-from mephisto_tasks.cli.view import view
+from mephisto_tasks.cli.report import report, view
 from parlai_humaneval.cli.import_data import import_tables
 from parlai_humaneval.viewer.entries import entries
 from parlai_humaneval.viewer.write import viewer_files, write_viewer

@@ -15,10 +15,10 @@ import pytest
 from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.abstractions.providers.mock.mock_worker import MockWorker
 
-from mephisto_tasks.admission import eligibility, identity
-from mephisto_tasks.admission.admission import Admission, study_admission
+from mephisto_tasks.admission import admission as eligibility
+from mephisto_tasks.admission import identity
+from mephisto_tasks.admission.admission import Admission, load_eligibility, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
-from mephisto_tasks.admission.eligibility import load_eligibility
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome, Refusal, Rule, Stage, Visitor
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.config.worker_rules import WorkerRules

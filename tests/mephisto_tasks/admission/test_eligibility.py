@@ -11,7 +11,7 @@ from mephisto.abstractions.databases.local_database import LocalMephistoDB
 from mephisto.data_model.worker import Worker
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.admission.eligibility import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, load_eligibility
+from mephisto_tasks.admission.admission import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, load_eligibility
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds.registry import crowd_in

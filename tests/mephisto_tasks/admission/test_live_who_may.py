@@ -17,7 +17,7 @@ from live import TASK, Rater, config_of, eventually, good_replies, launch, launc
 from omegaconf import OmegaConf
 
 from mephisto_tasks.adapter.blueprint import build_study
-from mephisto_tasks.admission.eligibility import (
+from mephisto_tasks.admission.admission import (
     BLOCKED,
     DONE_ALL,
     DONE_ALL_ACROSS,

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mephisto_tasks.annotation.config import StaticConfig
-from mephisto_tasks.annotation.practice import GoldDeck, load_golds, right_side, shown_pair, shown_segment, unfit
+from mephisto_tasks.annotation.steps import GoldDeck, load_golds, right_side, shown_pair, shown_segment, unfit
 from mephisto_tasks.config.files import task_dir
 from mephisto_tasks.config.task import read_config
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.materials.practice import PairItem, Practice, SegmentItem, load_practice
+from parlai_humaneval.materials.instructions import PairItem, Practice, SegmentItem, load_practice
 from parlai_humaneval.techniques.questions import PW_DIALOG_QUESTIONS
 
 GOOD, BAD = ["Hi!", "Hello, how are you?"], ["Hi!", "ERROR 7"]

@@ -12,11 +12,11 @@ import pytest
 from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, duets, launch_study, says, talked, told_of
 from live import rows
 
-from mephisto_tasks.admission.eligibility import PRACTICE_FAILED
+from mephisto_tasks.admission.admission import PRACTICE_FAILED
 from mephisto_tasks.admission.wording import PRACTICE_PASSED, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
-from parlai_humaneval.materials.practice import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
+from parlai_humaneval.materials.instructions import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem
 from parlai_humaneval.schema.steps import ChooseStep, EndStep, FormStep, Notice, PageState, RankStep, RateStep
 
 QUALIFICATION = "practised"

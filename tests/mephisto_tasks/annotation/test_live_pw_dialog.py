@@ -27,7 +27,7 @@ from judging_hands import (
 from live import REASON, composed, eventually
 
 from mephisto_tasks.adapter.blueprint import build_study
-from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.admission.admission import DONE_ALL
 from mephisto_tasks.annotation import build
 from mephisto_tasks.annotation.study import AnnotationStudy
 from mephisto_tasks.launch.launch import RunningStudy

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from hands import Hands
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.cli.workers import unblock
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.storage.results import ResultsError
-from mephisto_tasks.workers import blocks as blocked_workers
-from mephisto_tasks.workers.blocks import list_blocks
+from mephisto_tasks.workers import qualifications as blocked_workers
+from mephisto_tasks.workers.qualifications import list_blocks
 from parlai_humaneval.schema.steps import EndStep
 
 PAIRS: dict[str, Any] = {"models": ["alpha", "beta", "gamma"], "turns": 3, "dialogues_per_group": 5}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from live import Launch, Rater, eventually, launch, records, rows, whole_dialogue
 
-from mephisto_tasks.admission.eligibility import DONE_ALL, GIVEN_ON
+from mephisto_tasks.admission.admission import DONE_ALL, GIVEN_ON
 from mephisto_tasks.admission.identity import BUSY
 from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy

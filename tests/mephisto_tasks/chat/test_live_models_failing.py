@@ -11,7 +11,7 @@ import pytest
 import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
-from mephisto_tasks.admission.eligibility import PAUSED
+from mephisto_tasks.admission.admission import PAUSED
 from mephisto_tasks.admission.wording import STOPPED
 from mephisto_tasks.chat.turn import PARTNER_SLOW
 from mephisto_tasks.launch.running import StudyBroken

@@ -15,7 +15,7 @@ from hands import by_model
 from killable_server import KillableServer, free_port
 from live import Launch, Rater, eventually, records, rows
 
-from mephisto_tasks.admission import eligibility as explain
+from mephisto_tasks.admission import admission as explain
 from mephisto_tasks.admission.wording import STOPPED
 from mephisto_tasks.chat.turn import INTERRUPTED, PARTNER_TYPING
 from mephisto_tasks.launch.launch import RunningStudy

@@ -9,7 +9,7 @@ from pathlib import Path
 from hands import Hands
 from live import Launch, eventually, launch, records
 
-from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.admission.admission import DONE_ALL
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from parlai_humaneval.schema.steps import ChooseStep
 

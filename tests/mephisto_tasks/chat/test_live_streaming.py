@@ -14,7 +14,7 @@ from streaming_server import Says, streaming_models
 
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.launch.launch import RunningStudy
-from parlai_humaneval.display.clock import word_ends
+from parlai_humaneval.display.presenter import word_ends
 from parlai_humaneval.schema.steps import ChooseStep, PageState, TickStep, WaitStep
 
 SLOW = (

@@ -19,7 +19,7 @@ from mephisto_tasks.monitoring import observe as observing
 from mephisto_tasks.monitoring.observe import Observer
 from mephisto_tasks.server import router as core
 from mephisto_tasks.session.page import CANNOT_SAVE
-from mephisto_tasks.storage import retry as saving
+from mephisto_tasks.storage import sqlite as saving
 from mephisto_tasks.storage.locks import running_task_run
 from parlai_humaneval._util import files as private_files
 from parlai_humaneval.schema.steps import EndStep, WaitStep

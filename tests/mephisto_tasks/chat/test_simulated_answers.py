@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mephisto_tasks.session import answers as checks
 from mephisto_tasks.simulation.raters import COMMENT, Answers, Behaviour, by_kind
-from parlai_humaneval.materials.practice import Practice
+from parlai_humaneval.materials.instructions import Practice
 from parlai_humaneval.schema.steps import (
     Action,
     Card,

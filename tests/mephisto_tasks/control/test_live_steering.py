@@ -16,7 +16,7 @@ from live import TASK, Launch, Rater, config_of, eventually, good_replies, launc
 from scripted_models import zoo_file
 
 from mephisto_tasks.adapter import task_launcher as launcher
-from mephisto_tasks.admission.eligibility import ALL_DONE, PAUSED
+from mephisto_tasks.admission.admission import ALL_DONE, PAUSED
 from mephisto_tasks.admission.wording import ALL_DONE as NOTHING_MORE
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.chat.study import GO_ON

@@ -32,10 +32,10 @@ from mephisto_tasks.launch import running
 from mephisto_tasks.launch.config import ConfigError, compose_config
 from mephisto_tasks.launch.config import choices as choices_of
 from mephisto_tasks.payments.ledger import Ledger
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.server.security import security_headers
 from mephisto_tasks.storage.provider_names import SANDBOX_SUFFIX
-from mephisto_tasks.workers.blocks import BlockError, block_by_hand
+from mephisto_tasks.workers.qualifications import BlockError, block_by_hand
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.cli import main

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from live import TASK, Launch, Rater, records, rows
 
-from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.admission.admission import DONE_ALL
 from mephisto_tasks.cli.invite import invite
 from mephisto_tasks.crowds.invitations.gate import COOKIE
 from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, NO_LINK

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from live import Launch, eventually, good_replies, records, rows
 from panel_hands import COMPLETE, LINK, Participant, address, local_url
 
-from mephisto_tasks.admission import eligibility as explain
-from mephisto_tasks.admission.eligibility import DONE_ALL
+from mephisto_tasks.admission import admission as explain
+from mephisto_tasks.admission.admission import DONE_ALL
 from mephisto_tasks.crowds.link import crowd as reception
 from mephisto_tasks.crowds.link.datastore import sessions
 from mephisto_tasks.launch.launch import RunningStudy

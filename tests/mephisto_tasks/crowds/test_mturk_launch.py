@@ -24,7 +24,7 @@ from mephisto_tasks.crowds.mturk import hits as following
 from mephisto_tasks.crowds.mturk.client import MTurkError
 from mephisto_tasks.crowds.mturk.provider import HitStore
 from mephisto_tasks.launch import launch as launching
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 from parlai_humaneval.models.agent.dialogue_agent import Line
 from parlai_humaneval.schema.steps import EndStep
 

@@ -20,7 +20,7 @@ from mephisto_tasks.cli.doctor import providers
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.cli.requester import requester
 from mephisto_tasks.crowds.mturk.launch import fee_share, quote
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 
 
 @pytest.fixture

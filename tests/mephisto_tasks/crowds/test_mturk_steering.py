@@ -10,7 +10,7 @@ from live import TASK, eventually, records
 from mturk_hands import Turker, mturk_at_home, on_mturk_beside, open_hits
 from servers.mturk import StandIn
 
-from mephisto_tasks.admission.eligibility import PAUSED
+from mephisto_tasks.admission.admission import PAUSED
 from mephisto_tasks.control.orders import More, Pause, Resume, give
 from mephisto_tasks.crowds.mturk import hits as following
 from mephisto_tasks.launch import running

@@ -18,10 +18,9 @@ from mephisto_tasks.adapter.client_io import OUR_ERROR
 from mephisto_tasks.crowds.link.crowd import DECLINED
 from mephisto_tasks.crowds.panels.panel import NOT_FILLED_IN
 from mephisto_tasks.crowds.prolific import arrivals
-from mephisto_tasks.crowds.prolific.arrivals import NOT_YOURS, OVER, PREVIEW
+from mephisto_tasks.crowds.prolific.arrivals import NOT_SIGNED, NOT_YOURS, OVER, PREVIEW, SIGNATURE
 from mephisto_tasks.crowds.prolific.client import Patience
 from mephisto_tasks.crowds.prolific.market import StudyFollower
-from mephisto_tasks.crowds.prolific.signed import NOT_SIGNED, SIGNATURE
 from mephisto_tasks.crowds.prolific.store import ProlificStore, code_of
 
 PRACTICE = ("mephisto.blueprint.onboarding_qualification=practised", "mephisto.task.task_reward=1.50")
@@ -310,6 +309,6 @@ async def test_an_old_signature_is_none(site: StandIn, data_dir: Path, monkeypat
     async with on_prolific(data_dir, "mephisto.provider.secure_link=true") as run:
         await eventually(lambda: open_places(site) == 2)
         mine = site.participant(person_id("ann")).take()
-        monkeypatch.setattr("mephisto_tasks.crowds.prolific.signed.SLACK_S", -300.0)
+        monkeypatch.setattr("mephisto_tasks.crowds.prolific.arrivals.SLACK_S", -300.0)
         async with FromProlific.by_link(run, mine, "ann") as page:
             assert page.client.refused == NOT_SIGNED

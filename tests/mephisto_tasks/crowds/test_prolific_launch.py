@@ -20,7 +20,7 @@ from mephisto_tasks.crowds.prolific import market, store
 from mephisto_tasks.crowds.prolific.arrivals import PREVIEW
 from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.store import ProlificStore
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 from parlai_humaneval.cli import main
 
 SCREEN_OUT = ("mephisto.provider.screen_out_pay=0.15", "mephisto.provider.screen_out_slots=4")

@@ -19,7 +19,7 @@ from servers.prolific import server as site_server
 from servers.prolific.records import Subscription
 from servers.prolific.signing import hook_signature
 
-from mephisto_tasks.crowds.prolific import market, payer, signed
+from mephisto_tasks.crowds.prolific import arrivals, market, payer
 from parlai_humaneval.cli import main
 
 
@@ -118,7 +118,7 @@ async def test_prolific_tells_what_has_changed(
         looks = len(site.journal.of("GET studies/{}/submissions/counts/"))
         path = urlsplit(subscription.target_url).path
         async with aiohttp.ClientSession() as session:
-            headers = {signed.CALL_TIME: "1", signed.CALL_SIGNATURE: hook_signature("theirs", "1", b"{}")}
+            headers = {arrivals.CALL_TIME: "1", arrivals.CALL_SIGNATURE: hook_signature("theirs", "1", b"{}")}
             async with session.post(f"{local_url(run)}{path}", data=b"{}", headers=headers) as answer:
                 assert answer.status == 403
             async with session.post(f"{local_url(run)}{path}", data=b"{}") as answer:
@@ -138,10 +138,10 @@ async def test_what_a_killed_launch_subscribed_to_ends_with_the_next(
 ) -> None:
     """That of others stays; and a launch goes well though Prolific answers a subscription with a word."""
     site.market.secrets[site.workspace.id] = {"id": "1", "value": "ours", "workspace_id": site.workspace.id}
-    others = Subscription("others", site.workspace.id, signed.EVENT, "https://lab.example/hooks/theirs", "")
+    others = Subscription("others", site.workspace.id, arrivals.EVENT, "https://lab.example/hooks/theirs", "")
     site.market.subscriptions["others"] = others
     with monkeypatch.context() as killed:
-        killed.setattr(signed.Hooks, "unsubscribe", lambda self: None)
+        killed.setattr(arrivals.Hooks, "unsubscribe", lambda self: None)
         async with on_prolific(data_dir, "mephisto.provider.webhooks=true"):
             await eventually(lambda: len(site.market.subscriptions) == 2)
     (left,) = {*site.market.subscriptions} - {"others"}

@@ -27,7 +27,7 @@ from mephisto_tasks.crowds.prolific.client import Patience, Prolific
 from mephisto_tasks.crowds.prolific.market import StudyFollower
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore, make_draft, new_mark, study_body
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 
 TASK = "places"
 DECIDED = [

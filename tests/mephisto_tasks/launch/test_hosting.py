@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from omegaconf import OmegaConf
 
-from mephisto_tasks.adapter import hosting
+from mephisto_tasks.adapter import architect as hosting
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.launch import run_launch

@@ -14,9 +14,9 @@ from stored_study import StoredStudy, choices
 
 from mephisto_tasks.cli import doctor as health
 from mephisto_tasks.cli.doctor import Finding
-from mephisto_tasks.launch import recovery as statuses
+from mephisto_tasks.launch import preparation as statuses
 from mephisto_tasks.launch.launch import run_launch
-from mephisto_tasks.launch.recovery import Statuses
+from mephisto_tasks.launch.preparation import Statuses
 from mephisto_tasks.storage.locks import task_lock
 from parlai_humaneval.cli import main
 

@@ -19,7 +19,7 @@ from judging_hands import Judge, launch_study
 from live import Rater, good_replies, launch, rows
 from stored_study import StoredStudy, choices, rated
 
-from mephisto_tasks.admission.eligibility import BLOCKED
+from mephisto_tasks.admission.admission import BLOCKED
 from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.invitations.store import InvitationStore
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
@@ -28,7 +28,7 @@ from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy import erase as erasing
 from mephisto_tasks.privacy import erase_traces as sqlite_files
 from mephisto_tasks.privacy import erase_traces as traces
-from mephisto_tasks.privacy.erasure_plan import all_going
+from mephisto_tasks.privacy.erase_traces import all_going
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.locks import study_folder, task_lock
 from mephisto_tasks.storage.logs import CONSENTS

@@ -17,14 +17,14 @@ from test_live_judging_decides import check_log
 from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import identity as waiting_room
-from mephisto_tasks.admission.eligibility import WENT_ON
+from mephisto_tasks.admission.admission import WENT_ON
 from mephisto_tasks.admission.wording import UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent
 from mephisto_tasks.session.stopping import Absent, StoppingMonitor, monitor_of
 from mephisto_tasks.storage.logs import DECISIONS
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import completed_work
 from parlai_humaneval.stopping.events import Arrived, Event, Folded, Left, Outcome, Returned
 from parlai_humaneval.stopping.rule import StoppingRule

@@ -14,7 +14,7 @@ from servers.mturk import StandIn
 
 from mephisto_tasks.crowds.mturk import hits as following
 from mephisto_tasks.launch.launch import RunningStudy
-from mephisto_tasks.payments.quote import Quote
+from mephisto_tasks.payments.policy import Quote
 from mephisto_tasks.storage.logs import DECISIONS
 from parlai_humaneval.stopping.study import replay
 

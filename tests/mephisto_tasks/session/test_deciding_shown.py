@@ -27,7 +27,7 @@ from parlai_humaneval.cli import main
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping
-from parlai_humaneval.stopping.status import Forecast, JudgeHelp, PairForecast, StoppingStatus
+from parlai_humaneval.stopping.events import Forecast, JudgeHelp, PairForecast, StoppingStatus
 from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.files import read_tables
 

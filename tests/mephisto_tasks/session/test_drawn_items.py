@@ -20,16 +20,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mephisto_tasks.session.stopping import StoppingMonitor, monitor_of, note_missing, note_record
-from mephisto_tasks.storage.retry import Saving
+from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.allocation.adaptive import DrawnItemAllocator
 from parlai_humaneval.allocation.groups import Cell, Item, PastJudgement
 from parlai_humaneval.allocation.items import Batch
-from parlai_humaneval.schema.records import (
-    AskedQuestion,
-    GivenAnswer,
-    JudgementRecord,
-    ShownDialogue,
-)
+from parlai_humaneval.schema.records import AskedQuestion, GivenAnswer, JudgementRecord, ShownDialogue
 from parlai_humaneval.stopping.events import Answered, Arrived, Event, Left, Predicted, Returned
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import replay

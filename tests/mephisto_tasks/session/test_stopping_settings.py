@@ -17,7 +17,7 @@ from mephisto_tasks.crowds.registry import crowd_of
 from mephisto_tasks.launch import preparation
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.launch.config_reference import list_settings
-from mephisto_tasks.session.stopping_build import until_decided
+from mephisto_tasks.session.study import until_decided
 from parlai_humaneval.cli import main
 from parlai_humaneval.stopping.rule import RuleChanged
 from parlai_humaneval.stopping.study import SequentialStudy

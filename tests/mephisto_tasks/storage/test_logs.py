@@ -14,7 +14,7 @@ from stored_study import StoredStudy, choices
 
 import mephisto_tasks
 from mephisto_tasks.privacy.erase import forget
-from mephisto_tasks.privacy.erasure_plan import all_going
+from mephisto_tasks.privacy.erase_traces import all_going
 from mephisto_tasks.storage import logs
 from mephisto_tasks.storage.logs import LOG_FILES, NOTES, LogFile, LogLine, Note, Personal, erase_lines
 from mephisto_tasks.workers.roster import known_workers

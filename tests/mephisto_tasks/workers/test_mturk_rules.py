@@ -21,15 +21,16 @@ from mephisto_tasks.crowds.registry import crowd_of, register_providers
 from mephisto_tasks.launch import launch as launching
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.storage.database import close_connections
-from mephisto_tasks.workers.blocks import (
-    BLOCKED_EVERYWHERE,
+from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE
+from mephisto_tasks.workers.qualifications import (
     BlockError,
     block_by_hand,
+    grant,
     list_blocks,
+    reset_practice,
     unblock,
     unblock_on_sites,
 )
-from mephisto_tasks.workers.qualifications import grant, reset_practice
 from mephisto_tasks.workers.roster import KnownWorker, SiteBlocks, known_workers
 from parlai_humaneval.cli import main
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.display.vocabulary import ANYBODYS
-from parlai_humaneval.materials.practice import PairItem, Practice, SegmentItem, load_practice
+from parlai_humaneval.materials.instructions import PairItem, Practice, SegmentItem, load_practice
 from parlai_humaneval.models.zoo.entries import load_zoo
 from parlai_humaneval.techniques.registry import techniques
 

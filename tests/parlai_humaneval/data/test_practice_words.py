@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from parlai_humaneval.materials.practice import (
-    ChooseItem,
-    Practice,
-    RateItem,
-    TickItem,
-    VerdictItem,
-    load_practice,
-)
+from parlai_humaneval.materials.instructions import ChooseItem, Practice, RateItem, TickItem, VerdictItem, load_practice
 from parlai_humaneval.techniques.questions import CRITERIA
 from parlai_humaneval.techniques.registry import techniques
 

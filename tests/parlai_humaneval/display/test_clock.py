@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.display.clock import FINISH_S, HELD_BACK, CommonClock, settled_end, word_ends
 from parlai_humaneval.display.masking import ECHO_WORDS
+from parlai_humaneval.display.presenter import FINISH_S, HELD_BACK, CommonClock, settled_end, word_ends
 
 WORDS = st.lists(st.sampled_from(["one", "two,", "three.", "я", "茶", "\n\nfour", "**five**"]), max_size=30)
 TICKS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.floats(0, 3)), max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parlai_humaneval.display.disclosures import packaged_model
+from parlai_humaneval.display.masking import packaged_model
 from parlai_humaneval.display.presenter import Presenter, ReplySettings, presenter_of
 
 NAMES = ["my_bot-7b", "retrieval"]

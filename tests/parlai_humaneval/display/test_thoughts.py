@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval.display.appearance import Appearance, looked_over
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS, begins_thoughts, is_mark, only_thoughts, parted
+from parlai_humaneval.display.text import ONLY_THOUGHTS, begins_thoughts, is_mark, only_thoughts, parted
 
 LOOKS: tuple[Appearance, ...] = ("as_said", "markdown", "plain")
 CASES = Path(__file__).parents[4] / "shared/cases/H_thoughts_and_marks/replies.jsonl"

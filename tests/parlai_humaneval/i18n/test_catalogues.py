@@ -17,10 +17,19 @@ from mephisto_tasks.admission.wording import AWAY, RETURN_THE_TASK, UnitWords, f
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
 from parlai_humaneval.cli.translations import ROOT, collected, refresh
-from parlai_humaneval.i18n.catalogs import PACKAGED, CatalogueError, language, page_words, tags
-from parlai_humaneval.i18n.languages import offered
-from parlai_humaneval.i18n.translate import joined, speaking, t, tn
-from parlai_humaneval.materials.practice import Practice, in_language
+from parlai_humaneval.i18n.translate import (
+    PACKAGED,
+    CatalogueError,
+    joined,
+    language,
+    offered,
+    page_words,
+    speaking,
+    t,
+    tags,
+    tn,
+)
+from parlai_humaneval.materials.instructions import Practice, in_language
 from parlai_humaneval.schema.wire import Option
 
 TRANSLATED = sorted(path.stem for path in PACKAGED.glob("*.po"))

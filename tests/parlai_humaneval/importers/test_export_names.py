@@ -45,7 +45,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(data_dir: Path, out: Path, *arguments: str) -> Result:
-    from mephisto_tasks.cli.export import export
+    from mephisto_tasks.cli.report import export
 
     given: list[Any] = [*arguments, "--data-dir", str(data_dir), "--out", str(out), "--json"]
     return CliRunner().invoke(export, given)

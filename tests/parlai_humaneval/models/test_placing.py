@@ -14,8 +14,7 @@ from parlai_humaneval.cli.options import placed
 from parlai_humaneval.models.backends.base import OutsideError, Said
 from parlai_humaneval.models.pool.loading import Utterance
 from parlai_humaneval.models.workers import hosts as hosts_module
-from parlai_humaneval.models.workers.hosts import Hosts, Replica
-from parlai_humaneval.models.workers.placement import ModelPlacement, with_engine
+from parlai_humaneval.models.workers.hosts import Hosts, ModelPlacement, Replica, with_engine
 from parlai_humaneval.models.workers.process import Host, HostGone, Question
 from parlai_humaneval.models.workers.ray_actor import PLACE_S, Room
 from parlai_humaneval.models.zoo.entries import ModelSpec, Running, ZooError, load_zoo, resolve

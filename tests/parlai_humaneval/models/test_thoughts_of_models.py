@@ -13,7 +13,7 @@ from faulty_server import FaultyServer, answers, completion, piece, streams
 from own_models import own, written
 from tiny_hugging_face import CHAT_TEMPLATE, agent_of, tokenizer_of
 
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.display.text import ONLY_THOUGHTS
 from parlai_humaneval.models.backends.base import INFO_FIELD
 from parlai_humaneval.models.backends.chat_server import read_stream, read_whole
 from parlai_humaneval.models.backends.prompting import ChatFormat, Prompt

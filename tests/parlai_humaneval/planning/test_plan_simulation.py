@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.planning.inputs import ask
+from parlai_humaneval.planning.made_studies import _result, simulated_power
 from parlai_humaneval.planning.plan import plan_study
-from parlai_humaneval.planning.simulation import _result, simulated_power
 
 KEPT: list[tuple[int, dict[str, Any]]] = [
     (25, {"technique": "direct_assessment"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.planning.words import paragraphs
+from parlai_humaneval.planning.inputs import paragraphs
 
 
 def test_what_is_filled_in_stays_as_it_is() -> None:

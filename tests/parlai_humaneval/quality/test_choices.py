@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rated import answered, of_turns
 
-from parlai_humaneval.quality.choices import READING_SPEED_WPM, same_position, too_fast
+from parlai_humaneval.quality.answers import READING_SPEED_WPM, same_position, too_fast
 from parlai_humaneval.schema.records import DialogueRecord, Turn
 
 THREE = ("I like tea", "I like milk", "I like water")

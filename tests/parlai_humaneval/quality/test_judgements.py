@@ -23,7 +23,7 @@ from parlai_humaneval.quality import (
     known_checks,
     needs_all_records,
 )
-from parlai_humaneval.quality.choices import failed_gold, one_label, same_side, too_fast_items
+from parlai_humaneval.quality.answers import failed_gold, one_label, same_side, too_fast_items
 from parlai_humaneval.schema.records import JudgementRecord, Rated, ReplayedRating
 
 SHOUTED = ("I LIKE THE SEA", "WHAT ABOUT YOU", "TELL ME MORE NOW", "I REALLY LOVE IT")

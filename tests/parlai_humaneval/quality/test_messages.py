@@ -10,8 +10,8 @@ from rated import answered, of_turns, said
 
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.display.filtering import MILD, offensive_spans
-from parlai_humaneval.quality import messages
-from parlai_humaneval.quality.messages import plain
+from parlai_humaneval.quality import answers as messages
+from parlai_humaneval.quality.answers import plain
 
 GOOD = ("I have two dogs and a cat.", "They sleep all day long.", "Do you have a pet as well?")
 

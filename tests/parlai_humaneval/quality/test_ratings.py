@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rated import POSITIVE, REVERSED, assessed, rated_alike
 
-from parlai_humaneval.quality.choices import constant_scores, degraded_rated_lower, rank_sum
+from parlai_humaneval.quality.answers import constant_scores, degraded_rated_lower, rank_sum
 
 SHARED = Path(__file__).resolve().parents[4] / "shared"
 

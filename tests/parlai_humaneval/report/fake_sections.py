@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from parlai_humaneval.report.build import examples_of
 from parlai_humaneval.report.document import Document
-from parlai_humaneval.report.examples import examples_of
 from parlai_humaneval.report.facts import facts_of
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary
 from parlai_humaneval.report.views import (

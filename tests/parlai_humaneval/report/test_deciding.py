@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from parlai_humaneval.report.cells import cell_text
 from parlai_humaneval.report.conclusions import (
     ahead_of_all,
     apart_words,
@@ -14,6 +13,7 @@ from parlai_humaneval.report.conclusions import (
 )
 from parlai_humaneval.report.section import PairLine, Summary
 from parlai_humaneval.report.summary import verdict_of
+from parlai_humaneval.report.views import cell_text
 from parlai_humaneval.statistics.core.clustered import AGREE
 from parlai_humaneval.statistics.core.formatting import hours_words
 from parlai_humaneval.statistics.core.result import Result

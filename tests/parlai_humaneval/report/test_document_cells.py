@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.report.cells import INTERVAL, cell_text, interval_text, laid_out
-from parlai_humaneval.report.views import DataTable, TableColumn
+from parlai_humaneval.report.views import INTERVAL, DataTable, TableColumn, cell_text, interval_text, laid_out
 
 
 @pytest.mark.parametrize(

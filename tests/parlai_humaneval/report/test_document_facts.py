@@ -11,9 +11,8 @@ import pytest
 from fake_sections import HOSTILE, NOW, said_tables
 
 from parlai_humaneval.planning.preregistration import Preregistration
-from parlai_humaneval.report.build import build_report, default_title, tables_of
+from parlai_humaneval.report.build import EXAMPLES, build_report, default_title, examples_of, tables_of
 from parlai_humaneval.report.document import Excluded, Facts, Left, TaskFacts
-from parlai_humaneval.report.examples import EXAMPLES, examples_of
 from parlai_humaneval.report.facts import NAMED, facts_of, qualifying, raters_line, raters_words
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.tables.build import Tables

@@ -13,8 +13,7 @@ from fake_sections import HOSTILE, fake_document, fake_summary
 from parlai_humaneval.quality.registry import CheckCount, Failure
 from parlai_humaneval.report import sections
 from parlai_humaneval.report.document import NOTHING, Document, Excluded, Left, PracticeCount, SectionLeftOut
-from parlai_humaneval.report.render.html import Files, figure_count, joined, to_html
-from parlai_humaneval.report.render.references import references_in
+from parlai_humaneval.report.render.html import Files, figure_count, joined, references_in, to_html
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -9,7 +9,7 @@ from fake_sections import fake_section
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parlai_humaneval.report.render.latex import LONG, escaped, to_latex
+from parlai_humaneval.report.render.files import LONG, escaped, to_latex
 from parlai_humaneval.report.views import DataTable, TableColumn
 
 COMMAND = re.compile(r"\\(?:[A-Za-z]+(?:\{[A-Za-z0-9]*\})*|[#$%&_{}])")

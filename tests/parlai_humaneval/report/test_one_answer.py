@@ -17,7 +17,6 @@ from make_records import make_study
 from rich.console import Console
 
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.conclusions import rank_words
 from parlai_humaneval.report.document import SCHEMA, TaskFacts
 from parlai_humaneval.report.render.files import folder_of, write_document
@@ -25,6 +24,7 @@ from parlai_humaneval.report.render.leaderboard import leaderboard_of, to_page
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options, PairLine
 from parlai_humaneval.report.summary import heading_of, leading, pairs_table, verdict_of
+from parlai_humaneval.report.views import cell_text, interval_text
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.tables.build import tables

@@ -14,11 +14,11 @@ from make_judgements import METRICS, make_pair, make_pairs
 from make_live_records import make_choices, make_verdict
 
 from parlai_humaneval.report.build import build_report
-from parlai_humaneval.report.cells import laid_out
 from parlai_humaneval.report.conclusions import told_leader
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.comparisons import build
 from parlai_humaneval.report.summary import pairs_table
+from parlai_humaneval.report.views import laid_out
 from parlai_humaneval.statistics.core.formatting import format_p
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import CUT, Column, Row, interval_keys, row_table, table_of

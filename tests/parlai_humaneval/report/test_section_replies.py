@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from make_records import make_record, make_study, make_turn
 
-from parlai_humaneval.display.thoughts import ONLY_THOUGHTS
+from parlai_humaneval.display.text import ONLY_THOUGHTS
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.registry import sections
-from parlai_humaneval.report.render.latex import to_latex
+from parlai_humaneval.report.render.files import to_latex
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.replies import ModelReplies, Replies, build
 from parlai_humaneval.schema.records import DialogueRecord, Mask, ReplyInfo

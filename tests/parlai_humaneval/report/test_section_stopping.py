@@ -22,16 +22,11 @@ from parlai_humaneval.report.render.html import references_of, to_html
 from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranks_table, to_page
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.stopping import (
-    Stopping,
-    build,
-    own_dialogues,
-    pairs_table,
-)
+from parlai_humaneval.report.sections.stopping import Stopping, build, own_dialogues, pairs_table
 from parlai_humaneval.report.summary import OF_RATINGS, figure_of, leading
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import IntervalFigure
-from parlai_humaneval.stopping.status import WIDEST
+from parlai_humaneval.stopping.events import WIDEST
 from parlai_humaneval.stopping.study import SequentialStudy
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import StoppingLog, Tables

@@ -13,11 +13,11 @@ from make_comparisons import comparisons_frame
 from make_judgements import make_pairs
 from rich.console import Console
 
-from parlai_humaneval.report.cells import cell_text, interval_text
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.render.terminal import table_lines
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections import by_group, style_control
+from parlai_humaneval.report.views import cell_text, interval_text
 from parlai_humaneval.statistics.core.formatting import p_cell
 from parlai_humaneval.statistics.preference.paired_answers import paired_answers, styles_of, values_of
 from parlai_humaneval.tables.build import tables

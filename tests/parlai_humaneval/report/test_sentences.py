@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from jinja2.bccache import bc_magic
 
-from parlai_humaneval.report import sentences
-from parlai_humaneval.report.sentences import TEMPLATES, _templates, say
+from parlai_humaneval.report import section as sentences
+from parlai_humaneval.report.section import TEMPLATES, _templates, say
 
 
 def test_what_is_filled_in_stays_as_it_is() -> None:

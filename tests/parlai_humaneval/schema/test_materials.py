@@ -12,8 +12,7 @@ import yaml
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.materials.contexts import load_personas
-from parlai_humaneval.materials.instructions import load_instructions
-from parlai_humaneval.materials.practice import load_practice
+from parlai_humaneval.materials.instructions import load_instructions, load_practice
 
 PERSONA = {"persona_id": "p1", "sentences": ["I like tea.", "I have a dog."]}
 ITEM = {"human": "Hi!", "good": "Hello, how are you?", "bad": "Go away.", "why": "It is friendly."}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import REFERENCE
 from scipy.stats import mannwhitneyu, pearsonr, spearmanr
 
-from parlai_humaneval.quality.choices import degraded_rated_lower
+from parlai_humaneval.quality.answers import degraded_rated_lower
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.ranks import (
     correlation,

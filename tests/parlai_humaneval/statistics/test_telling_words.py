@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from parlai_humaneval.statistics.preference.reasons import telling_words
 from parlai_humaneval.statistics.preference.subgroups import equal_in_groups
-from parlai_humaneval.statistics.preference.telling_words import telling_words
 
 
 def reasons(seed, planted, raters=60):

@@ -12,10 +12,9 @@ import pytest
 from pydantic import ValidationError
 
 from parlai_humaneval.stopping.batch import Studies
-from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Outcome, log_rows, read_log
+from parlai_humaneval.stopping.events import Answered, Arrived, Claimed, Folded, Forecast, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import RuleChanged, StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, _strengths, first_crossing
-from parlai_humaneval.stopping.status import Forecast
 from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, StudyError, replay
 
 STRENGTH = {"A": 1.2, "B": 0.6, "C": 0.0, "D": 0.0}

@@ -11,8 +11,7 @@ from make_live_records import make_choice, make_rated
 
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.files import read_tables, write_tables
-from parlai_humaneval.tables.repeats import dialogue_ids, settled
+from parlai_humaneval.tables.files import dialogue_ids, read_tables, settled, write_tables
 
 NAMES = ["turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements"]
 

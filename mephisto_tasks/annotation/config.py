@@ -97,7 +97,7 @@ class StaticConfig(TaskConfig):
 
     generate: Literal["", "self_chat", "pairs"] = ""
     """Dialogues that models hold before the launch: each model with itself, or every pair of models with each other.
-    This needs no people, and gives every model the same chances. If empty, the dialogues already exist."""
+    This needs no people, and gives every model the same chances. Leave empty if the dialogues already exist."""
     num_dialogues: int = Field(default=20, ge=1)
     """With ``generate``: dialogues for each model or pair. More show more of a model, and cost only computing time."""
     exchanges: int = Field(default=6, ge=1, le=200)

@@ -88,7 +88,7 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
     """Attempts at the practice. A second one forgives a slip. With many, raters can guess their way through."""
     onboarding_feedback: Literal["after_try", "each_item"] = "each_item"
     """When raters learn whether an answer was right, and why: after each item, or after a whole attempt. After each
-    item, people learn more. After a whole attempt, the practice is more of a test."""
+    item, people learn more. After a whole attempt, the practice works more like a test."""
     onboarding_qualification: str | None = None
     """Name of the qualification that the practice grants; null: no practice. Raters with this qualification do not
     practice again in any study with the same name here."""

@@ -196,7 +196,7 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
     if embedded:
         for override in typed:
             if name_of(override) in (BLUEPRINT + "models", BLUEPRINT + "groups"):
-                what = f"embedded models instead of others, but {short_name(override)} names some"
+                what = f"embedded models in place of all others, but {short_name(override)} names other models"
                 raise ConfigError(f"embedded=true uses {what}", try_="leave one of them out")
         use_embedded(composed)
     for override in overrides:  # they rule over variants, too

@@ -41,7 +41,7 @@ def register_statistic(name: str, module: str) -> None:
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
-        sentence = f"{__name__}.{name} is now {_RENAMED[name]}; its old name goes with version 1.0"
+        sentence = f"{__name__}.{name} is now {_RENAMED[name]}; the old name will be removed in version 1.0"
         warnings.warn(sentence, DeprecationWarning, stacklevel=2)
         name = _RENAMED[name]
     elif name in _HOMES:

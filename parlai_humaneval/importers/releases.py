@@ -213,7 +213,7 @@ def _misfit(release: Release, rows: Sequence[Data]) -> str:
     forms = " or ".join(
         ", ".join(" / ".join(need) if isinstance(need, list) else need for need in form.needs) for form in release.forms
     )
-    return f"it is not a file of {release.name} ({release.title}). Expected are {forms}; it has {names}"
+    return f"it is not a file of {release.name} ({release.title}). Expected: {forms}; the file has {names}"
 
 
 def _read(

@@ -203,7 +203,7 @@ def participations(data_dir: Path, task_name: str) -> list[Participation]:
 class PanelPayer(FilePayer):
     """Writes files for the panels that raters came from, and a list of the others."""
 
-    witness = "the files in its folder (what became of them only the panel knows)"
+    witness = "the files in its folder (only the panel knows whether they were used)"
 
     def __init__(self, data_dir: Path, task_name: str, provider: str, requester: str, title: str) -> None:
         invited = InvitationStore(study_folder(data_dir, task_name)).names()

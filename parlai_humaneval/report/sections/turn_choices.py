@@ -362,7 +362,7 @@ class TurnsSection(turn_rows.TurnRows):
         kinds = {row.kind for row in self.models}
         tests = [
             ("one", "one reply picked per turn", "two-sided binomial test of two models, Pearson's χ² of more"),
-            ("any", "any number picked", "McNemar's χ² without correction of two models, Cochran's Q of more"),
+            ("any", "any number picked", "McNemar's χ² without correction for two models, Cochran's Q for more"),
         ]
         told = [
             ("cascading", self.patterns.reselection),

@@ -143,7 +143,7 @@ class Comparisons:
             raise ValueError("Strengths need two models or more, each named once.")
         codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
         if (np.concatenate(codes) < 0).any():
-            raise ValueError("A comparison holds a model that is not among the models.")
+            raise ValueError("A comparison names a model that is not in the list of models.")
         if (codes[0] == codes[1]).any():
             raise ValueError("A model cannot be compared with itself: leave these comparisons out.")
         shown = None

@@ -37,7 +37,7 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"{counted(len(result.done), 'submission')} that the panel reports as returned contained complete work, which is kept: "
+            f"{counted(len(result.done), 'submission')} that were returned on the panel contained complete work, which is kept: "
             + ", ".join(result.done)
         )
     if result.unknown:

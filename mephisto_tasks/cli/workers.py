@@ -37,8 +37,8 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"{counted(len(result.done), 'submission')} that were returned on the panel contained complete work, which is kept: "
-            + ", ".join(result.done)
+            f"{counted(len(result.done), 'submission')} that were returned on the panel contained complete work. "
+            f"It is kept: {', '.join(result.done)}"
         )
     if result.unknown:
         click.echo(f"{counted(len(result.unknown), 'submission')} never began here.")

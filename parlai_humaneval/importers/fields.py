@@ -75,12 +75,18 @@ def at(data: Any, path: str) -> Any:
         elif not isinstance(data, Mapping):
             return None
         elif step.startswith("~"):
-            words = [plain_name(word) for word in (step[1:], *WORDS["columns"].get(step[1:], ()))]
+            words = _words(step)
             names = {plain_name(name): name for name in reversed(list(data)) if isinstance(name, str)}
             data = next((data[names[word]] for word in words if word in names), None)
         else:
             data = data.get(step)
     return data
+
+
+def _words(step: str) -> list[str]:
+    """``model`` and the common words for it, of ``~model``; any other name as it is."""
+    name = step.removeprefix("~")
+    return [plain_name(word) for word in (name, *(WORDS["columns"].get(name, ()) if name != step else ()))]
 
 
 def opened(data: Any) -> Any:
@@ -250,18 +256,21 @@ def model_of(row: Data, option: str) -> str | None:
 def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
     """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
     held = _by_question(opened(at(row, spec["at"])))
-    only = opened(at(row, spec["only"])) if "only" in spec else None
+    only, mixed = opened(at(row, spec["only"])) if "only" in spec else None, "mixed" in spec
+    others = {word for name in spec["but"] for word in _words(name)} if mixed else set()
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
+            continue
+        if plain_name(name) in others:
             continue
         if "like" in spec and not re.fullmatch(spec["like"], name):
             continue
         value = opened(value)
-        if isinstance(value, list):
-            for rater, one in enumerate(value, start=1):
-                yield from ((criterion, rater, answer) for criterion, answer in _answers(name, one))
-        else:
-            yield from ((criterion, 1, answer) for criterion, answer in _answers(name, value))
+        one_each = isinstance(value, list) and (not mixed or len(value) == 1)
+        for rater, one in enumerate(value if one_each else [value], start=1):
+            is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
+            for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
+                yield criterion, rater, answer
 
 
 def _by_question(held: Any) -> Any:

@@ -259,7 +259,8 @@ def _read(
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
         frame[value] = [values.get(str(cell), cell) for cell in frame[value]]
-    apart = answers_apart(form.table, frame, keep=form.keep) if {name, value} <= set(frame.columns) else Apart(frame)
+    has_answers, mixed = {name, value} <= set(frame.columns), "mixed" in (form.criteria or {})
+    apart = answers_apart(form.table, frame, keep=form.keep, mixed=mixed) if has_answers else Apart(frame)
     answered = apart.answers
     if form.criteria and "alone" in form.criteria and name in answered and answered[name].nunique() == 1:
         answered = answered.assign(**{name: form.criteria["alone"]})
@@ -340,9 +341,9 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
         options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
     found: list[_Made] = []
     for (answer, row), whole, one in zip(made, given, lists, strict=True):
-        asked = options.get(answer.get(name), {}) if whole is not None else {}
-        ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked]
-        found += [({**answer, **tick}, row) for tick in ticks or [{}]]
+        asked = options.get(answer.get(name))
+        ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked or ()]
+        found += [({**answer, **tick}, row) for tick in ([{}] if asked is None else ticks if whole is not None else ())]
     return found, [f"{question}.{option}" for question, asked in options.items() for option in asked]
 
 

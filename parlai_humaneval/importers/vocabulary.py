@@ -42,6 +42,7 @@ def _word(cell: Any) -> str:
 
 
 _BLANK, _COMMENTS = frozenset(WORDS["blank"]), frozenset(WORDS["comments"])
+NO_CRITERION = re.compile(rf"(.*[\W_])?({'|'.join(WORDS['no_criterion'])})\W*", re.IGNORECASE)
 _FLAGS = {word: number for number, words in WORDS["flags"].items() for word in words}
 _WINNERS = {_plain(word): meaning for meaning, words in WORDS["winner"].items() for word in words}
 _SCALES = [

@@ -347,6 +347,55 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
 
 
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_ticks_in_the_short_exports_of_label_studio(command, tmp_path: Path, ending: str):
+    """One tick is a text, several are an object or a list. Numbers of what was rated are no criteria."""
+    import pandas as pd
+
+    chat = [{"author": "user", "text": "hi"}, {"author": "bot", "text": "hello"}]
+    ticks = [{"choices": ["warm", "vague"]}, "warm", ["vague", "warm", "long"]]
+    rows = [
+        {
+            "id": n,
+            "chat": chat,
+            "turn": 7,
+            "model": "heron",
+            "marks": ticked,
+            "fluent": [{"rating": n + 2}],
+            "annotator": n,
+        }
+        | {"annotation_id": n, "lead_time": 1.5}
+        for n, ticked in enumerate(ticks)
+    ]
+    short = tmp_path / f"short.{ending}"
+    if ending == "json":
+        short.write_text(json.dumps(rows))
+    else:
+        cells = [{k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in rows]
+        pd.DataFrame(cells).to_csv(short, index=False)
+    done = command(short)
+    assert done.exit_code == 0, done.stderr
+    expected = [["heron", f"marks.{option}", value] for option, of in EXPECTED.items() for value in of]
+    assert sorted(ratings_of(command)) == sorted([*expected, *(["heron", "fluent", n] for n in (2, 3, 4))])
+    beside = read_tables(command.out).ratings
+    assert (set(beside["turn"]), set(map(json.dumps, map(json.loads, beside["chat"])))) == ({"7"}, {json.dumps(chat)})
+
+
+def test_pairs_in_the_short_export_of_label_studio(command, tmp_path: Path):
+    row = {
+        "id": 1,
+        "annotator": 1,
+        "annotation_id": 1,
+        "lead_time": 2,
+        "answer1": "Hi!",
+        "better": [{"selected": "left"}],
+    }
+    (tmp_path / "short.json").write_text(json.dumps([{**row, **PAIR}]))
+    done = command(tmp_path / "short.json")
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "better", "otter"]]
+
+
 EXPECTED = {"warm": [1, 1, 1], "vague": [1, 0, 1], "long": [0, 0, 1]}
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items
 from parlai_humaneval.dialogues.chats import form_of
-from parlai_humaneval.dialogues.messages import replies_in, texts_of, told_in
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
+from parlai_humaneval.dialogues.messages import replies_in, texts_of, told_in
 from parlai_humaneval.dialogues.sources import load_sources, taken_as
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"

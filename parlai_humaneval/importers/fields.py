@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.importers.units import content_id, metric_of
-from parlai_humaneval.importers.vocabulary import WORDS, Written, side_of
+from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Written, side_of
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import TIE
 
@@ -120,13 +120,17 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
     if "class" in field:
         held = (at(row, path) for path in field["among"])
         return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
+    if "side" in field:
+        held = opened(take(row, field["among"]))
+        named = [one for one in held if side_of(str(one.get("id"))) == field["side"]] if isinstance(held, list) else []
+        return at(named[0] if named else held, "text" if named else f"{SIDES.index(field['side'])}.text")
     if "single" in field:
         return _single(opened(take(row, field["single"])))
     if "several" in field:
         held = opened(take(row, field["several"]))
         only = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
         is_text = isinstance(held, Mapping) and "text" in held
-        return only if isinstance(only, list) and len(only) > 1 and not is_text else _single(held)
+        return only if isinstance(only, list) and len(only) != 1 and not is_text else _single(held)
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())

@@ -320,8 +320,12 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
             dropped = (name, value, "model", "dialogue_id")
             kept = {column: cell for column, cell in answer.items() if column not in dropped}
             kept = {"item_id": answer.get("dialogue_id"), **kept}
+            texts = {models[option] or option: take(row, f"fields.{option}") for option in ranked}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
-                found.append(({**kept, "metric": criterion, **pair}, row))
+                said = (
+                    {f"response_{side}": texts[pair[f"model_{side}"]] for side in "ab"} if any(texts.values()) else {}
+                )
+                found.append(({**kept, "metric": criterion, **pair, **said}, row))
             answer[value] = _RANKED
         if themselves:
             guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")
@@ -343,7 +347,9 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
     for (answer, row), whole, one in zip(made, given, lists, strict=True):
         asked = options.get(answer.get(name))
         ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked or ()]
-        found += [({**answer, **tick}, row) for tick in ([{}] if asked is None else ticks if whole is not None else ())]
+        nothing = {value: None} if whole == [] else {}
+        rows = [nothing] if asked is None else ticks if whole is not None else []
+        found += [({**answer, **tick}, row) for tick in rows]
     return found, [f"{question}.{option}" for question, asked in options.items() for option in asked]
 
 

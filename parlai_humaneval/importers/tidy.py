@@ -31,6 +31,7 @@ from parlai_humaneval.importers.vocabulary import (
     table_advice,
     winner_advice,
     winner_of_scores,
+    with_texts_of_sides,
 )
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
@@ -200,6 +201,7 @@ def _completed(
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
     frame = with_our_names(table, _renamed(frame, plan, use, seen))
+    frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]

@@ -17,7 +17,7 @@ from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import plain_name
-from parlai_humaneval.tables.schema import TABLES, TIE, TableName
+from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
 
 WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
@@ -124,13 +124,29 @@ def table_advice(names: Sequence[str]) -> str:
     return f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
 
 
+def sided(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    """The columns of this name for both sides, such as ``score_a`` and ``Score B``, or ``score1`` and ``score2``."""
+    plain = {plain_name(one): one for one in reversed(list(map(str, frame.columns)))}
+    pairs = (tuple(plain.get(f"{plain_name(name)}{side}", "") for side in sides) for sides in ("ab", "12"))
+    return next(((first, second) for first, second in pairs if first and second), None)
+
+
+def with_texts_of_sides(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
+    """``frame`` with ``response_a`` and ``response_b`` for what it calls ``response1`` and ``Response 2``."""
+    stems = COLUMNS_FILE["reply_columns"]
+    found = {} if {f"{stem}_a" for stem in stems} & {*frame.columns} else {stem: sided(frame, stem) for stem in stems}
+    names = {
+        old: f"{stem}_{side}" for stem, both in found.items() if both for side, old in zip("ab", both, strict=True)
+    }
+    understood.columns.update({new: old for old, new in names.items()})
+    return frame.rename(columns=names)
+
+
 def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     """``frame`` of two models with a score each, such as ``score_a`` and ``score_b``, and no winner: the higher one wins."""
     for name in ("score", "rating", "rank"):
-        first, second = (
-            next((one for one in frame.columns if plain_name(one) == f"{name}{side}"), None) for side in "ab"
-        )
-        if first is None or second is None or not (are_ratings(frame[first]) and are_ratings(frame[second])):
+        first, second = sided(frame, name) or ("", "")
+        if not first or not (are_ratings(frame[first]) and are_ratings(frame[second])):
             continue
         ahead = pd.to_numeric(frame[first], errors="coerce") - pd.to_numeric(frame[second], errors="coerce")
         ahead = -ahead if name == "rank" else ahead

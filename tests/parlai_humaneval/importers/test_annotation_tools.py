@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.viewer.entries import entries
 
 SAMPLES = Path(__file__).parent / "samples" / "releases"
 PAIR = {"model_a": "otter", "model_b": "heron"}
@@ -430,3 +431,61 @@ def test_records_that_pandas_wrote_as_csv(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert ratings_of(command) == [["heron", "fluency", 4]]
     assert sorted(votes_of(command)) == BY_RANK
+
+
+def shown(command: Any) -> tuple[set[tuple[str, str]], set[str | None]]:
+    """Who said what in the viewer, and the reasons of answers."""
+    details = [entry.details() for entry in entries(read_tables(command.out))]
+    lines = (line for one in details for talk in one["talks"] for line in talk["lines"])
+    reasons = {answer.get("reason") for one in details for answer in one["answers"]}
+    return {(line["who"], line["text"]) for line in lines}, reasons
+
+
+PRODIGY = {"id": 0, "text": "Hi!", "answer": "accept", "_annotator_id": "ann"}
+OPTIONS = [{"id": "B", "text": "by heron"}, {"id": "A", "text": "by otter"}]
+BOTH = {("human", "Hi!"), ("otter", "by otter"), ("heron", "by heron")}
+TEXTS = {"prompt": "Hi!", "reply-1": "by otter", "reply-2": "by heron"}
+TWO = [{"rank": 1, "value": "reply-2"}, {"rank": 2, "value": "reply-1"}]
+TOLD = {
+    "prodigy, a pair": ({**PRODIGY, "meta": PAIR, "options": OPTIONS, "accept": ["A"]}, BOTH, None),
+    "prodigy, one": (
+        {**PRODIGY, "meta": {"model": "otter"}, "options": [{"id": 1, "text": "bad"}], "accept": [1]},
+        {("otter", "Hi!")},
+        None,
+    ),
+    "argilla, a ranking": ({"fields": TEXTS, "metadata": MODELS, "responses": {"best": [given(TWO)]}}, BOTH, None),
+    "argilla, a pair": ({"fields": TEXTS, "metadata": PAIR, "responses": {"best": [given("A")]}}, BOTH, None),
+    "mt-bench, pairs": (
+        {"question_id": 1, "model_1": "otter", "model_2": "heron", "judge": "j", "turn": 1}
+        | {"g1_winner": "model_1", "g2_winner": "model_1", "g1_judgment": "Otter.", "g2_judgment": "Otter!"},
+        set(),
+        "With otter as A:\nOtter.\n\nWith heron as A:\nOtter!",
+    ),
+    "mt-bench, scores": (
+        {"question_id": 1, "model": "otter", "judge": "j", "turn": 1, "score": 5, "judgment": "Fine. [[5]]"},
+        set(),
+        "Fine. [[5]]",
+    ),
+    "arena-hard": (
+        {"question_id": 1, "model": "otter", "judge": "j", "games": [{"score": "A>B", "judgment": "A is better."}]},
+        set(),
+        "A is better.",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TOLD)
+def test_texts_and_reasons_of_tools_are_in_the_viewer(command, tmp_path: Path, form: str):
+    row, said, reason = TOLD[form]
+    done = command(lines(tmp_path / "rows.jsonl", [row]))
+    assert done.exit_code == 0, done.stderr
+    assert shown(command) == (said, {reason})
+    assert "not known to have" not in done.stdout
+
+
+def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):
+    options = [{"id": one, "text": one} for one in ("warm", "vague")]
+    row = {**PRODIGY, "meta": {"model": "otter"}, "options": options, "accept": ["warm", "vague"]}
+    done = command(lines(tmp_path / "rows.jsonl", [row, {**row, "id": 1, "accept": []}]))
+    assert done.exit_code == 0, done.stderr
+    assert [value for *_, value in ratings_of(command)] == [1, 1, 0, 0]

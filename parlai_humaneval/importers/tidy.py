@@ -150,11 +150,12 @@ def read_tidy(
         if column not in use.names:
             raise error
     parts: dict[TableName, list[tuple[Path, pd.DataFrame]]] = {}
+    kept = skipped if skip_bad else None
     for source, frame, seen in zip(sources, frames, understood, strict=True):
-        good = _checked(source, frame, plan.repeats, skipped if skip_bad else None)
+        good = _checked(source, frame, plan.repeats, kept)
         parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
-    together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
+    together = {name: _together(name, parts.get(name, []), plan.repeats, kept) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
     if not units:
@@ -400,17 +401,24 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     return hints
 
 
-def _together(table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None) -> Checked:
+def _together(
+    table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None, skipped: list[str] | None
+) -> Checked:
     filled = [(path, frame) for path, frame in files if len(frame)]
     if not filled:
         return Checked(from_rows(table, []))
-    if len(filled) > 1:
+    places = np.array([f"{place + 1} of {path}" for path, frame in filled for place in frame.index], dtype=object)
+    rows = pd.concat([frame for _, frame in filled], ignore_index=True)
+    while len(filled) > 1:
         try:
-            return checked(table, pd.concat([frame for _, frame in filled], ignore_index=True), repeats)
+            return checked(table, rows, repeats)
         except TableError as wrong:
-            places = [f"{place + 1} of {path}" for path, frame in filled for place in frame.index]
-            raise wrong.of_file(np.array(places, dtype=object)) from wrong
-    whole, told = settled(table, filled[0][1].reset_index(drop=True), repeats)
+            error, bad = wrong.of_file(places), list(wrong.rows)
+            if skipped is None or not bad or 2 * len(bad) > len(rows):
+                raise error from wrong
+            skipped.append(f"row {', '.join(dict.fromkeys(places[bad]))}: {error}")
+            rows, places = rows.drop(index=bad).reset_index(drop=True), np.delete(places, bad)
+    whole, told = settled(table, rows, repeats)
     return Checked(whole.reset_index(drop=True), told)
 
 

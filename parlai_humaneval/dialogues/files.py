@@ -15,7 +15,7 @@ first line. An error names the file, the line and what was expected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -330,6 +330,8 @@ def _of_file(model_file: str) -> str:
 
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
+OWN_ID = "give each dialogue an id of its own, or name its model"
+SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
@@ -373,10 +375,13 @@ def load_dialogues(
             there = seen[dialogue_id].settings["pairs"]  # the same dialogue in another pair
             there.extend(pair for pair in pairs if pair not in there)
             continue
-        if dialogue_id in seen:
-            raise DataError(f"the id {dialogue_id} appears twice", where=where)
-        seen[dialogue_id] = dialogue
-    dialogues = list(seen.values())
+        if dialogue_id in seen and dialogue.models and dialogue.models != seen[dialogue_id].models:
+            dialogue = _of_model(dialogue)
+        if dialogue.dialogue_id in seen:
+            raise DataError(f"the id {dialogue.dialogue_id} appears twice", where=where, try_=OWN_ID)
+        seen[dialogue.dialogue_id] = dialogue
+    shared = {one.settings.get(SHARED_ID) for one in seen.values()}
+    dialogues = [_of_model(one) if one.dialogue_id in shared else one for one in seen.values()]
     if entities is None:
         return dialogues
     # Whoever the caller names must say something somewhere in the file.
@@ -391,6 +396,13 @@ def load_dialogues(
             try_=f"name one of the speakers, {', '.join(speakers)}",
         )
     return dialogues
+
+
+def _of_model(dialogue: Dialogue) -> Dialogue:
+    """With the name of its model behind its id, which the answer of another model has too."""
+    shared, name = dialogue.dialogue_id, "+".join(dialogue.models)
+    settings = {"start_id": shared, **dialogue.settings, SHARED_ID: shared}
+    return replace(dialogue, dialogue_id=f"{shared}-{name}", settings=settings)
 
 
 def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) -> Reader:

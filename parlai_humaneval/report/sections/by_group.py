@@ -21,6 +21,7 @@ from parlai_humaneval.statistics.preference.subgroups import (
     GroupRate,
     GroupTest,
     group_rates,
+    most_groups,
 )
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
@@ -89,7 +90,10 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     section = ByGroup(tests=[], rates=[])
     values = {name: values_of(tables, answers, name) for name in columns}
+    many: dict[str, int] = {}
     for group, places in by_question(answers):
+        counts = {name: most_groups(answers.iloc[places], values[name][places]) for name in options.by}
+        many |= {name: count for name, count in counts.items() if count > max(MOST_GROUPS, many.get(name, 0))}
         tests: list[QuestionTest] = []
         for name in columns:
             rates, tested = group_rates(answers.iloc[places], values[name][places], name, level=options.level)
@@ -100,7 +104,14 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    facts = {"smallest": smallest, "tests": asked, "by": options.by, "fewest": FEWEST, "most": MOST_GROUPS}
+    facts = {
+        "smallest": smallest,
+        "tests": asked,
+        "by": options.by,
+        "fewest": FEWEST,
+        "most": MOST_GROUPS,
+        "many": many,
+    }
     said = told(KEY, **facts)
     section.headline, section.remarks = said["headline"], said["remarks"]
     return section

@@ -205,7 +205,7 @@ def _completed(
     frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
-    if reading is None and len(of_form) > 1 and not {*of_form} & {*plan.wide}:
+    if reading is None and len(of_form) > 2 and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]

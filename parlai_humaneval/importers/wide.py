@@ -19,6 +19,7 @@ from parlai_humaneval.importers.vocabulary import (
     MOSTLY,
     NO_CRITERION,
     SIDES,
+    WORDS,
     Understood,
     are_ratings,
     are_winners,
@@ -125,10 +126,11 @@ def wide_columns(
     others = guessed_columns(
         [name for name in missing if name not in (*ANSWERS[table], *nameless)], list(frame.columns)
     )
+    hidden = {name for name in further if plain_name(name) in WORDS["private"]} | {*others}
     found = [
         name
         for name in further
-        if name not in others and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
+        if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)

@@ -29,6 +29,7 @@ from parlai_humaneval.importers.vocabulary import (
     mapped,
     summaries,
     table_advice,
+    value_advice,
     winner_advice,
     winner_of_scores,
     with_texts_of_sides,
@@ -396,6 +397,8 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
         hints.append("fill it in, or leave such rows out with --skip-bad")
     if column == "winner" and error.rows:
         hints.append(winner_advice(frame, error.rows[0]))
+    elif column == "value" and error.what.endswith("expected a number"):
+        hints.append(value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
         hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import pandas as pd
@@ -195,7 +196,7 @@ def mapped(
     if table == "comparisons" and {*SIDES, "winner"} <= set(frame.columns):
         given = {**maps.get("model", {}), **maps.get("winner", {})}
         frame = _winners(frame, given, understood)
-    if table == "ratings" and "value" in frame.columns and "value" not in maps:
+    if table == "ratings" and "value" in frame.columns:
         frame = _numbers(frame, understood)
     return frame
 
@@ -277,9 +278,19 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
     if near is not None:
         return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
-    foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
-    pairs = ",".join(f'"{word}=…"' if "," in word else f"{word}=…" for word in foreign[:4])
-    return f"give its meaning with --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
+    foreign = {_word(word) for word in frame["winner"].dropna() if word not in models}
+    return f"give its meaning with {_map('winner', foreign, '…')}, with model_a, model_b, tie, both_bad or a name for each …"
+
+
+def value_advice(frame: pd.DataFrame) -> str:
+    """What to type where ratings are no numbers."""
+    words = {word for cell in frame["value"].dropna() if not _is_number(word := _word(cell))}
+    return f"leave such answers out with {_map('value', words, '')}, or write the number that each means behind its ="
+
+
+def _map(column: str, words: Set[str], meaning: str) -> str:
+    pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:4])
+    return f"--map {quote(column + ':' + ','.join(pairs))}"
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
@@ -353,7 +364,8 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
             understood.guesses.append(f"{criterion}: words of a scale from 1 to {points}")
     if not shown:
         return frame
-    understood.values["value"] = ", ".join(f"{word} → {number}" for word, number in shown.items())
+    given = understood.values.get("value")
+    understood.values["value"] = ", ".join([*([given] if given else []), *(f"{one} → {n}" for one, n in shown.items())])
     new = {
         name: column.combine_first(frame[name]) if name in frame.columns else column
         for name, column in ends.items()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -489,3 +491,19 @@ def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):
     done = command(lines(tmp_path / "rows.jsonl", [row, {**row, "id": 1, "accept": []}]))
     assert done.exit_code == 0, done.stderr
     assert [value for *_, value in ratings_of(command)] == [1, 1, 0, 0]
+
+
+def test_answers_that_are_no_ratings_have_a_ready_command(command, tmp_path: Path):
+    """As FED's lists have them; words of a scale next to them stay ratings."""
+    sheet = {"context": "User: Hi!", "response": "System: Hello!", "system": "otter"}
+    words = ["agree", "disagree", "agree", "neutral", "agree", "none, as it seems"]
+    given = {"Correct": [2, "N/A (no err)", 1, "2"], "Useful": words}
+    path = lines(tmp_path / "sheet.jsonl", [{**sheet, "annotations": given}])
+    refused = command(path)
+    typed = re.search(r"leave such answers out with (--map .*), or write", " ".join(refused.stderr.split()))
+    assert typed is not None
+    assert "N/A (no err)=" in typed[1]
+    done = command(path, *shlex.split(typed[1]))
+    assert done.exit_code == 0, done.stderr
+    assert sorted(value for *_, value in ratings_of(command)) == [1, 2, 2, 2, 3, 4, 4, 4]
+    assert "agree → 4" in done.stderr

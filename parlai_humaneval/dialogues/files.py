@@ -422,7 +422,7 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
 def _two_speak(draft: Draft, where: str) -> None:
     if draft.messages < 2:
         raise DataError(
-            f"a dialogue with {draft.messages} line(s) begins here",
+            f"a dialogue with {draft.messages or 'no'} line{'s' * (not draft.messages)} begins here",
             where=where,
             try_="expected at least 2, one of each speaker",
         )

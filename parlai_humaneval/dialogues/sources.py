@@ -132,7 +132,7 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
         named = ", ".join(who if who == name else f"{who} = {name}" for who, name in speakers.items())
         told.append(
-            f"{source}: {len(found):,} dialogues, form={form} ({named})"
+            f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, form={form} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
         )
     shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}

@@ -191,7 +191,7 @@ def _completed(
         frame = _distinct_names(one_header(read_frame(path)))
         if below := summaries(frame):
             frame = frame.drop(index=below)
-            use.left_out["row below the table with averages or sums"] += len(below)
+            use.left_out["rows below the table with averages or sums"] += len(below)
     else:
         frame = reading.frame
         seen.columns.update(reading.origins)

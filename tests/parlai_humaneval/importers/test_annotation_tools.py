@@ -105,7 +105,7 @@ def test_an_answer_with_nothing_to_stand_next_to_is_counted(command, tmp_path: P
     answers = {"ann": {"i1": [label("fluent", "scale_3", "3")]}, "ben": {"i1": [label("thoughts", "text_box", "meh")]}}
     done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
     assert done.exit_code == 0, done.stderr
-    assert "Left out: 1 × answers next to which there is none" in done.stdout
+    assert "Left out: answers next to which there is none that the table holds: 1." in done.stdout
 
 
 def result(kind: str, name: str, value: Any) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def test_discarded_answers_of_argilla_are_none(command, tmp_path: Path):
     done = command(argilla(tmp_path / "records.json", [record, record]))
     assert done.exit_code == 0, done.stderr
     assert [value for *_, value in ratings_of(command)] == [4, 4]
-    assert "4 × rows that hold no answer of argilla" in done.stdout
+    assert "Left out: rows that hold no answer of argilla: 4." in done.stdout
 
 
 @pytest.mark.parametrize(("annotation", "metadata"), [("B", PAIR), ("heron", PAIR), ("2", {"model": "heron"})])

@@ -166,7 +166,7 @@ def test_averages_below_a_table_are_no_rater(command, tmp_path: Path):
     arguments = ("--table", "ratings", "--wide", "{model}", "--set", "criterion=overall")
     done = imported(command, tmp_path, text, *arguments)
     assert done.exit_code == 0, done.stderr
-    assert "Left out: 2 × row below the table with averages or sums." in done.stdout
+    assert "Left out: rows below the table with averages or sums: 2." in done.stdout
     assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4]
     done = imported(
         command, tmp_path, text.replace("AVERAGE,,", "mean,d2,").replace("\nSD,,1,1", ""), *arguments, "--force"

@@ -92,7 +92,7 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     dialogues = read(tmp_path / "c.jsonl", json.dumps({**CHAT, "messages": empty}), **given)
     assert (dialogues[0].dialogue_id, dialogues[0].texts[2], dialogues[0].context) == ("7", "…", ("Be kind.",))
     (remark,) = taken_as(dialogues)
-    assert "form=messages (user = human, assistant = mine); turns without text" in remark
+    assert ": 1 dialogue, form=messages (user = human, assistant = mine); turns without text" in remark
     with pytest.raises(DataError, match="Did you mean messages"):
         read(tmp_path / "c.jsonl", json.dumps(CHAT), form="mesages")
 

@@ -173,7 +173,7 @@ def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):
     ("name", "content", "message"),
     [
         ("turns.jsonl", "{broken", "cannot be read"),
-        ("turns.csv", "a,b\n1\n", "row 2 has 1 cells, the header 2"),
+        ("turns.csv", "a,b\n1\n", "row 2 has 1 cell, the header 2"),
         ("turns.csv", "a,b\n1,2\n", "missing column dialogue_id"),
     ],
 )

@@ -234,14 +234,15 @@ def gathered(row: Data, known: Sequence[str]) -> Data:
     return {**row, "responses": found}
 
 
-def ranks_in(answers: Sequence[Any]) -> list[dict[str, int]]:
-    """Option → rank, of each answer to a question; nothing where it asked for no ranking."""
+def ranks_in(answers: Sequence[Any], *, in_order: bool) -> list[dict[str, int]]:
+    """Option → rank, of each answer to a question; nothing where it asked for no ranking. ``in_order``: lists of options may
+    be rankings."""
     lists = [opened(one) for one in answers]
     if not lists or not all(isinstance(one, list) and len(one) > 1 for one in lists):
         return []
     if all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for inside in lists for one in inside):
         return [{str(one["value"]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
-    named = all(isinstance(one, str) for inside in lists for one in inside)
+    named = in_order and all(isinstance(one, str) for inside in lists for one in inside)
     if not named or len({frozenset(inside) for inside in lists}) > 1:
         return []  # several may have been ticked
     return [{one: rank for rank, one in enumerate(inside, start=1)} for inside in lists]

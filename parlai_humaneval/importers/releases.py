@@ -34,6 +34,7 @@ from parlai_humaneval.importers.fields import (
 )
 from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
 from parlai_humaneval.tables.schema import TABLES, TableName
@@ -252,9 +253,9 @@ def _read(
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             made.append(({**further, **named, **cells}, row))
-    compared, guesses = _rankings(made, name, value) if name else ([], [])
+    compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
-    made, ticked = _ticks(made, name, value) if form.table == "ratings" and name else (made, [])
+    made, ticked, silent = _ticks(made, name, value) if form.table == "ratings" and name else (made, [], 0)
     frame = _frame(made)
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
@@ -270,9 +271,10 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
+        lacking = f" {counted(silent, 'rater')} of an item answered other questions only." if silent else ""
         notes.append(
             f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked no option "
-            "count only if the file has an empty answer of theirs."
+            f"count only if the file has an empty answer of theirs.{lacking}"
         )
     if unknown:
         fate = "pass through" if form.passing else "are left out"
@@ -304,8 +306,9 @@ def _frame(made: Sequence[_Made]) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].map(plain_cell) for name in frame.columns})
 
 
-def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
-    """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``."""
+def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -> tuple[list[_Made], list[str]]:
+    """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``.
+    ``in_order``: a list of options may be one; else they were ticked."""
     asked: dict[Any, list[_Made]] = {}
     for answer, row in made:
         asked.setdefault(answer.get(name), []).append((answer, row))
@@ -313,7 +316,7 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
     guesses = []
     for criterion, answers in asked.items():
         themselves: set[str] = set()
-        ranks = ranks_in([answer.get(value) for answer, _ in answers])
+        ranks = ranks_in([answer.get(value) for answer, _ in answers], in_order=in_order)
         for (answer, row), ranked in zip(answers, ranks, strict=False):
             models = {option: model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
@@ -332,8 +335,9 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
     return found, guesses
 
 
-def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
-    """Answers with several ticks as one for each option that anybody ticked, 1 or 0; and the criteria that these are."""
+def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str], int]:
+    """Answers with several ticks as one for each option that anybody ticked, 1 or 0; the criteria that these are; and how
+    many raters of an item have answers to other questions alone."""
     given = [opened(answer.get(value)) for answer, _ in made]
     lists = [one if isinstance(one, list) else [] if one is None else [one] for one in given]
     options: dict[Any, dict[str, None]] = {
@@ -350,7 +354,17 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
         nothing = {value: None} if whole == [] else {}
         rows = [nothing] if asked is None else ticks if whole is not None else []
         found += [({**answer, **tick}, row) for tick in rows]
-    return found, [f"{question}.{option}" for question, asked in options.items() for option in asked]
+    raters = [(answer.get("worker_id"), answer.get("dialogue_id"), answer.get("model")) for answer, _ in made]
+    given_by = (
+        {
+            rater
+            for rater, (answer, _), one in zip(raters, made, given, strict=True)
+            if answer[name] == question and one is not None
+        }
+        for question in options
+    )
+    silent = max((len({*raters} - some) for some in given_by), default=0)
+    return found, [f"{question}.{option}" for question, asked in options.items() for option in asked], silent
 
 
 def _filled(inside: Any) -> bool:

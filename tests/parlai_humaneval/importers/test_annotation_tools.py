@@ -346,6 +346,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(tmp_path / "all.json", "--force")
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == right
+    assert "other questions only" not in done.stdout
     ratings = read_tables(command.out).ratings
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
 
@@ -483,6 +484,16 @@ def test_texts_and_reasons_of_tools_are_in_the_viewer(command, tmp_path: Path, f
     assert done.exit_code == 0, done.stderr
     assert shown(command) == (said, {reason})
     assert "not known to have" not in done.stdout
+
+
+def test_raters_who_ticked_nothing_are_counted_where_the_file_cannot_show_them(command, tmp_path: Path):
+    answers = [("marks", "choices", {"choices": ["warm", "vague"]}), ("fluency", "rating", {"rating": 4})]
+    results = [[result(kind, name, value) for name, kind, value in answers[start:]] for start in (0, 1, 1)]
+    tasks = [json.loads(label_studio(tmp_path / "one.json", {"model": "heron"}, one).read_text())[0] for one in results]
+    (tmp_path / "all.json").write_text(json.dumps([{**task, "id": n} for n, task in enumerate(tasks)]))
+    done = command(tmp_path / "all.json")
+    assert done.exit_code == 0, done.stderr
+    assert "an empty answer of theirs. 2 raters of an item answered other questions only." in done.stdout
 
 
 def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):

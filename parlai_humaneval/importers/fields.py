@@ -234,16 +234,19 @@ def gathered(row: Data, known: Sequence[str]) -> Data:
     return {**row, "responses": found}
 
 
-def ranks_in(answers: Sequence[Any], *, in_order: bool) -> list[dict[str, int]]:
+def ranks_in(answers: Sequence[Any], *, in_order: bool, are_models: bool) -> list[dict[str, int]]:
     """Option → rank, of each answer to a question; nothing where it asked for no ranking. ``in_order``: lists of options may
-    be rankings."""
+    be rankings; ``are_models``: models of the options are known."""
     lists = [opened(one) for one in answers]
     if not lists or not all(isinstance(one, list) and len(one) > 1 for one in lists):
         return []
-    if all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for inside in lists for one in inside):
-        return [{str(one["value"]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
-    named = in_order and all(isinstance(one, str) for inside in lists for one in inside)
-    if not named or len({frozenset(inside) for inside in lists}) > 1:
+    for name in ("value", "model"):
+        if all(isinstance(one, Mapping) and {"rank", name} <= one.keys() for inside in lists for one in inside):
+            return [{str(one[name]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
+    if not in_order or not all(isinstance(one, str) for inside in lists for one in inside):
+        return []
+    orders = {tuple(inside) for inside in lists}
+    if len({*map(frozenset, orders)}) > 1 or (len(orders) == 1 and not are_models):
         return []  # several may have been ticked
     return [{one: rank for rank, one in enumerate(inside, start=1)} for inside in lists]
 
@@ -308,6 +311,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, option
     elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
         yield name, [*given]
+    elif not given and all(one is False for one in value.values()):
+        yield name, []
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
         yield name, Written(one) if given_text else next(iter(value.values()))

@@ -316,19 +316,23 @@ def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -
     guesses = []
     for criterion, answers in asked.items():
         themselves: set[str] = set()
-        ranks = ranks_in([answer.get(value) for answer, _ in answers], in_order=in_order)
-        for (answer, row), ranked in zip(answers, ranks, strict=False):
-            models = {option: model_of(row, option) for option in ranked}
+        lists = [opened(answer.get(value)) for answer, _ in answers]
+        options = {one for inside in lists if isinstance(inside, list) for one in inside if isinstance(one, str)}
+        are_models = any(model_of(row, option) for option in options for _, row in answers[:1])
+        ranks = ranks_in(lists, in_order=in_order, are_models=are_models)
+        for (answer, row), inside, ranked in zip(answers, lists, ranks, strict=False):
+            said = {
+                str(one["model"]): one.get("answer") for one in inside if isinstance(one, Mapping) and "model" in one
+            }
+            models = {option: option if option in said else model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
             dropped = (name, value, "model", "dialogue_id")
             kept = {column: cell for column, cell in answer.items() if column not in dropped}
             kept = {"item_id": answer.get("dialogue_id"), **kept}
-            texts = {models[option] or option: take(row, f"fields.{option}") for option in ranked}
+            texts = {models[option] or option: said.get(option) or at(row, f"fields.{option}") for option in ranked}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
-                said = (
-                    {f"response_{side}": texts[pair[f"model_{side}"]] for side in "ab"} if any(texts.values()) else {}
-                )
-                found.append(({**kept, "metric": criterion, **pair, **said}, row))
+                pair |= {f"response_{side}": texts[pair[f"model_{side}"]] for side in "ab" if any(texts.values())}
+                found.append(({**kept, "metric": criterion, **pair}, row))
             answer[value] = _RANKED
         if themselves:
             guesses.append(f"{criterion} ranks the models {', '.join(sorted(themselves))} (--map model:NAME=MODEL)")

@@ -268,6 +268,22 @@ def test_every_form_of_argilla(command, tmp_path: Path, form: str):
     assert ranks["worker_id"].nunique() == 1
 
 
+def test_the_same_ticks_of_all_raters_are_no_ranking(command, tmp_path: Path):
+    """Unless models of the options are known."""
+    marks = {
+        "id": "x",
+        "fields": {"prompt": "p"},
+        "metadata": {"model": "heron"},
+        "responses": {"marks": [given(["warm", "vague"])]},
+    }
+    done = command(argilla(tmp_path / "records.json", [marks]))
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "marks.warm", 1], ["heron", "marks.vague", 1]]
+    best = {**marks, "metadata": MODELS, "responses": {"best": [given(["reply-2", "reply-1"])]}}
+    assert command(argilla(tmp_path / "records.json", [best]), "--force").exit_code == 0
+    assert votes_of(command) == [["heron", "otter", "best", "heron"]]
+
+
 def test_rankings_by_order_and_without_models(command, tmp_path: Path):
     """Version 2 gives a list in order; options of which no field says the model are models, which is a guess."""
     record = {"id": "x", "status": "completed", "_server_id": "s", "model": "heron", "prompt": "p"}

@@ -32,14 +32,13 @@ from parlai_humaneval._util.data_files import (
     validated,
 )
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.dialogues.chats import SHAPES, Form, chats_of, form_of
+from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
 from parlai_humaneval.dialogues.messages import is_text, texts_of
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
 SILENCE = "__SILENCE__"  # Stands in ParlAI's files where nobody said anything
-NOTHING_SAID = "…"  # Stands for an act without text between two others, so that both speakers keep their turns
 CONTEXT = "context"  # Who “says” persona lines in ParlAI's Conversations
 LOCAL_HUMANS = ("localHuman", "safeLocalHuman")
 """What ParlAI calls the person in `parlai interactive` and `parlai safe_interactive`."""
@@ -231,7 +230,7 @@ def _take_conversation(draft: Draft, conversation: _Conversation, where: str) ->
     texts = [index for index, act in enumerate(spoken) if act.said]
     inside = spoken[texts[0] : texts[-1] + 1] if texts else []
     for act in inside:
-        draft.say(act.id, act.said or NOTHING_SAID)
+        draft.say(act.id, act.said or EMPTY)
     seeded = sum(act.seeded for act in inside)
     if seeded:
         draft.settings["seeded_lines"] = seeded
@@ -350,9 +349,8 @@ def load_dialogues(
     """All dialogues of a file in any of the formats above. Blank lines are passed over. A last line without an answer
     is kept. ``path``: the file. ``entities``: goes before what the file says. ``form``: that of its chats, where it cannot
     be recognised. ``system``: system messages are context. ``name``: begins the ids of dialogues without one. Raises
-    DataError: the file cannot be
-    read, is empty, or has a line that is not of its format; a dialogue of fewer than two lines, or of other than two
-    speakers; an id given twice; an entity of nobody who speaks."""
+    DataError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer than two
+    lines, or of other than two speakers; an id of one model given twice; an entity of nobody who speaks."""
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
         raise DataError("is empty", where=path, try_=f"expected {FORMATS}")

@@ -15,7 +15,7 @@ from parlai_humaneval._util.data_files import DataError, packaged, read_text, te
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.dialogues.chats import EMPTY, FORMS
 from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
-from parlai_humaneval.dialogues.files import NOTHING_SAID, SHARED_ID, load_dialogues
+from parlai_humaneval.dialogues.files import SHARED_ID, load_dialogues
 from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
@@ -179,7 +179,7 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
 def _said(turn: Turn, name: Literal["candidate_id", "model"], wanted: str | None) -> str:
     """The reply of which ``name`` is as ``wanted``."""
     text = next((reply.text for reply in turn.candidates if getattr(reply, name) == wanted), "")
-    return text if text.strip() else NOTHING_SAID
+    return text if text.strip() else EMPTY
 
 
 def _dialogue(

@@ -107,9 +107,7 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         parts = str(take(row, field["split"]) or "").split(field["by"])
         return parts[field["part"]] if len(parts) == 2 else None
     if "one_hot" in field:
-        chosen = [
-            meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in ("1", "1.0", "True", "true")
-        ]
+        chosen = [meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in _ONE]
         return chosen[0] if len(chosen) == 1 else None
     if "agree" in field:
         given = [take(row, one) for one in field["agree"]]

@@ -352,22 +352,17 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
     for (answer, _), one in zip(made, lists, strict=True):
         options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
     found: list[_Made] = []
-    for (answer, row), whole, one in zip(made, given, lists, strict=True):
+    gave: dict[Any, set[tuple[Any, ...]]] = {question: set() for question in options}
+    raters = [tuple(answer.get(key) for key in ("worker_id", "dialogue_id", "model")) for answer, _ in made]
+    for rater, (answer, row), whole, one in zip(raters, made, given, lists, strict=True):
         asked = options.get(answer.get(name))
         ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked or ()]
         nothing = {value: None} if whole == [] else {}
-        rows = [nothing] if asked is None else ticks if whole is not None else []
-        found += [({**answer, **tick}, row) for tick in rows]
-    raters = [(answer.get("worker_id"), answer.get("dialogue_id"), answer.get("model")) for answer, _ in made]
-    given_by = (
-        {
-            rater
-            for rater, (answer, _), one in zip(raters, made, given, strict=True)
-            if answer[name] == question and one is not None
-        }
-        for question in options
-    )
-    silent = max((len({*raters} - some) for some in given_by), default=0)
+        found += [
+            ({**answer, **tick}, row) for tick in ([nothing] if asked is None else ticks if whole is not None else [])
+        ]
+        gave.get(answer.get(name), set()).update([] if whole is None else [rater])
+    silent = max((len({*raters} - some) for some in gave.values()), default=0)
     return found, [f"{question}.{option}" for question, asked in options.items() for option in asked], silent
 
 

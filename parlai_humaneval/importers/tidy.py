@@ -225,7 +225,8 @@ def _completed(
         and frame["question"].nunique() > 1
     ):
         guesses["question"] = "item_id"
-    frame = frame.rename(columns=guesses)
+    texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
+    frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:

@@ -71,7 +71,8 @@ def test_preferences_with_models_are_read(command, tmp_path: Path):
     path = file_of(tmp_path / "rows.jsonl", row)
     done = command(path, "--table", "comparisons", "--rename", "preference_strength=winner", "--set", "worker_id=")
     assert done.exit_code == 0, done.stderr
-    assert read_tables(command.out).comparisons[["winner", "response_a"]].values.tolist() == [["otter", "a"]]
+    columns = ["item_id", "prompt", "winner", "response_a"]
+    assert read_tables(command.out).comparisons[columns].values.tolist() == [["p", "p", "otter", "a"]]
 
 
 @pytest.mark.parametrize("ticked", [["warm"], []])

@@ -352,8 +352,8 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
     for (answer, _), one in zip(made, lists, strict=True):
         options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
     found: list[_Made] = []
-    gave: dict[Any, set[tuple[Any, ...]]] = {question: set() for question in options}
-    raters = [tuple(answer.get(key) for key in ("worker_id", "dialogue_id", "model")) for answer, _ in made]
+    gave: dict[Any, set[tuple[str, ...]]] = {question: set() for question in options}
+    raters = [tuple(str(answer.get(key)) for key in ("worker_id", "dialogue_id", "model")) for answer, _ in made]
     for rater, (answer, row), whole, one in zip(raters, made, given, lists, strict=True):
         asked = options.get(answer.get(name))
         ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked or ()]

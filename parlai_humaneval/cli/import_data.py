@@ -37,7 +37,7 @@ ALIASES = {"acute": "acute_eval", "per_turn": "pairwise_per_turn_eval", "dstc": 
 RELEASES = (
     *("arena", "alpaca_eval", "pandalm", "convai2", "controllable_dialogue", "hh_rlhf", "acute_pairs"),
     *("usr", "fed", "summeval", "ultrafeedback", "prism"),
-    *("mturk", "argilla", "prodigy", "label_studio", "potato", "inspect", "lm_eval"),
+    *("mturk", "argilla", "prodigy", "label_studio", "labelbox", "doccano", "potato", "inspect", "lm_eval"),
 )
 FORMATS = ("tables", *SAVED, "mephisto", *RELEASES, *ALIASES)
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")

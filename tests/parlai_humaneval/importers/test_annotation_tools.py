@@ -534,3 +534,31 @@ def test_answers_that_are_no_ratings_have_a_ready_command(command, tmp_path: Pat
     assert done.exit_code == 0, done.stderr
     assert sorted(value for *_, value in ratings_of(command)) == [1, 2, 2, 2, 3, 4, 4, 4]
     assert "agree → 4" in done.stderr
+
+
+def labelbox(item: str, user: str, *answers: dict[str, Any]) -> dict[str, Any]:
+    label = {"label_details": {"created_by": user}, "annotations": {"objects": [], "classifications": list(answers)}}
+    about = {"data_row": {"external_id": item}, "metadata_fields": [{"schema_name": "model", "value": "heron"}]}
+    return {**about, "media_attributes": {}, "projects": {"p": {"name": "n", "labels": [label]}}}
+
+
+def test_exports_of_labelbox(command, tmp_path: Path):
+    """Radio buttons, check lists and texts are what they are, each of its rater."""
+    ticks = [{"name": "marks", "checklist_answers": [{"name": one} for one in of]} for of in (["warm", "vague"], ["warm"])]
+    scores = [{"name": "fluency", "radio_answer": {"name": score}} for score in ("4", "2")]
+    why = {"name": "why", "text_answer": {"content": "ok"}}
+    rows = [labelbox(f"d{n}", f"u{n}@x.org", *answers, why) for n, answers in enumerate(zip(ticks, scores, strict=True))]
+    done = command(lines(tmp_path / "export.ndjson", rows))
+    assert done.exit_code == 0, done.stderr
+    marks = [["heron", "marks.vague", 0], ["heron", "marks.vague", 1], *2 * [["heron", "marks.warm", 1]]]
+    assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["heron", "fluency", 4], *marks]
+    assert {*read_tables(command.out).ratings["why"]} == {"ok"}
+    assert "not known to have" not in done.stdout
+
+
+def test_labels_of_doccano(command, tmp_path: Path):
+    row = {"id": 1, "text": "Hi!", "label": ["warm", "vague"], "Comments": [], "model": "heron"}
+    done = command(lines(tmp_path / "all.jsonl", [row, {**row, "id": 2, "label": []}]))
+    assert done.exit_code == 0, done.stderr
+    assert [value for *_, value in ratings_of(command)] == [1, 1, 0, 0]
+    assert shown(command)[0] == {("heron", "Hi!")}

@@ -117,7 +117,9 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return take(row, field["of"][number - 1]) if number in range(1, len(field["of"]) + 1) else None
     if "class" in field:
         held = (at(row, path) for path in field["among"])
-        return next((at(one, field["take"]) for one in held if at(one, field.get("by", "class")) == field["class"]), None)
+        return next(
+            (at(one, field["take"]) for one in held if at(one, field.get("by", "class")) == field["class"]), None
+        )
     if "side" in field:
         held = opened(take(row, field["among"]))
         named = [one for one in held if side_of(str(one.get("id"))) == field["side"]] if isinstance(held, list) else []

@@ -544,10 +544,14 @@ def labelbox(item: str, user: str, *answers: dict[str, Any]) -> dict[str, Any]:
 
 def test_exports_of_labelbox(command, tmp_path: Path):
     """Radio buttons, check lists and texts are what they are, each of its rater."""
-    ticks = [{"name": "marks", "checklist_answers": [{"name": one} for one in of]} for of in (["warm", "vague"], ["warm"])]
+    ticks = [
+        {"name": "marks", "checklist_answers": [{"name": one} for one in of]} for of in (["warm", "vague"], ["warm"])
+    ]
     scores = [{"name": "fluency", "radio_answer": {"name": score}} for score in ("4", "2")]
     why = {"name": "why", "text_answer": {"content": "ok"}}
-    rows = [labelbox(f"d{n}", f"u{n}@x.org", *answers, why) for n, answers in enumerate(zip(ticks, scores, strict=True))]
+    rows = [
+        labelbox(f"d{n}", f"u{n}@x.org", *answers, why) for n, answers in enumerate(zip(ticks, scores, strict=True))
+    ]
     done = command(lines(tmp_path / "export.ndjson", rows))
     assert done.exit_code == 0, done.stderr
     marks = [["heron", "marks.vague", 0], ["heron", "marks.vague", 1], *2 * [["heron", "marks.warm", 1]]]

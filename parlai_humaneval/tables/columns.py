@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
@@ -29,7 +29,7 @@ from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TA
 WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "lists"))
 """Columns that stay letter for letter, and columns that may hold several names, joined by ;."""
 _IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose names end with _id
-_NUMBER = re.compile(r"(-?\d+)\.(\d+)")
+_NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 CELL = 60  # Letters of a cell that an error quotes
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
@@ -65,7 +65,7 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
         is_id = name.endswith("_id") or name in _IDS
         if is_numeric_dtype(values) and not is_id:
             continue
-        every: Iterable[Any] = values.tolist()
+        every: list[Any] = values.tolist()
         texts = {value for value in every if isinstance(value, str)}
         found = {text: _clean(text, lists=name in LISTS) for text in texts} | (_whole(every) if is_id else {})
         clean = {before: after or None for before, after in found.items() if after != before}
@@ -99,14 +99,16 @@ def _clean(value: str, *, lists: bool) -> str:
     return ";".join(map(clean_label, value.split(";"))) if lists else clean_label(value)
 
 
-def _whole(cells: Iterable[Any]) -> dict[Any, str]:
-    """5 of 5.0, as spreadsheets and pandas write it where another cell is empty, unless a number has other decimals."""
+def _whole(cells: Sequence[Any]) -> dict[Any, str]:
+    """5 of 5.0, as spreadsheets and pandas write it where another cell is empty, unless a number has other decimals or
+    begins with 0, as no spreadsheet writes it."""
     numbers = {
         cell: match
         for cell in cells
         if isinstance(cell, (str, float)) and (match := _NUMBER.fullmatch(str(cell).strip())) is not None
     }
     is_whole = not any(match[2].strip("0") for match in numbers.values())
+    is_whole = is_whole and not any(isinstance(cell, str) and _CODE.fullmatch(cell) for cell in cells if numbers)
     return {cell: match[1] for cell, match in numbers.items()} if is_whole else {}
 
 

@@ -374,14 +374,15 @@ def test_a_winner_of_zero_is_an_answer(command, tmp_path: Path, winners, named):
     assert list(read_tables(command.out).comparisons["winner"]) == ["x", "y", "x", "tie"]
 
 
-@pytest.mark.parametrize(("workers", "raters"), [("5.0", 1), ("5.5", 2)])
-def test_whole_numbers_with_a_point_are_the_same_id(command, tmp_path: Path, workers: str, raters: int):
-    """Spreadsheets and pandas write 5.0 where a cell of the column is empty."""
+@pytest.mark.parametrize(("workers", "other", "raters"), [("5.0", "5", 1), ("5.5", "5", 2), ("5.0", "05", 3)])
+def test_whole_numbers_with_a_point_are_the_same_id(command, tmp_path: Path, workers: str, other: str, raters: int):
+    """Spreadsheets and pandas write 5.0 where a cell of the column is empty. 05 shows that ids are texts."""
     row = {"dialogue_id": "d1", "model": "heron", "criterion": "fluent", "value": 4}
     (tmp_path / "a.json").write_text(json.dumps([{**row, "worker_id": 5}]))
-    (tmp_path / "b.csv").write_text(f"dialogue_id,worker_id,model,criterion,value\nd2,{workers},heron,fluent,3\n")
+    rows = "".join(f"{one},heron,fluent,3\n" for one in (f"d2,{workers}", f"d4,{other}"))
+    (tmp_path / "b.csv").write_text(f"dialogue_id,worker_id,model,criterion,value\n{rows}")
     (tmp_path / "c.json").write_text(json.dumps([{**row, "dialogue_id": 3.0, "worker_id": float(workers)}]))
     done = command(*(tmp_path / name for name in ("a.json", "b.csv", "c.json")), "--table", "ratings")
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
-    assert (ratings["worker_id"].nunique(), ratings["dialogue_id"].tolist()) == (raters, ["d1", "d2", "3"])
+    assert (ratings["worker_id"].nunique(), ratings["dialogue_id"].tolist()) == (raters, ["d1", "d2", "d4", "3"])

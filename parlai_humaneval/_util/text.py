@@ -59,7 +59,8 @@ def clean_label(text: str) -> str:
 
 
 # One apostrophe before it stops that; the pattern takes leading apostrophes too, so that reading back is exact.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+# A number below 0 is one.
+_FORMULA = re.compile(r"(?!-[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z)'*[=+\-@\t\r\n＝＋－＠]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r\n＝＋－＠]")
 
 

@@ -37,7 +37,7 @@ ALIASES = {"acute": "acute_eval", "per_turn": "pairwise_per_turn_eval", "dstc": 
 RELEASES = (
     *("arena", "alpaca_eval", "pandalm", "convai2", "controllable_dialogue", "hh_rlhf", "acute_pairs"),
     *("usr", "fed", "summeval", "ultrafeedback", "prism"),
-    *("mturk", "argilla", "prodigy", "label_studio", "potato", "inspect", "lm_eval"),
+    *("mturk", "argilla", "prodigy", "label_studio", "labelbox", "doccano", "potato", "inspect", "lm_eval"),
 )
 FORMATS = ("tables", *SAVED, "mephisto", *RELEASES, *ALIASES)
 TABLES = ("turns", "dialogues", "comparisons", "ratings", "points", "segments", "judgements")
@@ -263,8 +263,10 @@ def _summary(
 
 def _show_understood(found: Sequence[Understood]) -> None:
     """What was made of each file, on standard error, so that a wrong reading is seen before anything is written."""
+    from parlai_humaneval.statistics.core.formatting import counted
+
     for seen in found:
-        say(f"{seen.source}: {seen.rows:,} {'row' if seen.rows == 1 else 'rows'} → {seen.table}", err=True)
+        say(f"{seen.source}: {counted(seen.rows, 'row')} → {seen.table}", err=True)
         for column, origin in {
             **seen.columns,
             **{f"{name} (values)": said for name, said in seen.values.items()},
@@ -286,7 +288,7 @@ def _show(summary: dict[str, Any], out: str) -> None:
     rows = ", ".join(f"{name} {count:,}" for name, count in summary["rows"].items())
     click.echo(f"{counted(summary['workers'], 'worker')} → {out}: rows of {rows}.")
     for reason, count in summary["left_out"].items():
-        say(f"Left out: {count:,} × {reason}.")
+        say(f"Left out: {reason}: {count:,}.")
     for note in summary["notes"]:
         say(note)
     skipped = summary["skipped"]

@@ -38,7 +38,7 @@ SHAPES: Mapping[Form, str] = {
 }
 _IDS = ("dialogue_id", "id", "conversation_id", "conv_id", "question_id", "uuid")
 _MODELS = ("model", "model_name", "model_id", "generator")
-EMPTY = "…"  # Stands for a message without text between two others
+EMPTY = "…"  # Stands for a message without text between two others, so that both speakers keep their turns
 
 
 @dataclass(frozen=True)

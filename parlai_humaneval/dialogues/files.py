@@ -15,7 +15,7 @@ first line. An error names the file, the line and what was expected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -32,14 +32,13 @@ from parlai_humaneval._util.data_files import (
     validated,
 )
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.dialogues.chats import SHAPES, Form, chats_of, form_of
+from parlai_humaneval.dialogues.chats import EMPTY, SHAPES, Form, chats_of, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
 from parlai_humaneval.dialogues.messages import is_text, texts_of
 
 FIRST, SECOND = "speaker_1", "speaker_2"
 """Speakers of formats that do not name them; the first is the one that a model would hear."""
 SILENCE = "__SILENCE__"  # Stands in ParlAI's files where nobody said anything
-NOTHING_SAID = "…"  # Stands for an act without text between two others, so that both speakers keep their turns
 CONTEXT = "context"  # Who “says” persona lines in ParlAI's Conversations
 LOCAL_HUMANS = ("localHuman", "safeLocalHuman")
 """What ParlAI calls the person in `parlai interactive` and `parlai safe_interactive`."""
@@ -231,7 +230,7 @@ def _take_conversation(draft: Draft, conversation: _Conversation, where: str) ->
     texts = [index for index, act in enumerate(spoken) if act.said]
     inside = spoken[texts[0] : texts[-1] + 1] if texts else []
     for act in inside:
-        draft.say(act.id, act.said or NOTHING_SAID)
+        draft.say(act.id, act.said or EMPTY)
     seeded = sum(act.seeded for act in inside)
     if seeded:
         draft.settings["seeded_lines"] = seeded
@@ -330,6 +329,8 @@ def _of_file(model_file: str) -> str:
 
 __all__ = ["CONTEXT", "FIRST", "PACKAGED_CORPUS", "SECOND", "SILENCE", "Entities", "load_dialogues"]
 
+OWN_ID = "give each dialogue an id of its own, or name its model"
+SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of its model
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
@@ -348,9 +349,8 @@ def load_dialogues(
     """All dialogues of a file in any of the formats above. Blank lines are passed over. A last line without an answer
     is kept. ``path``: the file. ``entities``: goes before what the file says. ``form``: that of its chats, where it cannot
     be recognised. ``system``: system messages are context. ``name``: begins the ids of dialogues without one. Raises
-    DataError: the file cannot be
-    read, is empty, or has a line that is not of its format; a dialogue of fewer than two lines, or of other than two
-    speakers; an id given twice; an entity of nobody who speaks."""
+    DataError: the file cannot be read, is empty, or has a line that is not of its format; a dialogue of fewer than two
+    lines, or of other than two speakers; an id of one model given twice; an entity of nobody who speaks."""
     numbered = [(number, line) for number, line in enumerate(text_lines(read_text(path)), 1) if line.strip()]
     if not numbered:
         raise DataError("is empty", where=path, try_=f"expected {FORMATS}")
@@ -373,10 +373,13 @@ def load_dialogues(
             there = seen[dialogue_id].settings["pairs"]  # the same dialogue in another pair
             there.extend(pair for pair in pairs if pair not in there)
             continue
-        if dialogue_id in seen:
-            raise DataError(f"the id {dialogue_id} appears twice", where=where)
-        seen[dialogue_id] = dialogue
-    dialogues = list(seen.values())
+        if dialogue_id in seen and dialogue.models and dialogue.models != seen[dialogue_id].models:
+            dialogue = _of_model(dialogue)
+        if dialogue.dialogue_id in seen:
+            raise DataError(f"the id {dialogue.dialogue_id} appears twice", where=where, try_=OWN_ID)
+        seen[dialogue.dialogue_id] = dialogue
+    shared = {one.settings.get(SHARED_ID) for one in seen.values()}
+    dialogues = [_of_model(one) if one.dialogue_id in shared else one for one in seen.values()]
     if entities is None:
         return dialogues
     # Whoever the caller names must say something somewhere in the file.
@@ -391,6 +394,13 @@ def load_dialogues(
             try_=f"name one of the speakers, {', '.join(speakers)}",
         )
     return dialogues
+
+
+def _of_model(dialogue: Dialogue) -> Dialogue:
+    """With the name of its model behind its id, which the answer of another model has too."""
+    shared, name = dialogue.dialogue_id, "+".join(dialogue.models)
+    settings = {"start_id": shared, **dialogue.settings, SHARED_ID: shared}
+    return replace(dialogue, dialogue_id=f"{shared}-{name}", settings=settings)
 
 
 def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) -> Reader:
@@ -410,7 +420,7 @@ def _reader(path: Path, numbered: Sequence[Numbered], form: Form, system: bool) 
 def _two_speak(draft: Draft, where: str) -> None:
     if draft.messages < 2:
         raise DataError(
-            f"a dialogue with {draft.messages} line(s) begins here",
+            f"a dialogue with {draft.messages or 'no'} line{'s' * (not draft.messages)} begins here",
             where=where,
             try_="expected at least 2, one of each speaker",
         )

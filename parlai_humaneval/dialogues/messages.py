@@ -26,7 +26,11 @@ def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
     if asked_for and replied:  # of the arena: all that was asked, and all replies
         texts = (text for turn in zip(asked_for, replied, strict=False) for text in turn)
         return [], [{"role": role, "content": text} for role, text in zip(cycle(("user", "bot")), texts, strict=False)]
-    asked, said = _told(prompt, "user", "person"), _told(reply, "bot", "bot", "system")
+    # “Model: …” alone is a label only where the prompt has one.
+    asked, said = (
+        _told(prompt, "user", "person"),
+        _told(reply, "bot", *(("bot", "system") if labels_of(prompt) else ())),
+    )
     is_repeated = bool(asked) and text_of(asked[0]) in map(text_of, said)
     return ([] if is_repeated else asked), said
 

@@ -15,7 +15,7 @@ from parlai_humaneval._util.data_files import DataError, packaged, read_text, te
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.dialogues.chats import EMPTY, FORMS
 from parlai_humaneval.dialogues.dialogue import HUMAN, PARTNERS, Dialogue, SaidLine
-from parlai_humaneval.dialogues.files import NOTHING_SAID, load_dialogues
+from parlai_humaneval.dialogues.files import SHARED_ID, load_dialogues
 from parlai_humaneval.schema.records import DialogueRecord, ReplayedRating, Turn
 
 PERSON, BOT = "human", "bot"  # The speakers of a dialogue from a live task
@@ -68,9 +68,11 @@ def _distinct(found: list[Dialogue], known: Mapping[str, Dialogue], names: dict[
 
 
 def _called(file: Path, names: dict[str, Path]) -> str:
-    """What dialogues of a file are called by; a second file of a name in ``names`` has its folder's name too."""
-    first = names.setdefault(file.stem, file)
-    return file.stem if first == file else f"{file.absolute().parent.name}-{file.stem}"
+    """What dialogues of a file are called by: as much of its path as no other file in ``names`` is called by."""
+    path = file.absolute()
+    parts = path.with_suffix("").parts
+    called = ("-".join(parts[-count:]) for count in range(1, len(parts) + 1))
+    return next((name for name in called if names.setdefault(name, path) == path), str(path))
 
 
 def _of_entry(
@@ -130,9 +132,13 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
         named = ", ".join(who if who == name else f"{who} = {name}" for who, name in speakers.items())
         told.append(
-            f"{source}: {len(found):,} dialogues, form={form} ({named})"
+            f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, form={form} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
         )
+    shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}
+    told += [
+        f"{source}: models share ids, so the model's name is put behind each ({one})" for source, one in shared.items()
+    ]
     prefixed = {one.source: one for one in dialogues if ID_IN_FILE in one.settings}
     for source, one in prefixed.items():
         prefix = one.dialogue_id.removesuffix(one.settings[ID_IN_FILE])
@@ -173,7 +179,7 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
 def _said(turn: Turn, name: Literal["candidate_id", "model"], wanted: str | None) -> str:
     """The reply of which ``name`` is as ``wanted``."""
     text = next((reply.text for reply in turn.candidates if getattr(reply, name) == wanted), "")
-    return text if text.strip() else NOTHING_SAID
+    return text if text.strip() else EMPTY
 
 
 def _dialogue(

@@ -124,7 +124,7 @@ def _pair(entry: Any, where: str) -> _Pair:
         raise UnreadableUnit(f"speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}", where=where)
     dialogues = required(pairing, "dialogue_dicts", list, inside)
     if len(dialogues) != 2:
-        raise UnreadableUnit(f"{inside}: dialogue_dicts has {len(dialogues)} dialogues, expected two")
+        raise UnreadableUnit(f"{inside}: dialogue_dicts holds {len(dialogues)}, expected two dialogues")
     left = specs.get("model_left")
     onboarding = bool(specs.get("is_onboarding") or pairing.get("is_onboarding"))
     return _Pair(

@@ -27,6 +27,7 @@ from parlai_humaneval.importers.units import (
     metric_of,
     optional,
     required,
+    seconds_of,
     shown,
 )
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied
@@ -150,12 +151,6 @@ def _time_between(shown: float | None, answered: float | None) -> float | None:
     return None if shown is None or answered is None or answered < shown else answered - shown
 
 
-def _timestamp(message: Mapping[str, Any]) -> float | None:
-    """When a message was sent, in seconds since 1970; None where that was not kept."""
-    value = message.get("timestamp")
-    return float(value) if isinstance(value, int | float) else None
-
-
 NONE, OTHER = "none_all_good", "other"
 """Buckets with a meaning of their own: nothing applies, and something that is written out."""
 RATING = "final_rating"
@@ -264,12 +259,12 @@ def _times(chat: _Chat) -> dict[int, float]:
         sent = _body(message)
         task_data = sent.get("task_data")
         if isinstance(task_data, dict) and "problem_data_for_prior_message" in task_data:
-            seconds = _time_between(shown_at, _timestamp(message))
+            seconds = _time_between(shown_at, seconds_of(message.get("timestamp")))
             if turn and seconds is not None:
                 times[turn] = seconds
             shown_at = None
         elif turn < len(chat.exchanges) and sent.get("text") == _text(chat.exchanges[turn].bot) and sent.get("text"):
-            turn, shown_at = turn + 1, _timestamp(message)
+            turn, shown_at = turn + 1, seconds_of(message.get("timestamp"))
     return times
 
 
@@ -294,9 +289,9 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
         if not isinstance(task_data, dict):
             continue
         if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
-            tops[_turn(task_data, len(tops))] = name, _timestamp(message)
+            tops[_turn(task_data, len(tops))] = name, seconds_of(message.get("timestamp"))
         elif "accepted_bot_id" in task_data:
-            answers[_turn(task_data, len(answers))] = _timestamp(message)
+            answers[_turn(task_data, len(answers))] = seconds_of(message.get("timestamp"))
     study = chat.study("pw_turn", plan.setting, plan.metric or metric_of(question))
     rows = Rows()
     for exchange in chat.exchanges:

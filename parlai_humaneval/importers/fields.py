@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from parlai_humaneval.importers.units import content_id, metric_of
-from parlai_humaneval.importers.vocabulary import WORDS, Written, side_of
+from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Written, side_of
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import TIE
 
@@ -75,12 +75,18 @@ def at(data: Any, path: str) -> Any:
         elif not isinstance(data, Mapping):
             return None
         elif step.startswith("~"):
-            words = [plain_name(word) for word in (step[1:], *WORDS["columns"].get(step[1:], ()))]
+            words = _words(step)
             names = {plain_name(name): name for name in reversed(list(data)) if isinstance(name, str)}
             data = next((data[names[word]] for word in words if word in names), None)
         else:
             data = data.get(step)
     return data
+
+
+def _words(step: str) -> list[str]:
+    """``model`` and the common words for it, of ``~model``; any other name as it is."""
+    name = step.removeprefix("~")
+    return [plain_name(word) for word in (name, *(WORDS["columns"].get(name, ()) if name != step else ()))]
 
 
 def opened(data: Any) -> Any:
@@ -101,9 +107,7 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         parts = str(take(row, field["split"]) or "").split(field["by"])
         return parts[field["part"]] if len(parts) == 2 else None
     if "one_hot" in field:
-        chosen = [
-            meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in ("1", "1.0", "True", "true")
-        ]
+        chosen = [meaning for name, meaning in field["one_hot"].items() if str(row.get(name)) in _ONE]
         return chosen[0] if len(chosen) == 1 else None
     if "agree" in field:
         given = [take(row, one) for one in field["agree"]]
@@ -113,14 +117,20 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return take(row, field["of"][number - 1]) if number in range(1, len(field["of"]) + 1) else None
     if "class" in field:
         held = (at(row, path) for path in field["among"])
-        return next((at(one, field["take"]) for one in held if at(one, "class") == field["class"]), None)
+        return next(
+            (at(one, field["take"]) for one in held if at(one, field.get("by", "class")) == field["class"]), None
+        )
+    if "side" in field:
+        held = opened(take(row, field["among"]))
+        named = [one for one in held if side_of(str(one.get("id"))) == field["side"]] if isinstance(held, list) else []
+        return at(named[0] if named else held, "text" if named else f"{SIDES.index(field['side'])}.text")
     if "single" in field:
         return _single(opened(take(row, field["single"])))
     if "several" in field:
         held = opened(take(row, field["several"]))
         only = next(iter(held.values())) if isinstance(held, Mapping) and len(held) == 1 else held
         is_text = isinstance(held, Mapping) and "text" in held
-        return only if isinstance(only, list) and len(only) > 1 and not is_text else _single(held)
+        return only if isinstance(only, list) and len(only) != 1 and not is_text else _single(held)
     if "turns" in field:
         lines = str(take(row, field["turns"]) or "").split("\n")
         said = enumerate(line for line in lines if line.strip())
@@ -224,15 +234,19 @@ def gathered(row: Data, known: Sequence[str]) -> Data:
     return {**row, "responses": found}
 
 
-def ranks_in(answers: Sequence[Any]) -> list[dict[str, int]]:
-    """Option → rank, of each answer to a question; nothing where it asked for no ranking."""
+def ranks_in(answers: Sequence[Any], *, in_order: bool, are_models: bool) -> list[dict[str, int]]:
+    """Option → rank, of each answer to a question; nothing where it asked for no ranking. ``in_order``: lists of options may
+    be rankings; ``are_models``: models of the options are known."""
     lists = [opened(one) for one in answers]
     if not lists or not all(isinstance(one, list) and len(one) > 1 for one in lists):
         return []
-    if all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for inside in lists for one in inside):
-        return [{str(one["value"]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
-    named = all(isinstance(one, str) for inside in lists for one in inside)
-    if not named or len({frozenset(inside) for inside in lists}) > 1:
+    for name in ("value", "model"):
+        if all(isinstance(one, Mapping) and {"rank", name} <= one.keys() for inside in lists for one in inside):
+            return [{str(one[name]): one["rank"] for one in inside if one["rank"] is not None} for inside in lists]
+    if not in_order or not all(isinstance(one, str) for inside in lists for one in inside):
+        return []
+    orders = {tuple(inside) for inside in lists}
+    if len({*map(frozenset, orders)}) > 1 or (len(orders) == 1 and not are_models):
         return []  # several may have been ticked
     return [{one: rank for rank, one in enumerate(inside, start=1)} for inside in lists]
 
@@ -250,18 +264,21 @@ def model_of(row: Data, option: str) -> str | None:
 def criteria_in(row: Data, spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
     """Criterion, number of the rater from 1, and answer (a number or a text), of all that ``criteria`` names."""
     held = _by_question(opened(at(row, spec["at"])))
-    only = opened(at(row, spec["only"])) if "only" in spec else None
+    only, mixed = opened(at(row, spec["only"])) if "only" in spec else None, "mixed" in spec
+    others = {word for name in spec["but"] for word in _words(name)} if mixed else set()
     for name, value in held.items() if isinstance(held, Mapping) else ():
         if name in spec.get("but", ()) or name == PLACE or (isinstance(only, list) and name not in only):
+            continue
+        if plain_name(name) in others:
             continue
         if "like" in spec and not re.fullmatch(spec["like"], name):
             continue
         value = opened(value)
-        if isinstance(value, list):
-            for rater, one in enumerate(value, start=1):
-                yield from ((criterion, rater, answer) for criterion, answer in _answers(name, one))
-        else:
-            yield from ((criterion, 1, answer) for criterion, answer in _answers(name, value))
+        one_each = isinstance(value, list) and (not mixed or len(value) == 1)
+        for rater, one in enumerate(value if one_each else [value], start=1):
+            is_whole = mixed and isinstance(one, (Mapping, list)) and len(one) != 1  # ticks, or what was rated
+            for criterion, answer in [(name, one)] if is_whole else _answers(name, one):
+                yield criterion, rater, answer
 
 
 def _by_question(held: Any) -> Any:
@@ -294,6 +311,8 @@ def _answers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, option
     elif len(given) > 1 and all(one is True or one in _YES or one == option for option, one in given.items()):
         yield name, [*given]
+    elif not given and all(one is False for one in value.values()):
+        yield name, []
     elif len(value) == 1:
         given_text = isinstance(one, str) and option in _TEXT_BOXES
         yield name, Written(one) if given_text else next(iter(value.values()))

@@ -73,7 +73,7 @@ def gather(
     for _, rows in good:
         left_out += rows.left_out
     if not good:
-        reasons = [f"{count} × {reason}" for reason, count in sorted(left_out.items())]
+        reasons = [f"{reason}: {count}" for reason, count in sorted(left_out.items())]
         bad = [f"{counted(len(skipped), 'unit')} skipped, the first: {skipped[0]}"] if skipped else []
         raise TableError(f"There is nothing to import. {'; '.join([*reasons, *bad])}".strip())
     return Imported(tables, len(good), left_out, skipped)

@@ -34,6 +34,7 @@ from parlai_humaneval.importers.fields import (
 )
 from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.formats import ENDINGS, INSPECT, ending, plain_cell, read_rows
 from parlai_humaneval.tables.schema import TABLES, TableName
@@ -252,14 +253,15 @@ def _read(
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
             made.append(({**further, **named, **cells}, row))
-    compared, guesses = _rankings(made, name, value) if name else ([], [])
+    compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
-    made, ticked = _ticks(made, name, value) if form.table == "ratings" and name else (made, [])
+    made, ticked, silent = _ticks(made, name, value) if form.table == "ratings" and name else (made, [], 0)
     frame = _frame(made)
     if form.values and value in frame:
         values = {str(word): number for word, number in form.values.items()}
         frame[value] = [values.get(str(cell), cell) for cell in frame[value]]
-    apart = answers_apart(form.table, frame, keep=form.keep) if {name, value} <= set(frame.columns) else Apart(frame)
+    has_answers, mixed = {name, value} <= set(frame.columns), "mixed" in (form.criteria or {})
+    apart = answers_apart(form.table, frame, keep=form.keep, mixed=mixed) if has_answers else Apart(frame)
     answered = apart.answers
     if form.criteria and "alone" in form.criteria and name in answered and answered[name].nunique() == 1:
         answered = answered.assign(**{name: form.criteria["alone"]})
@@ -269,9 +271,10 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
+        lacking = f" {counted(silent, 'rater')} of an item answered other questions only." if silent else ""
         notes.append(
             f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked no option "
-            "count only if the file has an empty answer of theirs."
+            f"count only if the file has an empty answer of theirs.{lacking}"
         )
     if unknown:
         fate = "pass through" if form.passing else "are left out"
@@ -303,8 +306,9 @@ def _frame(made: Sequence[_Made]) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].map(plain_cell) for name in frame.columns})
 
 
-def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
-    """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``."""
+def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -> tuple[list[_Made], list[str]]:
+    """Comparisons of every two models that a rater ranked, and what was guessed; a ranking is marked in ``made``.
+    ``in_order``: a list of options may be one; else they were ticked."""
     asked: dict[Any, list[_Made]] = {}
     for answer, row in made:
         asked.setdefault(answer.get(name), []).append((answer, row))
@@ -312,14 +316,22 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
     guesses = []
     for criterion, answers in asked.items():
         themselves: set[str] = set()
-        ranks = ranks_in([answer.get(value) for answer, _ in answers])
-        for (answer, row), ranked in zip(answers, ranks, strict=False):
-            models = {option: model_of(row, option) for option in ranked}
+        lists = [opened(answer.get(value)) for answer, _ in answers]
+        options = {one for inside in lists if isinstance(inside, list) for one in inside if isinstance(one, str)}
+        are_models = any(model_of(row, option) for option in options for _, row in answers[:1])
+        ranks = ranks_in(lists, in_order=in_order, are_models=are_models)
+        for (answer, row), inside, ranked in zip(answers, lists, ranks, strict=False):
+            said = {
+                str(one["model"]): one.get("answer") for one in inside if isinstance(one, Mapping) and "model" in one
+            }
+            models = {option: option if option in said else model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
             dropped = (name, value, "model", "dialogue_id")
             kept = {column: cell for column, cell in answer.items() if column not in dropped}
             kept = {"item_id": answer.get("dialogue_id"), **kept}
+            texts = {models[option] or option: said.get(option) or at(row, f"fields.{option}") for option in ranked}
             for pair in ranked_pairs({models[option] or option: rank for option, rank in ranked.items()}):
+                pair |= {f"response_{side}": texts[pair[f"model_{side}"]] for side in "ab" if any(texts.values())}
                 found.append(({**kept, "metric": criterion, **pair}, row))
             answer[value] = _RANKED
         if themselves:
@@ -327,8 +339,9 @@ def _rankings(made: Sequence[_Made], name: str, value: str) -> tuple[list[_Made]
     return found, guesses
 
 
-def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str]]:
-    """Answers with several ticks as one for each option that anybody ticked, 1 or 0; and the criteria that these are."""
+def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[str], int]:
+    """Answers with several ticks as one for each option that anybody ticked, 1 or 0; the criteria that these are; and how
+    many raters of an item have answers to other questions alone."""
     given = [opened(answer.get(value)) for answer, _ in made]
     lists = [one if isinstance(one, list) else [] if one is None else [one] for one in given]
     options: dict[Any, dict[str, None]] = {
@@ -339,11 +352,18 @@ def _ticks(made: list[_Made], name: str, value: str) -> tuple[list[_Made], list[
     for (answer, _), one in zip(made, lists, strict=True):
         options.get(answer.get(name), {}).update(dict.fromkeys(map(str, one)))
     found: list[_Made] = []
-    for (answer, row), whole, one in zip(made, given, lists, strict=True):
-        asked = options.get(answer.get(name), {}) if whole is not None else {}
-        ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked]
-        found += [({**answer, **tick}, row) for tick in ticks or [{}]]
-    return found, [f"{question}.{option}" for question, asked in options.items() for option in asked]
+    gave: dict[Any, set[tuple[str, ...]]] = {question: set() for question in options}
+    raters = [tuple(str(answer.get(key)) for key in ("worker_id", "dialogue_id", "model")) for answer, _ in made]
+    for rater, (answer, row), whole, one in zip(raters, made, given, lists, strict=True):
+        asked = options.get(answer.get(name))
+        ticks = [{name: f"{answer[name]}.{option}", value: int(option in map(str, one))} for option in asked or ()]
+        nothing = {value: None} if whole == [] else {}
+        found += [
+            ({**answer, **tick}, row) for tick in ([nothing] if asked is None else ticks if whole is not None else [])
+        ]
+        gave.get(answer.get(name), set()).update([] if whole is None else [rater])
+    silent = max((len({*raters} - some) for some in gave.values()), default=0)
+    return found, [f"{question}.{option}" for question, asked in options.items() for option in asked], silent
 
 
 def _filled(inside: Any) -> bool:

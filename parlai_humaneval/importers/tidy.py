@@ -29,8 +29,10 @@ from parlai_humaneval.importers.vocabulary import (
     mapped,
     summaries,
     table_advice,
+    value_advice,
     winner_advice,
     winner_of_scores,
+    with_texts_of_sides,
 )
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
@@ -149,11 +151,12 @@ def read_tidy(
         if column not in use.names:
             raise error
     parts: dict[TableName, list[tuple[Path, pd.DataFrame]]] = {}
+    kept = skipped if skip_bad else None
     for source, frame, seen in zip(sources, frames, understood, strict=True):
-        good = _checked(source, frame, plan.repeats, skipped if skip_bad else None)
+        good = _checked(source, frame, plan.repeats, kept)
         parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
-    together = {name: _together(name, parts.get(name, []), plan.repeats) for name in get_args(TableName)}
+    together = {name: _together(name, parts.get(name, []), plan.repeats, kept) for name in get_args(TableName)}
     tables = replace(tables_of(together), cleaned=added_up(cleaned))
     units = sum(len(table.frame) for table in together.values())
     if not units:
@@ -188,7 +191,7 @@ def _completed(
         frame = _distinct_names(one_header(read_frame(path)))
         if below := summaries(frame):
             frame = frame.drop(index=below)
-            use.left_out["row below the table with averages or sums"] += len(below)
+            use.left_out["rows below the table with averages or sums"] += len(below)
     else:
         frame = reading.frame
         seen.columns.update(reading.origins)
@@ -200,7 +203,12 @@ def _completed(
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
     frame = with_our_names(table, _renamed(frame, plan, use, seen))
+    frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
+    of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
+    if reading is None and len(of_form) > 2 and not {*of_form} & {*plan.wide}:
+        frame = frame.drop(columns=of_form)
+        seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
     if table == "comparisons" and missing == ["winner"] and not guessed_columns(missing, list(frame.columns)):
@@ -217,7 +225,8 @@ def _completed(
         and frame["question"].nunique() > 1
     ):
         guesses["question"] = "item_id"
-    frame = frame.rename(columns=guesses)
+    texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
+    frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
@@ -389,6 +398,8 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
         hints.append("fill it in, or leave such rows out with --skip-bad")
     if column == "winner" and error.rows:
         hints.append(winner_advice(frame, error.rows[0]))
+    elif column == "value" and error.what.endswith("expected a number"):
+        hints.append(value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
         hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:
@@ -398,17 +409,24 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     return hints
 
 
-def _together(table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None) -> Checked:
+def _together(
+    table: TableName, files: Sequence[tuple[Path, pd.DataFrame]], repeats: Repeats | None, skipped: list[str] | None
+) -> Checked:
     filled = [(path, frame) for path, frame in files if len(frame)]
     if not filled:
         return Checked(from_rows(table, []))
-    if len(filled) > 1:
+    places = np.array([f"{place + 1} of {path}" for path, frame in filled for place in frame.index], dtype=object)
+    rows = pd.concat([frame for _, frame in filled], ignore_index=True)
+    while len(filled) > 1:
         try:
-            return checked(table, pd.concat([frame for _, frame in filled], ignore_index=True), repeats)
+            return checked(table, rows, repeats)
         except TableError as wrong:
-            places = [f"{place + 1} of {path}" for path, frame in filled for place in frame.index]
-            raise wrong.of_file(np.array(places, dtype=object)) from wrong
-    whole, told = settled(table, filled[0][1].reset_index(drop=True), repeats)
+            error, bad = wrong.of_file(places), list(wrong.rows)
+            if skipped is None or not bad or 2 * len(bad) > len(rows):
+                raise error from wrong
+            skipped.append(f"row {', '.join(dict.fromkeys(places[bad]))}: {error}")
+            rows, places = rows.drop(index=bad).reset_index(drop=True), np.delete(places, bad)
+    whole, told = settled(table, rows, repeats)
     return Checked(whole.reset_index(drop=True), told)
 
 

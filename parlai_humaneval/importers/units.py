@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from parlai_humaneval.tables.columns import Repeats, Row, TableError
+from parlai_humaneval.tables.columns import Repeats, Row, TableError, plain_name
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.questions import CRITERIA
 from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
@@ -148,27 +148,23 @@ _PARLAI = {
 """Wordings of ParlAI's own task files that Smith et al. 2022 do not use."""
 
 
-def _plain(question: str) -> str:
-    return "".join(letter for letter in question.lower() if letter.isalnum())
-
-
 _CHOICES = {
-    **{_plain(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
-    **{_plain(text): metric for text, metric in _PARLAI.items()},
+    **{plain_name(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
+    **{plain_name(text): metric for text, metric in _PARLAI.items()},
 }
-_RATINGS = {_plain(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
+_RATINGS = {plain_name(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
 
 
 def metric_of(question: str | None) -> str:
     """The metric of a known wording; else the question itself, or :data:`UNNAMED` where there is none."""
     if question is None or not question.strip():
         return UNNAMED
-    return _CHOICES.get(_plain(question), " ".join(question.split()))
+    return _CHOICES.get(plain_name(question), " ".join(question.split()))
 
 
 def criterion_of(question: str | None) -> str | None:
     """The criterion of a known wording of a rating at the end."""
-    return _RATINGS.get(_plain(question or ""))
+    return _RATINGS.get(plain_name(question or ""))
 
 
 DONE = ("completed", "approved")
@@ -281,7 +277,7 @@ def of_state(state: Mapping[str, Any], where: str, **known: Any) -> Unit | LeftO
     messages = outputs["messages"]
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise UnreadableUnit("`outputs.messages` is not a list of objects", where=where)
-    sent = [time for message in messages if (time := _time(message.get("timestamp"))) is not None]
+    sent = [time for message in messages if (time := seconds_of(message.get("timestamp"))) is not None]
     times = _times(sent[0], sent[-1]) if sent else {}
     return _saved(_world_data(messages), where, **{**times, **known, "messages": tuple(messages)})
 
@@ -296,10 +292,11 @@ def _merged(inputs: Any, answers: Any, where: str) -> list[Any]:
 
 
 def _times(first: Any, last: Any) -> dict[str, Any]:
-    return {"started": _time(first), "ended": _time(last)}
+    return {"started": seconds_of(first), "ended": seconds_of(last)}
 
 
-def _time(value: Any) -> float | None:
+def seconds_of(value: Any) -> float | None:
+    """A time in seconds since 1970; None where that was not kept."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label
 from parlai_humaneval.tables.columns import plain_name
-from parlai_humaneval.tables.schema import TABLES, TIE, TableName
+from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
 
 WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
@@ -42,6 +43,7 @@ def _word(cell: Any) -> str:
 
 
 _BLANK, _COMMENTS = frozenset(WORDS["blank"]), frozenset(WORDS["comments"])
+NO_CRITERION = re.compile(rf"(.*[\W_])?({'|'.join(WORDS['no_criterion'])})\W*", re.IGNORECASE)
 _FLAGS = {word: number for number, words in WORDS["flags"].items() for word in words}
 _WINNERS = {_plain(word): meaning for meaning, words in WORDS["winner"].items() for word in words}
 _SCALES = [
@@ -123,13 +125,29 @@ def table_advice(names: Sequence[str]) -> str:
     return f"name it with --table: it is most like {table} (it has {has}; it lacks {lacks or 'nothing'})"
 
 
+def sided(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
+    """The columns of this name for both sides, such as ``score_a`` and ``Score B``, or ``score1`` and ``score2``."""
+    plain = {plain_name(one): one for one in reversed(list(map(str, frame.columns)))}
+    pairs = (tuple(plain.get(f"{plain_name(name)}{side}", "") for side in sides) for sides in ("ab", "12"))
+    return next(((first, second) for first, second in pairs if first and second), None)
+
+
+def with_texts_of_sides(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
+    """``frame`` with ``response_a`` and ``response_b`` for what it calls ``response1`` and ``Response 2``."""
+    stems = COLUMNS_FILE["reply_columns"]
+    found = {} if {f"{stem}_a" for stem in stems} & {*frame.columns} else {stem: sided(frame, stem) for stem in stems}
+    names = {
+        old: f"{stem}_{side}" for stem, both in found.items() if both for side, old in zip("ab", both, strict=True)
+    }
+    understood.columns.update({new: old for old, new in names.items()})
+    return frame.rename(columns=names)
+
+
 def winner_of_scores(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
     """``frame`` of two models with a score each, such as ``score_a`` and ``score_b``, and no winner: the higher one wins."""
     for name in ("score", "rating", "rank"):
-        first, second = (
-            next((one for one in frame.columns if plain_name(one) == f"{name}{side}"), None) for side in "ab"
-        )
-        if first is None or second is None or not (are_ratings(frame[first]) and are_ratings(frame[second])):
+        first, second = sided(frame, name) or ("", "")
+        if not first or not (are_ratings(frame[first]) and are_ratings(frame[second])):
             continue
         ahead = pd.to_numeric(frame[first], errors="coerce") - pd.to_numeric(frame[second], errors="coerce")
         ahead = -ahead if name == "rank" else ahead
@@ -178,7 +196,7 @@ def mapped(
     if table == "comparisons" and {*SIDES, "winner"} <= set(frame.columns):
         given = {**maps.get("model", {}), **maps.get("winner", {})}
         frame = _winners(frame, given, understood)
-    if table == "ratings" and "value" in frame.columns and "value" not in maps:
+    if table == "ratings" and "value" in frame.columns:
         frame = _numbers(frame, understood)
     return frame
 
@@ -260,9 +278,19 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
     if near is not None:
         return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
-    foreign = sorted({_word(word) for word in frame["winner"].dropna() if word not in models})
-    pairs = ",".join(f'"{word}=…"' if "," in word else f"{word}=…" for word in foreign[:4])
-    return f"give its meaning with --map 'winner:{pairs}', with model_a, model_b, tie, both_bad or a name for each …"
+    foreign = {_word(word) for word in frame["winner"].dropna() if word not in models}
+    return f"give its meaning with {_map('winner', foreign, '…')}, with model_a, model_b, tie, both_bad or a name for each …"
+
+
+def value_advice(frame: pd.DataFrame) -> str:
+    """What to type where ratings are no numbers."""
+    words = {word for cell in frame["value"].dropna() if not _is_number(word := _word(cell))}
+    return f"leave such answers out with {_map('value', words, '')}, or write the number that each means behind its ="
+
+
+def _map(column: str, words: Set[str], meaning: str) -> str:
+    pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:4])
+    return f"--map {quote(column + ':' + ','.join(pairs))}"
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
@@ -336,7 +364,8 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
             understood.guesses.append(f"{criterion}: words of a scale from 1 to {points}")
     if not shown:
         return frame
-    understood.values["value"] = ", ".join(f"{word} → {number}" for word, number in shown.items())
+    given = understood.values.get("value")
+    understood.values["value"] = ", ".join([*([given] if given else []), *(f"{one} → {n}" for one, n in shown.items())])
     new = {
         name: column.combine_first(frame[name]) if name in frame.columns else column
         for name, column in ends.items()

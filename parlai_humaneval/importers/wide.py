@@ -17,7 +17,9 @@ import pandas as pd
 from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.importers.vocabulary import (
     MOSTLY,
+    NO_CRITERION,
     SIDES,
+    WORDS,
     Understood,
     are_ratings,
     are_winners,
@@ -37,22 +39,17 @@ BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
 _FIELDS = re.compile(r"\{(model|criterion)\}")
 _BRACKETS = re.compile(r"(.+?)\s*[\[(](.+)[\])]")  # “Model A [Fluency]”, as forms on the web name the columns of a grid
-_NO_CRITERION = re.compile(
-    r"(.*[\W_])?(id|idx|index|no|number|year|age|seed|turns?|epoch|time|timestamp|duration|seconds|date|length|tokens|cost|"
-    r"progress|finished)",
-    re.IGNORECASE,
-)
 FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
 _IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
-_KNOWN = {plain_name(name) for scale in CRITERIA.values() for name in scale} | {
+_KNOWN = {
     "fluency",
     "coherence",
     "overall",
     "relevance",
+    *(plain_name(name) for one in CRITERIA.values() for name in one),
 }
-
 _KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
 
 _MAKES = {
@@ -129,10 +126,11 @@ def wide_columns(
     others = guessed_columns(
         [name for name in missing if name not in (*ANSWERS[table], *nameless)], list(frame.columns)
     )
+    hidden = {name for name in further if plain_name(name) in WORDS["private"]} | {*others}
     found = [
         name
         for name in further
-        if name not in others and not _NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
+        if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     if not asked:
         absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)
@@ -262,14 +260,7 @@ def ranked_pairs(ranks: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
     """A comparison of every two models by the ranks that they have, 1 the best."""
     for (a, rank_a), (b, rank_b) in combinations(ranks.items(), 2):
         winner = TIE if rank_a == rank_b else a if rank_a < rank_b else b
-        yield {
-            "model_a": a,
-            "model_b": b,
-            "winner": winner,
-            "rank_a": rank_a,
-            "rank_b": rank_b,
-            "n_models": len(ranks),
-        }
+        yield {"model_a": a, "model_b": b, "winner": winner, "rank_a": rank_a, "rank_b": rank_b, "n_models": len(ranks)}
 
 
 @dataclass(frozen=True)
@@ -284,10 +275,12 @@ class Apart:
     notes: Sequence[str] = ()
 
 
-def answers_apart(table: TableName, frame: pd.DataFrame, *, keep: bool, only_comments: bool = False) -> Apart:
+def answers_apart(
+    table: TableName, frame: pd.DataFrame, *, keep: bool, only_comments: bool = False, mixed: bool = False
+) -> Apart:
     """Answers to several questions, a row each, by what they are. ``keep``: others than those of ``table`` become
-    columns; ``only_comments``: none but comments are others. Where none is one of ``table``, all stay, so that the error
-    can say what was expected."""
+    columns; ``only_comments``: none but comments are others; ``mixed``: what was rated is among them. Where none is one of
+    ``table``, all stay, so that the error can say what was expected."""
     name, value = ANSWERS[table]
     keys = [key for key in _KEYS if key in frame.columns]
     called = [one if pd.isna(one) else str(one) for one in frame[name]]  # of JSON and Excel it may be a number
@@ -298,7 +291,7 @@ def answers_apart(table: TableName, frame: pd.DataFrame, *, keep: bool, only_com
         one: pd.Series([*group[value], *[None] * (asked - len(group))], dtype=object, name=one)
         for one, group in groups.items()
     }
-    rated = [one for one, column in cells.items() if are_ratings(column, 0.5)]
+    rated = [one for one in cells if are_ratings(cells[one], 0.5) and not (mixed and NO_CRITERION.fullmatch(one))]
     chosen = [one for one in groups if one in rated or (only_comments and not is_comment(one))]
     sides: dict[str, tuple[str, str]] = {}
     if table == "comparisons":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
@@ -28,6 +28,8 @@ from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TA
 
 WRITTEN, LISTS = (frozenset[str](COLUMNS_FILE[kind]) for kind in ("written", "lists"))
 """Columns that stay letter for letter, and columns that may hold several names, joined by ;."""
+_IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose names end with _id
+_NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 CELL = 60  # Letters of a cell that an error quotes
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
@@ -46,8 +48,8 @@ class CleanedLabels:
         count = sum(self.cells.values())
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
-            f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, or accents in "
-            "another Unicode form. They were cleaned up, so each name means one thing."
+            f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, accents in "
+            "another Unicode form, or “.0” behind a whole number. They were cleaned up, so each name means one thing."
         )
 
 
@@ -60,15 +62,16 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
     names = Counter(map(str, frame.columns))
     for name in ours & {name for name, count in names.items() if count == 1}:  # the same name twice is refused later
         values: pd.Series[Any] = frame[name]
-        if is_numeric_dtype(values):
+        is_id = name.endswith("_id") or name in _IDS
+        if is_numeric_dtype(values) and not is_id:
             continue
-        every: Iterable[Any] = values.tolist()
+        every: list[Any] = values.tolist()
         texts = {value for value in every if isinstance(value, str)}
-        found = {text: _clean(text, lists=name in LISTS) for text in texts}
+        found = {text: _clean(text, lists=name in LISTS) for text in texts} | (_whole(every) if is_id else {})
         clean = {before: after or None for before, after in found.items() if after != before}
         if clean:
-            counts[name] = sum(isinstance(value, str) and value in clean for value in values)
-            cells = [clean.get(value, value) if isinstance(value, str) else value for value in values]
+            counts[name] = sum(isinstance(value, (str, float)) and value in clean for value in every)
+            cells = [clean.get(value, value) if isinstance(value, (str, float)) else value for value in every]
             changed[name] = pd.Series(cells, index=frame.index, dtype=object)
     if not changed:
         return frame, ()
@@ -94,6 +97,19 @@ def plain_name(name: str) -> str:
 
 def _clean(value: str, *, lists: bool) -> str:
     return ";".join(map(clean_label, value.split(";"))) if lists else clean_label(value)
+
+
+def _whole(cells: Sequence[Any]) -> dict[Any, str]:
+    """5 of 5.0, as spreadsheets and pandas write it where another cell is empty, unless a number has other decimals or
+    begins with 0, as no spreadsheet writes it."""
+    numbers = {
+        cell: match
+        for cell in cells
+        if isinstance(cell, (str, float)) and (match := _NUMBER.fullmatch(str(cell).strip())) is not None
+    }
+    is_whole = not any(match[2].strip("0") for match in numbers.values())
+    is_whole = is_whole and not any(isinstance(cell, str) and _CODE.fullmatch(cell) for cell in cells if numbers)
+    return {cell: match[1] for cell, match in numbers.items()} if is_whole else {}
 
 
 def added_up(parts: Sequence[CleanedLabels]) -> tuple[CleanedLabels, ...]:

@@ -283,7 +283,7 @@ def _checked(
         if len(row) > length and not any(row[length:]):
             del row[length:]
         if len(row) != length:
-            what = f"row {number} has {len(row)} cells, the header {length}"
+            what = f"row {number} has {len(row)} cell{'s' * (len(row) != 1)}, the header {length}"
             raise ValueError(f"{what}: is a quotation mark in line {line} not closed?" if end > line else what)
         yield row
     if end > line:  # the last cell may have run to the end of the file

@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 from parlai_humaneval.dialogues.chats import chats_of
-from parlai_humaneval.dialogues.messages import told_in
+from parlai_humaneval.dialogues.messages import PEOPLE, role_of, text_of, told_in
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
@@ -33,6 +33,7 @@ _OF_ROWS = {"technique", "setting", "metric", *COLUMNS_FILE["groupings"]}
 Row = Mapping[str, Any]
 REMARKS = re.compile("(reason|comment|note|remark|explanation|rationale|justification)s?", re.IGNORECASE)
 """Columns of ratings from elsewhere with what a rater wrote besides."""
+_REPLIES = {f"{stem}{end}" for stem in COLUMNS_FILE["reply_columns"] for end in ("", "_a", "_b")}
 GROUPS = 50  # Values of a grouping, the most frequent ones
 PREVIEW = 110  # Characters of an entry's first words in the list
 
@@ -365,8 +366,8 @@ class _Entries:
             answer,
             reason=next((str(cell) for name, cell in row.items() if REMARKS.fullmatch(name)), answer.get("reason")),
         )
-        stem = next((one for one in COLUMNS_FILE["reply_columns"] if one in row and one not in COLUMNS["ratings"]), "")
-        if (stem or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
+        stem = _stem(row, "")
+        if (row.get(stem) or row.keys() & {*COLUMNS_FILE["prompt_columns"]}) and not entry.turns:
             _take_talk(entry, row, stem, row["model"], entry.id)
         span = high - low if low is not None and high is not None and high > low else None
         entry.values["rating", row["model"], row["criterion"]].append(value if span is None else value / span)
@@ -396,7 +397,7 @@ class _Entries:
         entry.values[row.get("metric"), pair_of(first, second)].append(said)
         entry.points[TIE if tie else row["winner"]] += kind == "rater"
         sides = ((first, dialogue), (second, row.get("dialogue_b")))
-        stem = next((one for one in COLUMNS_FILE["reply_columns"] if {f"{one}_a", f"{one}_b"} <= row.keys()), "")
+        stem = _stem(row, "_a", "_b")
         of_sides = zip("ab", sides if stem and not entry.turns else (), strict=False)
         keys = [_take_talk(entry, row, f"{stem}_{side}", *one) for side, one in of_sides]
         numbers = " and ".join(f"{list(entry.talks).index(key) + 1}" for key in keys) if len(entry.talks) > 2 else ""
@@ -450,18 +451,29 @@ def _talk(dialogue: Row, settings: str) -> Talk:
     return {"id": str(dialogue.get("dialogue_id", "")), "title": title, "lines": lines}
 
 
+def _stem(row: Row, *ends: str) -> str:
+    """The name, without its end, of the columns with replies: those that have any in this row, else one that others have."""
+    stems = COLUMNS_FILE["reply_columns"]
+    every = {one: {f"{one}{end}" for end in ends}.difference(COLUMNS["ratings"]) for one in stems}
+    of_row = (one for one, names in every.items() if any(row.get(name) for name in names))
+    return next(of_row, next((one for one, names in every.items() if names & row.keys()), ""))
+
+
 def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | None) -> Hashable:
     """What a model said, by the ``column`` of a table that holds it, and to what; the key of it in the entry."""
     prompt = next((str(row[name]) for name in COLUMNS_FILE["prompt_columns"] if row.get(name)), "")
     key = (dialogue, model, prompt, str(row.get(column, "")))
     if key not in entry.talks:
         lines: list[Line] = []
+        asked, replied = told_in(*key[2:])
+        is_empty = column in row and (not replied or not (text_of(replied[-1]) or role_of(replied[-1]) in PEOPLE))
         # Who gave the replies in a prompt is not known.
-        for messages, who in zip(told_in(*key[2:]), ("", model), strict=True):
+        for messages, who in ((asked, ""), (replied, model)):
             for chat in chats_of({"messages": messages, "model": who}, "messages", entry.id) if messages else ():
                 names = [chat["entities"].get(speaker, speaker) for speaker in chat["speakers"]]
                 said = zip(names, chat["turns"], strict=True)
                 lines += [{"text": text, "who": name, "person": name == HUMAN} for name, text in said]
+        lines += [{"text": "", "who": model, "person": False}] if is_empty else []
         taken = {"", *(talk["id"] for talk in entry.talks.values())}  # an id may be given to several texts
         name = dialogue or ""
         name = f"{name or entry.id}-{len(entry.talks) + 1}" if name in taken else name
@@ -491,8 +503,9 @@ def _json(text: str | None) -> Any:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Each row as what is in it: cells that are missing are left out."""
+    """Each row as what is in it: cells that are missing are left out, but for replies, which may be empty."""
     filled = [str(name) for name in frame.columns if frame[name].notna().any()]
     columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in filled]
     for values in zip(*columns, strict=True):
-        yield {name: value for name, value in zip(filled, values, strict=True) if value is not None}
+        cells = zip(filled, values, strict=True)
+        yield {name: "" if value is None else value for name, value in cells if value is not None or name in _REPLIES}

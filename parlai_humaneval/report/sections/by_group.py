@@ -14,7 +14,14 @@ from parlai_humaneval.report.views import DataTable, Figure, Method, interval_fi
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
 from parlai_humaneval.statistics.core.rows import table_of
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
-from parlai_humaneval.statistics.preference.subgroups import FEWEST, MOST_GROUPS, GroupRate, GroupTest, group_rates
+from parlai_humaneval.statistics.preference.subgroups import (
+    FEWEST,
+    MOST_GROUPS,
+    GroupRate,
+    GroupTest,
+    group_rates,
+    most_groups,
+)
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.schema import COLUMNS_FILE
@@ -79,7 +86,10 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     section = ByGroup(tests=[], rates=[])
     values = {name: values_of(tables, answers, name) for name in columns}
+    many: dict[str, int] = {}
     for group, places in by_question(answers):
+        counts = {name: most_groups(answers.iloc[places], values[name][places]) for name in options.by}
+        many |= {name: count for name, count in counts.items() if count > max(MOST_GROUPS, many.get(name, 0))}
         tests: list[QuestionTest] = []
         for name in columns:
             rates, tested = group_rates(answers.iloc[places], values[name][places], name, level=options.level)
@@ -90,7 +100,14 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    facts = {"smallest": smallest, "tests": asked, "by": options.by, "fewest": FEWEST, "most": MOST_GROUPS}
+    facts = {
+        "smallest": smallest,
+        "tests": asked,
+        "by": options.by,
+        "fewest": FEWEST,
+        "most": MOST_GROUPS,
+        "many": many,
+    }
     said = told(KEY, **facts)
     section.headline, section.remarks = said["headline"], said["remarks"]
     return section

@@ -108,7 +108,7 @@ def group_rates(
     rows = pairs.assign(value=np.asarray(values, dtype=object))
     for (a, b), own in sorted(rows.groupby(["model_a", "model_b"]), key=lambda item: (-len(item[1]), item[0])):
         names = {"by": by, "model_a": str(a), "model_b": str(b)}
-        large = {value: of for value, of in own.groupby("value", sort=True) if _is_large(of)}
+        large = _large(own)
         if len(tests) == MOST_PAIRS or not 1 < len(large) <= MOST_GROUPS:
             continue
         kept = pd.concat(list(large.values()))
@@ -117,6 +117,16 @@ def group_rates(
         tests.append(GroupTest(**names, groups=len(large), left_out=len(own) - len(kept), test=test))
         rates += [rate for value, of in large.items() for rate in _rates(of, str(value), names, level)]
     return rates, tests
+
+
+def most_groups(pairs: pd.DataFrame, values: npt.ArrayLike) -> int:
+    """How many groups are large enough, of the two models that have most of them."""
+    rows = pairs.assign(value=np.asarray(values, dtype=object))
+    return max((len(_large(own)) for _, own in rows.groupby(["model_a", "model_b"])), default=0)
+
+
+def _large(rows: pd.DataFrame) -> dict[object, pd.DataFrame]:
+    return {value: of for value, of in rows.groupby("value", sort=True) if _is_large(of)}
 
 
 def _is_large(rows: pd.DataFrame) -> bool:

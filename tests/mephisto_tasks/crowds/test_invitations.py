@@ -359,7 +359,7 @@ def test_a_file_of_names_is_read(tmp_path: Path, content: bytes, people: list[Pe
         (b"name\nAnn\n\nBen\n", r"line 3: is empty; remove the line"),
         (b"name,email\nAnn,a@x.org\n,b@x.org\n", r"line 3: has no name for “b@x.org”"),
         (b'name\n"=HYPERLINK(""http://x"",""y"")"\n', r"line 2: “=HYPERLINK.*” is not a name: .* begins with '='"),
-        (b"name\n+1\n-2\n@x\n", r"line 2: .*\n.*line 3: .*\n.*line 4: "),
+        (b"name\n+1\n-2+3\n@x\n", r"line 2: .*\n.*line 3: .*\n.*line 4: "),
         (b"name\nAnn\nJos\xe9\n", r"line 3: is not UTF-8 \(byte 0xe9\)"),
         ("name\nAnn\n".encode("utf-16"), r"line 1: is not UTF-8"),
         (b'name\n"Ann\n', r"line 2: is not CSV"),

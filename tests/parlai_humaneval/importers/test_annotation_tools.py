@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.viewer.entries import entries
 
 SAMPLES = Path(__file__).parent / "samples" / "releases"
 PAIR = {"model_a": "otter", "model_b": "heron"}
@@ -102,7 +105,7 @@ def test_an_answer_with_nothing_to_stand_next_to_is_counted(command, tmp_path: P
     answers = {"ann": {"i1": [label("fluent", "scale_3", "3")]}, "ben": {"i1": [label("thoughts", "text_box", "meh")]}}
     done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
     assert done.exit_code == 0, done.stderr
-    assert "Left out: 1 × answers next to which there is none" in done.stdout
+    assert "Left out: answers next to which there is none that the table holds: 1." in done.stdout
 
 
 def result(kind: str, name: str, value: Any) -> dict[str, Any]:
@@ -265,6 +268,22 @@ def test_every_form_of_argilla(command, tmp_path: Path, form: str):
     assert ranks["worker_id"].nunique() == 1
 
 
+def test_the_same_ticks_of_all_raters_are_no_ranking(command, tmp_path: Path):
+    """Unless models of the options are known."""
+    marks = {
+        "id": "x",
+        "fields": {"prompt": "p"},
+        "metadata": {"model": "heron"},
+        "responses": {"marks": [given(["warm", "vague"])]},
+    }
+    done = command(argilla(tmp_path / "records.json", [marks]))
+    assert done.exit_code == 0, done.stderr
+    assert ratings_of(command) == [["heron", "marks.warm", 1], ["heron", "marks.vague", 1]]
+    best = {**marks, "metadata": MODELS, "responses": {"best": [given(["reply-2", "reply-1"])]}}
+    assert command(argilla(tmp_path / "records.json", [best]), "--force").exit_code == 0
+    assert votes_of(command) == [["heron", "otter", "best", "heron"]]
+
+
 def test_rankings_by_order_and_without_models(command, tmp_path: Path):
     """Version 2 gives a list in order; options of which no field says the model are models, which is a guess."""
     record = {"id": "x", "status": "completed", "_server_id": "s", "model": "heron", "prompt": "p"}
@@ -281,7 +300,7 @@ def test_discarded_answers_of_argilla_are_none(command, tmp_path: Path):
     done = command(argilla(tmp_path / "records.json", [record, record]))
     assert done.exit_code == 0, done.stderr
     assert [value for *_, value in ratings_of(command)] == [4, 4]
-    assert "4 × rows that hold no answer of argilla" in done.stdout
+    assert "Left out: rows that hold no answer of argilla: 4." in done.stdout
 
 
 @pytest.mark.parametrize(("annotation", "metadata"), [("B", PAIR), ("heron", PAIR), ("2", {"model": "heron"})])
@@ -343,8 +362,58 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(tmp_path / "all.json", "--force")
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == right
+    assert "other questions only" not in done.stdout
     ratings = read_tables(command.out).ratings
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_ticks_in_the_short_exports_of_label_studio(command, tmp_path: Path, ending: str):
+    """One tick is a text, several are an object or a list. Numbers of what was rated are no criteria."""
+    import pandas as pd
+
+    chat = [{"author": "user", "text": "hi"}, {"author": "bot", "text": "hello"}]
+    ticks = [{"choices": ["warm", "vague"]}, "warm", ["vague", "warm", "long"]]
+    rows = [
+        {
+            "id": n,
+            "chat": chat,
+            "turn": 7,
+            "model": "heron",
+            "marks": ticked,
+            "fluent": [{"rating": n + 2}],
+            "annotator": n,
+        }
+        | {"annotation_id": n, "lead_time": 1.5}
+        for n, ticked in enumerate(ticks)
+    ]
+    short = tmp_path / f"short.{ending}"
+    if ending == "json":
+        short.write_text(json.dumps(rows))
+    else:
+        cells = [{k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in rows]
+        pd.DataFrame(cells).to_csv(short, index=False)
+    done = command(short)
+    assert done.exit_code == 0, done.stderr
+    expected = [["heron", f"marks.{option}", value] for option, of in EXPECTED.items() for value in of]
+    assert sorted(ratings_of(command)) == sorted([*expected, *(["heron", "fluent", n] for n in (2, 3, 4))])
+    beside = read_tables(command.out).ratings
+    assert (set(beside["turn"]), set(map(json.dumps, map(json.loads, beside["chat"])))) == ({"7"}, {json.dumps(chat)})
+
+
+def test_pairs_in_the_short_export_of_label_studio(command, tmp_path: Path):
+    row = {
+        "id": 1,
+        "annotator": 1,
+        "annotation_id": 1,
+        "lead_time": 2,
+        "answer1": "Hi!",
+        "better": [{"selected": "left"}],
+    }
+    (tmp_path / "short.json").write_text(json.dumps([{**row, **PAIR}]))
+    done = command(tmp_path / "short.json")
+    assert done.exit_code == 0, done.stderr
+    assert votes_of(command) == [["heron", "otter", "better", "otter"]]
 
 
 EXPECTED = {"warm": [1, 1, 1], "vague": [1, 0, 1], "long": [0, 0, 1]}
@@ -381,3 +450,119 @@ def test_records_that_pandas_wrote_as_csv(command, tmp_path: Path):
     assert done.exit_code == 0, done.stderr
     assert ratings_of(command) == [["heron", "fluency", 4]]
     assert sorted(votes_of(command)) == BY_RANK
+
+
+def shown(command: Any) -> tuple[set[tuple[str, str]], set[str | None]]:
+    """Who said what in the viewer, and the reasons of answers."""
+    details = [entry.details() for entry in entries(read_tables(command.out))]
+    lines = (line for one in details for talk in one["talks"] for line in talk["lines"])
+    reasons = {answer.get("reason") for one in details for answer in one["answers"]}
+    return {(line["who"], line["text"]) for line in lines}, reasons
+
+
+PRODIGY = {"id": 0, "text": "Hi!", "answer": "accept", "_annotator_id": "ann"}
+OPTIONS = [{"id": "B", "text": "by heron"}, {"id": "A", "text": "by otter"}]
+BOTH = {("human", "Hi!"), ("otter", "by otter"), ("heron", "by heron")}
+TEXTS = {"prompt": "Hi!", "reply-1": "by otter", "reply-2": "by heron"}
+TWO = [{"rank": 1, "value": "reply-2"}, {"rank": 2, "value": "reply-1"}]
+TOLD = {
+    "prodigy, a pair": ({**PRODIGY, "meta": PAIR, "options": OPTIONS, "accept": ["A"]}, BOTH, None),
+    "prodigy, one": (
+        {**PRODIGY, "meta": {"model": "otter"}, "options": [{"id": 1, "text": "bad"}], "accept": [1]},
+        {("otter", "Hi!")},
+        None,
+    ),
+    "argilla, a ranking": ({"fields": TEXTS, "metadata": MODELS, "responses": {"best": [given(TWO)]}}, BOTH, None),
+    "argilla, a pair": ({"fields": TEXTS, "metadata": PAIR, "responses": {"best": [given("A")]}}, BOTH, None),
+    "mt-bench, pairs": (
+        {"question_id": 1, "model_1": "otter", "model_2": "heron", "judge": "j", "turn": 1}
+        | {"g1_winner": "model_1", "g2_winner": "model_1", "g1_judgment": "Otter.", "g2_judgment": "Otter!"},
+        set(),
+        "With otter as A:\nOtter.\n\nWith heron as A:\nOtter!",
+    ),
+    "mt-bench, scores": (
+        {"question_id": 1, "model": "otter", "judge": "j", "turn": 1, "score": 5, "judgment": "Fine. [[5]]"},
+        set(),
+        "Fine. [[5]]",
+    ),
+    "arena-hard": (
+        {"question_id": 1, "model": "otter", "judge": "j", "games": [{"score": "A>B", "judgment": "A is better."}]},
+        set(),
+        "A is better.",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TOLD)
+def test_texts_and_reasons_of_tools_are_in_the_viewer(command, tmp_path: Path, form: str):
+    row, said, reason = TOLD[form]
+    done = command(lines(tmp_path / "rows.jsonl", [row]))
+    assert done.exit_code == 0, done.stderr
+    assert shown(command) == (said, {reason})
+    assert "not known to have" not in done.stdout
+
+
+def test_raters_who_ticked_nothing_are_counted_where_the_file_cannot_show_them(command, tmp_path: Path):
+    answers = [("marks", "choices", {"choices": ["warm", "vague"]}), ("fluency", "rating", {"rating": 4})]
+    results = [[result(kind, name, value) for name, kind, value in answers[start:]] for start in (0, 1, 1)]
+    tasks = [json.loads(label_studio(tmp_path / "one.json", {"model": "heron"}, one).read_text())[0] for one in results]
+    (tmp_path / "all.json").write_text(json.dumps([{**task, "id": n} for n, task in enumerate(tasks)]))
+    done = command(tmp_path / "all.json")
+    assert done.exit_code == 0, done.stderr
+    assert "an empty answer of theirs. 2 raters of an item answered other questions only." in done.stdout
+
+
+def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):
+    options = [{"id": one, "text": one} for one in ("warm", "vague")]
+    row = {**PRODIGY, "meta": {"model": "otter"}, "options": options, "accept": ["warm", "vague"]}
+    done = command(lines(tmp_path / "rows.jsonl", [row, {**row, "id": 1, "accept": []}]))
+    assert done.exit_code == 0, done.stderr
+    assert [value for *_, value in ratings_of(command)] == [1, 1, 0, 0]
+
+
+def test_answers_that_are_no_ratings_have_a_ready_command(command, tmp_path: Path):
+    """As FED's lists have them; words of a scale next to them stay ratings."""
+    sheet = {"context": "User: Hi!", "response": "System: Hello!", "system": "otter"}
+    words = ["agree", "disagree", "agree", "neutral", "agree", "none, as it seems"]
+    given = {"Correct": [2, "N/A (no err)", 1, "2"], "Useful": words}
+    path = lines(tmp_path / "sheet.jsonl", [{**sheet, "annotations": given}])
+    refused = command(path)
+    typed = re.search(r"leave such answers out with (--map .*), or write", " ".join(refused.stderr.split()))
+    assert typed is not None
+    assert "N/A (no err)=" in typed[1]
+    done = command(path, *shlex.split(typed[1]))
+    assert done.exit_code == 0, done.stderr
+    assert sorted(value for *_, value in ratings_of(command)) == [1, 2, 2, 2, 3, 4, 4, 4]
+    assert "agree → 4" in done.stderr
+
+
+def labelbox(item: str, user: str, *answers: dict[str, Any]) -> dict[str, Any]:
+    label = {"label_details": {"created_by": user}, "annotations": {"objects": [], "classifications": list(answers)}}
+    about = {"data_row": {"external_id": item}, "metadata_fields": [{"schema_name": "model", "value": "heron"}]}
+    return {**about, "media_attributes": {}, "projects": {"p": {"name": "n", "labels": [label]}}}
+
+
+def test_exports_of_labelbox(command, tmp_path: Path):
+    """Radio buttons, check lists and texts are what they are, each of its rater."""
+    ticks = [
+        {"name": "marks", "checklist_answers": [{"name": one} for one in of]} for of in (["warm", "vague"], ["warm"])
+    ]
+    scores = [{"name": "fluency", "radio_answer": {"name": score}} for score in ("4", "2")]
+    why = {"name": "why", "text_answer": {"content": "ok"}}
+    rows = [
+        labelbox(f"d{n}", f"u{n}@x.org", *answers, why) for n, answers in enumerate(zip(ticks, scores, strict=True))
+    ]
+    done = command(lines(tmp_path / "export.ndjson", rows))
+    assert done.exit_code == 0, done.stderr
+    marks = [["heron", "marks.vague", 0], ["heron", "marks.vague", 1], *2 * [["heron", "marks.warm", 1]]]
+    assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["heron", "fluency", 4], *marks]
+    assert {*read_tables(command.out).ratings["why"]} == {"ok"}
+    assert "not known to have" not in done.stdout
+
+
+def test_labels_of_doccano(command, tmp_path: Path):
+    row = {"id": 1, "text": "Hi!", "label": ["warm", "vague"], "Comments": [], "model": "heron"}
+    done = command(lines(tmp_path / "all.jsonl", [row, {**row, "id": 2, "label": []}]))
+    assert done.exit_code == 0, done.stderr
+    assert [value for *_, value in ratings_of(command)] == [1, 1, 0, 0]
+    assert shown(command)[0] == {("heron", "Hi!")}

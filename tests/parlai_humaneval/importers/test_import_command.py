@@ -425,6 +425,11 @@ def test_an_error_across_files_names_each_file_and_its_row(command, tmp_path: Pa
     paths = [tmp_path / str(number) / "votes.csv" for number in (0, 1)]
     done = command("--from", "tables", *paths, "--table", "comparisons", *RENAMES)
     assert f"rows 4 of {paths[0]} and 3 of {paths[1]} contradict each other" in " ".join(done.stderr.split())
+    done = command("--from", "tables", *paths, "--table", "comparisons", *RENAMES, "--skip-bad")
+    assert done.exit_code == 0, done.stderr
+    assert "Skipped because of errors: 1" in done.stdout
+    assert f"row 3 of {paths[1]}: " in done.stdout
+    assert len(read_tables(command.out).comparisons) == len(VOTES)
 
 
 def test_a_saved_unit_given_twice_counts_as_asked(command, tmp_path: Path):

@@ -264,7 +264,7 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
         ("pairwise_per_turn_eval", _set("task_description.model_2_nickname", "tulip"), "both models are named 'tulip'"),
         ("acute_eval", _set("1.speakerChoice", "rose"), "pair 2: speakerChoice is 'rose', expected 'tulip' or 'daisy'"),
         ("acute_eval", _set("1.pairing_dict.speakers_to_eval", ["a"]), "expected two different names"),
-        ("acute_eval", _set("1.pairing_dict.dialogue_dicts", []), "has 0 dialogues"),
+        ("acute_eval", _set("1.pairing_dict.dialogue_dicts", []), "holds 0, expected two dialogues"),
         (
             "acute_eval",
             _set("1.pairing_dict.dialogue_dicts.0.dialogue.1.id", "rose"),

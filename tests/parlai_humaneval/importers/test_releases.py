@@ -275,6 +275,18 @@ def label_studio_min(name: str) -> Iterator[Rating]:
     return ((row["model"], "fluency", row["fluency"]) for row in rows_of(name))
 
 
+def labelbox(name: str) -> Iterator[Rating]:
+    for row in rows_of(name):
+        for label in row["projects"]["p"]["labels"]:
+            (given,) = label["annotations"]["classifications"]
+            yield row["metadata_fields"][0]["value"], given["name"], float(given["radio_answer"]["name"])
+
+
+def doccano(name: str) -> Iterator[Rating]:
+    words = {"bad": 2, "good": 4, "very good": 5}
+    return ((row["model"], "label", words[row["label"][0]]) for row in rows_of(name))
+
+
 def potato(name: str) -> Iterator[Rating]:
     models = {row["id"]: row["model"] for row in rows_of("potato_items.jsonl")}
     for user in ("ann", "ben"):
@@ -337,6 +349,8 @@ RATINGS: dict[str, tuple[str, Callable[[str], Iterable[Rating]], int]] = {
     "model_chat_results.csv": ("model_chat", final_ratings, 4),
     "label_studio_ratings.json": ("label_studio", label_studio, 2),
     "label_studio_min.json": ("label_studio", label_studio_min, 2),
+    "labelbox.jsonl": ("labelbox", labelbox, 2),
+    "doccano.jsonl": ("doccano", doccano, 4),
     "potato": ("potato", potato, 2),
     "mt_bench_judge_scores.jsonl": ("arena", judge_scores, 1),
     "prism_utterances.jsonl": ("prism", prism, 2),

@@ -166,9 +166,33 @@ def test_averages_below_a_table_are_no_rater(command, tmp_path: Path):
     arguments = ("--table", "ratings", "--wide", "{model}", "--set", "criterion=overall")
     done = imported(command, tmp_path, text, *arguments)
     assert done.exit_code == 0, done.stderr
-    assert "Left out: 2 × row below the table with averages or sums." in done.stdout
+    assert "Left out: rows below the table with averages or sums: 2." in done.stdout
     assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4]
     done = imported(
         command, tmp_path, text.replace("AVERAGE,,", "mean,d2,").replace("\nSD,,1,1", ""), *arguments, "--force"
     )
     assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4, 2, 3]
+
+
+FORMS = {
+    "Qualtrics": "StartDate,Status,Progress,Duration (in seconds),Finished,ResponseId,LocationLatitude,Q1_Page Submit",
+    "SurveyMonkey": "Date Created,Collector ID,Date Modified,Custom Data 1,Total score,Respondent ID,Latitude,Age",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_forms_note_themselves_is_no_criterion(command, tmp_path: Path, form: str):
+    """Left out and said, with what can identify raters; a table of anybody's own keeps such columns."""
+    text = f"{FORMS[form]},model,fluent,warm\n" + "".join(f"1,2,100,{n},1,{n},5.5,9.5,heron,4,{n}\n" for n in (2, 3))
+    given = ("--table", "ratings", "--set", "dialogue_id=d", "--yes")
+    done = imported(command, tmp_path, text, *given)
+    assert done.exit_code == 0, done.stderr
+    ratings = read_tables(command.out).ratings
+    assert {*ratings["criterion"]} == {"fluent", "warm"}
+    assert ratings["worker_id"].nunique() == 2
+    names = FORMS[form].split(",")
+    assert f"is left out (--rename keeps it): {', '.join(names[:5])}." in done.stdout
+    assert {*names} & {*ratings} == {names[7]}
+    own = text.replace(",".join(names[:5]), "one,two,three,Status,progress")
+    done = imported(command, tmp_path, own, *given, "--wide", "fluent,warm", "--force")
+    assert {"Status", "progress"} <= {*read_tables(command.out).ratings}

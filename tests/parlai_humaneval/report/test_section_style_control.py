@@ -137,6 +137,19 @@ def test_groups_that_differ_are_named_and_the_best_is_not_to_be_read():
     assert section.figures()
 
 
+@pytest.mark.parametrize("groups", [12, 13])
+def test_too_many_groups_are_not_said_to_be_small(groups: int):
+    vote = {"metric": "m", "model_a": "a", "model_b": "b", "winner": "a"}
+    votes = [vote | {"item_id": f"{topic}-{n}", "worker_id": f"w{n}"} for topic in range(groups) for n in range(10)]
+    table = from_rows("comparisons", votes).assign(theme=[f"t{n // 10}" for n in range(len(votes))])
+    section = by_group.build(replace(turns_with_texts(), comparisons=table), Options(by=("theme", "opener")))
+    assert bool(section.tests) == (groups == 12)
+    assert ("Groups by theme are not compared: 13 are large enough, and at most 12" in section.headline) == (
+        groups == 13
+    )
+    assert ("No two groups by opener are large enough" in section.headline) == (groups == 13)
+
+
 def test_any_column_can_group_and_an_unknown_one_is_an_error():
     given = turns_with_texts()
     assert set(values_of(given, paired_answers(given), "opener")) == {"Hi!"}

@@ -92,7 +92,7 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     dialogues = read(tmp_path / "c.jsonl", json.dumps({**CHAT, "messages": empty}), **given)
     assert (dialogues[0].dialogue_id, dialogues[0].texts[2], dialogues[0].context) == ("7", "…", ("Be kind.",))
     (remark,) = taken_as(dialogues)
-    assert "form=messages (user = human, assistant = mine); turns without text" in remark
+    assert ": 1 dialogue, form=messages (user = human, assistant = mine); turns without text" in remark
     with pytest.raises(DataError, match="Did you mean messages"):
         read(tmp_path / "c.jsonl", json.dumps(CHAT), form="mesages")
 
@@ -131,13 +131,12 @@ def test_a_text_that_begins_with_no_label_is_no_conversation() -> None:
 
 
 def test_files_of_one_name_keep_their_dialogues_apart(tmp_path: Path) -> None:
-    files = [tmp_path / folder / "c.jsonl" for folder in ("x", "y")]
+    """By as little of their paths as tells them apart."""
+    files = [tmp_path / folder / "c.jsonl" for folder in ("x", "y", "x/b", "y/b")]
     for file in files:
         read(file, json.dumps(MESSAGES))
-    assert [one.dialogue_id for one in load_sources(list(map(str, files)), lambda task: [], list)] == [
-        "c-1",
-        "y-c-1",
-    ]
+    ids = [one.dialogue_id for one in load_sources(list(map(str, files)), lambda task: [], list)]
+    assert ids == ["c-1", "y-c-1", "b-c-1", "y-b-c-1"]
 
 
 def items(dialogues: list[Dialogue], pairing: Pairing = "auto", wanted: int = 1) -> list[tuple[str, ...]]:
@@ -183,6 +182,20 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
     rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
     other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))
     assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
+
+
+def test_models_that_share_a_question_id_in_a_file_are_told_apart(tmp_path: Path) -> None:
+    """Their name is put behind the id, each question still meets itself, and it is said."""
+    rows = [
+        {**row, "id": None, "question_id": n}
+        for model in ("alpha", "beta")
+        for n, row in enumerate(answers(model, ["Rain?", "Rome?"]), start=80)
+    ]
+    dialogues = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert items(dialogues, "same_start") == [("80-alpha", "80-beta"), ("81-alpha", "81-beta")]
+    assert taken_as(dialogues)[-1].endswith("models share ids, so the model's name is put behind each (81-beta)")
+    with pytest.raises(DataError, match="the id 80-beta appears twice"):
+        read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, [*rows, rows[2]])))
 
 
 def test_files_with_the_same_ids_are_told_apart_by_their_names(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_study, make_turn
 
-from parlai_humaneval._util.text import write_columns, write_rows
+from parlai_humaneval._util.text import guarded, unguarded, write_columns, write_rows
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import check_free, read_tables, save_tables, write_tables
@@ -173,7 +173,7 @@ def test_two_formats_at_once_are_refused_unless_one_is_named(tmp_path):
     ("name", "content", "message"),
     [
         ("turns.jsonl", "{broken", "cannot be read"),
-        ("turns.csv", "a,b\n1\n", "row 2 has 1 cells, the header 2"),
+        ("turns.csv", "a,b\n1\n", "row 2 has 1 cell, the header 2"),
         ("turns.csv", "a,b\n1,2\n", "missing column dialogue_id"),
     ],
 )
@@ -196,6 +196,14 @@ def test_an_answer_that_stands_there_twice_is_refused(tmp_path, name):
         TableError, match=rf"{name}: rows 2 and {len(twice) + 1} are the same answer \(.*_id '.*keep one of them"
     ):
         read_tables(tmp_path)
+
+
+@pytest.mark.parametrize("number", ["-1.33", "-4", "-2.5e-07"])
+def test_numbers_below_0_stay_numbers_in_texts(number: str) -> None:
+    """Spreadsheets run neither; what only begins like one is guarded, and all come back."""
+    cells = [number, f"{number}+1", f"'{number}", f"{number}\n"]
+    assert list(map(guarded, cells)) == [number, *(f"'{cell}" for cell in cells[1:])]
+    assert list(map(unguarded, map(guarded, cells))) == cells
 
 
 def test_columns_are_written_as_their_rows_would_be() -> None:

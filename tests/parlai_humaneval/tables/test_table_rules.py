@@ -255,7 +255,7 @@ def test_a_near_name_of_a_column_is_pointed_out():
         (
             "ratings.csv",
             'dialogue_id,model\n"d,a\ne,b\n',
-            "row 2 has 1 cells, the header 2: is a quotation mark in line 2",
+            "row 2 has 1 cell, the header 2: is a quotation mark in line 2",
         ),
         ("ratings.csv", "", "it is empty; the first line of a CSV file names the columns"),
         ("ratings.csv", "\n\n", "it is empty"),

@@ -212,6 +212,10 @@ MORE = [*TURNS, ("human", "Well?"), ("x", "Yes.")]
         ("User: Hi!", "System: Hello.", TURNS),
         ("User: Hi!\nSystem: Hello.\nUser: Well?", "System: Yes.", [MORE[0], ("bot", "Hello."), *MORE[2:]]),
         ('["Hi!", "Well?"]', '["Hello.", "Yes."]', MORE),
+        ("Hi!", "Model: T, a car", [TURNS[0], ("x", "Model: T, a car")]),
+        ("Hi!", "", [TURNS[0], ("x", "")]),
+        ("", json.dumps([*TALK, TALK[0], {"role": "assistant", "content": ""}]), [*TURNS, TURNS[0], ("x", "")]),
+        ('["Hi!", "Well?"]', '["Hello.", null]', [*TURNS, ("human", "Well?"), ("x", "")]),
         ("Hi!", "Quoted:\nUser: a\nBot: b", [TURNS[0], ("x", "Quoted:\nUser: a\nBot: b")]),
     ],
 )
@@ -222,10 +226,10 @@ def test_a_cell_with_a_conversation_is_shown_as_turns(prompt: str, reply: str, s
     rating = {**vote, "model": "x", "criterion": "c", "value": 1, "minimum": 0, "maximum": 1, "context": prompt}
     compared = from_rows("comparisons", [vote]).assign(**vote)
     of_pair = Tables(comparisons=compared, **{name: from_rows(name, []) for name in ("turns", "dialogues")})
-    rated = from_rows("ratings", [rating]).assign(context=prompt, response=reply)
+    other = {**rating, "dialogue_id": "j", "response": "No."}
+    rated = from_rows("ratings", [rating, other]).assign(context=prompt, response=[reply or None, "No."])
     for made in (of_pair, replace(tables([]), ratings=rated)):
-        (entry,) = entries(made)
-        talk = next(iter(entry.talks.values()))
+        talk = next(iter(entries(made)[0].talks.values()))
         assert (talk["title"], [(line["who"], line["text"]) for line in talk["lines"]]) == ("x", said)
 
 

@@ -194,7 +194,7 @@ function TalkView({ talk, place, turn, link }: TalkProps) {
                 {line.who}
                 {begins && <CopyLink address={link(exchange)} name={`Copy link to turn ${exchange}`} short />}
               </p>
-              <Words said={line} as="p" className="bubble" />
+              {line.text === "" ? <p className="soft">(no text)</p> : <Words said={line} as="p" className="bubble" />}
             </li>
           );
         })}

@@ -47,7 +47,7 @@ export const DETAILS: Record<string, Details> = {
   "a|b:1": {
     talks: [
       { id: "a", title: "ada", lines: [{ text: "مرحبا", who: "ada", person: false }] },
-      { id: "b", title: "bob", lines: [{ text: "zeppelin", who: "bob", person: false }] },
+      { id: "b", title: "bob", lines: ["zeppelin", ""].map((text) => ({ text, who: "bob", person: false })) },
     ],
     answers: [
       { by: "r1", kind: "rater", says: [["humanness", "ada better than bob"]] },

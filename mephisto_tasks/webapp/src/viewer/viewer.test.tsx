@@ -114,6 +114,7 @@ describe("page", () => {
     expect(await screen.findByRole("region", { name: "Dialogue 1: ada" })).toBeInTheDocument();
     expect(screen.getAllByText("مرحبا").every((element) => element.closest("[dir=auto]"))).toBe(true);
     expect(screen.getByText("Of the two")).toBeInTheDocument();
+    expect(screen.getByText("(no text)")).toBeInTheDocument();
   });
 
   it("goes through the list with j and k, and closes with Escape", async () => {

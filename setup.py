@@ -80,6 +80,7 @@ setup(
         "parlai_humaneval.zoo_configs": ["*.yaml"],
         "mephisto_tasks": [
             "PROTOCOL.md",
+            "**/*.sql",
             "cli/*.yaml",
             "server/static/*",
             "monitoring/static/*",

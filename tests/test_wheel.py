@@ -132,7 +132,9 @@ def test_wheel_carries_page_models_and_every_data_file(wheel: Path) -> None:
     ):
         assert name in names
     files = [path.relative_to(REPOSITORY).as_posix() for path in repository_files("parlai_humaneval", "mephisto_tasks")]
-    data = [name for name in files if name.endswith((".yaml", ".json", ".jsonl", ".txt")) and "/webapp/" not in name]
+    data = [
+        name for name in files if name.endswith((".yaml", ".json", ".jsonl", ".sql", ".txt")) and "/webapp/" not in name
+    ]
     assert data
     assert set(data) <= names
 

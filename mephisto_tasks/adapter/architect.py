@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
 from mephisto.abstractions._subcomponents.channel import Channel
 from mephisto.abstractions.architect import Architect, ArchitectArgs
 from mephisto.abstractions.architects.ec2 import ec2_helpers
@@ -21,7 +25,6 @@ from mephisto.utils.dirs import get_mephisto_tmp_dir
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, Field
 
-from mephisto_tasks._util import compat
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.task import hydra_arguments
 from mephisto_tasks.crowds.registry import crowd_of
@@ -31,9 +34,6 @@ from mephisto_tasks.server.packets import Packet as WirePacket
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import THIS_MACHINE, Visitors, address_of, origin, trusted_networks
 from mephisto_tasks.server.thread import CannotListen, PortInUse, RouterThread, listen
-
-compat.prepare()
-
 
 __all__ = ["ARCHITECT_TYPE", "CannotListen", "HumanevalLocalArchitect", "InProcessChannel", "PortInUse"]
 
@@ -222,9 +222,6 @@ class HumanevalLocalArchitect(Architect):
 
     def download_file(self, filename: str, save_dir: str) -> None:
         raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")
-
-
-compat.prepare()
 
 
 Server = Literal["heroku", "ec2"]

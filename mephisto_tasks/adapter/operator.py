@@ -13,6 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+from mephisto_tasks._util import compat
+
+compat.prepare()
+
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
@@ -21,7 +25,6 @@ from mephisto.operations.datatypes import LiveTaskRun, LoopWrapper
 from mephisto.operations.operator import Operator
 from mephisto.operations.worker_pool import WorkerPool
 
-from mephisto_tasks._util import compat
 from mephisto_tasks.adapter.client_io import StudyIOHandler
 from mephisto_tasks.adapter.task_launcher import StudyLauncher
 from mephisto_tasks.admission.admission import Admission
@@ -29,9 +32,6 @@ from mephisto_tasks.admission.identity import KNOWN_BROWSER, Reception
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.sqlite import FIRST_PAUSE_S, LONGEST_PAUSE_S, Saving, hurry, passing
-
-compat.prepare()
-
 
 logger = logging.getLogger(__name__)
 
@@ -195,9 +195,6 @@ class StudyWorkerPool(WorkerPool):
         await self._until_it_can(
             lambda: self._in_thread(let_in(onboarding_agent)), "" if info is None else info.request_id
         )
-
-
-compat.prepare()
 
 
 REGISTERING_AT_ONCE = 32

@@ -22,17 +22,6 @@ FILE = "browsers.db"
 WAIT_S = 1.0  # how long another launch of the same data directory may hold the file: raters wait meanwhile
 MOST_DIGESTS = 12  # of one thing: a browser may lose its cookie, but not every day
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS held (
-    worker TEXT NOT NULL,
-    thing TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    since REAL NOT NULL,
-    PRIMARY KEY (thing, digest)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS held_of_workers ON held (worker);
-"""
-
 
 class BookUnusable(HumanevalError, RuntimeError):
     """The file could not be read or written: the disk is full, or the file is locked or damaged."""
@@ -57,7 +46,7 @@ class BrowserBook:
         self._database = Database(
             self._path,
             error=BookUnusable,
-            migrations=(_TABLES,),
+            migrations=(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"),),
             if_busy="check that the disk has room, and that you may write to it",
             if_damaged="remove the file: then the first rater with a name gets it",
             patience_s=WAIT_S,

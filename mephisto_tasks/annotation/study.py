@@ -9,17 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from mephisto_tasks.admission.wording import UnitWords
+from mephisto_tasks.annotation import steps
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch
-from mephisto_tasks.annotation.steps import (
-    GoldDeck,
-    JudgingPractice,
-    masked,
-    right_side,
-    shown_item,
-    shown_pair,
-    shown_segment,
-)
 from mephisto_tasks.annotation.world import JudgingWorld
 from mephisto_tasks.control.orders import Field
 from mephisto_tasks.session import study as engine
@@ -52,7 +44,7 @@ class AnnotationStudy(engine.Study):
     dialogues: Mapping[str, Dialogue]
     items: Mapping[str, Item]
     allocator: ItemAllocator
-    golds: GoldDeck
+    golds: steps.GoldDeck
     presenter: Presenter = AS_SAID  # how what models said is shown
 
     @property
@@ -143,9 +135,9 @@ class AnnotationStudy(engine.Study):
 
     def practice_loop(
         self, page: PageSession, *, seed: int, used: int, on_verdict: Callable[[bool], None]
-    ) -> JudgingPractice:
+    ) -> steps.JudgingPractice:
         assert self.practice is not None, "onboarding runs only where practice items are configured"
-        return JudgingPractice(
+        return steps.JudgingPractice(
             self.practice, self.config, page, begins=self.unit_words.begins, used=used, on_verdict=on_verdict
         )
 
@@ -163,8 +155,8 @@ class AnnotationStudy(engine.Study):
             return self._gold(planned, planned.gold, common)
         item = self.items[planned.item_id]
         shown = [
-            masked(dialogue, self.rated_models, self.presenter)
-            for dialogue in shown_item(item, self.dialogues, self.config.seed_exchanges, swapped=planned.swapped)
+            steps.masked(dialogue, self.rated_models, self.presenter)
+            for dialogue in steps.shown_item(item, self.dialogues, self.config.seed_exchanges, swapped=planned.swapped)
         ]
         setting = item.cell.setting if self.config.show == "pair" else self.config.setting
         return JudgementItem(**common, setting=setting, group=list(item.cell.models), dialogues=shown)
@@ -172,11 +164,11 @@ class AnnotationStudy(engine.Study):
     def _gold(self, planned: PlannedItem, number: int, common: Mapping[str, Any]) -> JudgementItem:
         gold = self.golds.item(number)
         if isinstance(gold, PairItem):
-            shown = shown_pair(gold, planned.item_id, planned.swapped)
-            expected = {self.config.metric: right_side(gold, planned.swapped)}
+            shown = steps.shown_pair(gold, planned.item_id, planned.swapped)
+            expected = {self.config.metric: steps.right_side(gold, planned.swapped)}
         else:
             assert isinstance(gold, SegmentItem)
-            shown = shown_segment(gold, planned.item_id)
+            shown = steps.shown_segment(gold, planned.item_id)
             expected = {f"label_{index}": next(iter(right)) for index, right in enumerate(gold.right)}
         return JudgementItem(**common, setting=self.config.setting, group=[], dialogues=shown, expected=expected)
 

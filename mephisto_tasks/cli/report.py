@@ -13,7 +13,6 @@ import click
 from mephisto_tasks._util.gc import collector_off
 from mephisto_tasks.cli.options import DATA_DIR_GIVEN, READING, described, waiting_for
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import note_written
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError, WrongUsage
 from parlai_humaneval.statistics.core.formatting import counted
@@ -70,6 +69,7 @@ def report(
         _only_tables(folder, tasks, exclude, exclude_scope, everywhere)
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.cli.report_documents import Wanted
+        from mephisto_tasks.storage.logs import note_written
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.report.section import Options
     wanted = Wanted(
@@ -189,6 +189,7 @@ def view(
     if tables_at and len(sources) > 1:
         raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
+        from mephisto_tasks.storage.logs import note_written
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.tables.filters import rater_kinds
         from parlai_humaneval.viewer.entries import entries
@@ -244,6 +245,7 @@ def export(
         folder = Path(out).expanduser()
         with waiting_for("Reading the answers and anonymizing them…", on_screens_only=True):
             from mephisto_tasks.privacy import release as making
+            from mephisto_tasks.storage.logs import note_written
 
             wanted = making.Wanted(
                 tasks=tuple(dict.fromkeys(tasks)),
@@ -266,6 +268,7 @@ def export(
     if review or only_who_agreed or without_consent_text or licence or with_viewer:
         raise WrongUsage("--review, --only-who-agreed, --without-consent-text, --license and --viewer need --release")
     with waiting_for("Reading the answers and writing the tables…", on_screens_only=True):
+        from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records
         from parlai_humaneval.schema.records import JudgementRecord
         from parlai_humaneval.tables.files import check_free, save_tables

@@ -9,14 +9,7 @@ from typing import Any
 
 import click
 
-from mephisto_tasks.cli.options import (
-    CrowdCommand,
-    CrowdGroup,
-    at_a_terminal,
-    console,
-    described,
-    waiting_for,
-)
+from mephisto_tasks.cli.options import CrowdCommand, CrowdGroup, at_a_terminal, console, described, waiting_for
 from mephisto_tasks.crowds.crowd import Accounts
 from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.storage.locks import task_lock

@@ -44,23 +44,6 @@ Kind = Literal["approval", "bonus"]
 
 LISTED_LATE_S = 30 * 60.0  # so long it may take until a site lists what it paid
 
-_TABLE = """CREATE TABLE IF NOT EXISTS payments (
-    token TEXT PRIMARY KEY,
-    account TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    worker TEXT NOT NULL,
-    worker_id TEXT NOT NULL,
-    session TEXT NOT NULL,
-    agent_id TEXT NOT NULL,
-    assignment TEXT NOT NULL,
-    cents INTEGER NOT NULL CHECK (cents >= 0),
-    why TEXT NOT NULL,
-    state TEXT NOT NULL,
-    words TEXT NOT NULL,
-    file TEXT NOT NULL,
-    intended_at REAL NOT NULL,
-    changed_at REAL NOT NULL
-)"""
 _ADDED = {
     "currency": f"TEXT NOT NULL DEFAULT '{DOLLARS}'",
     "batch": "TEXT NOT NULL DEFAULT ''",
@@ -79,7 +62,7 @@ def _add_columns(connection: sqlite3.Connection) -> None:
             connection.execute(f"ALTER TABLE payments ADD COLUMN {name} {kind}")
 
 
-_MIGRATIONS = (_TABLE, _add_columns, _add_columns)
+_MIGRATIONS = (Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"), _add_columns, _add_columns)
 VERSION = len(_MIGRATIONS)
 
 

@@ -23,15 +23,8 @@ from mephisto_tasks.admission.browsers import names_of
 from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
+from mephisto_tasks.storage import logs
 from mephisto_tasks.storage.locks import study_folder
-from mephisto_tasks.storage.logs import (
-    BLOCKED_EVERYWHERE,
-    WrittenFile,
-    erase_lines,
-    note_deleted,
-    note_written,
-    written_files,
-)
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, check_task, query, rows_of, task_names
 from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.sqlite import Database
@@ -156,7 +149,7 @@ class Places:
             tasks=wanted,
             parts=[part for part, _ in here],
             dialogues=[str(event.get("dialogue_id")) for event in events if event["event"] == "started"],
-            blocks=sorted(name for name in held if name in self._blocking or name.startswith(BLOCKED_EVERYWHERE)),
+            blocks=sorted(name for name in held if name in self._blocking or name.startswith(logs.BLOCKED_EVERYWHERE)),
             outside_ids=list(dict.fromkeys(one for one in ids if one)),
             # The database may be younger than what it holds, where it was imported.
             last_seen=max(times or [at for _, at in here] or [known.since]),
@@ -316,7 +309,7 @@ def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:
 
 def lines(data_dir: Path, person: ErasurePlan) -> None:
     """The worker's lines in all logs, with what judges read and said of their dialogues."""
-    erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
+    logs.erase_lines(data_dir, person.pseudonym, person.dialogues, person.tasks, everywhere=person.everywhere)
 
 
 def snapshots(data_dir: Path, person: ErasurePlan) -> None:
@@ -404,11 +397,11 @@ class Outside(BaseModel, extra="forbid", frozen=True):
 
 def outside(data_dir: Path, person: ErasurePlan, called: Sequence[str], *, dry: bool) -> list[Outside]:
     """Every file that was written of the worker's tasks, and what became of it; ``dry``: what would."""
-    concerned = [file for file in written_files(data_dir) if set(file.tasks) & set(person.tasks)]
+    concerned = [file for file in logs.written_files(data_dir) if set(file.tasks) & set(person.tasks)]
     return [_outside(data_dir, file, person, called, dry) for file in concerned]
 
 
-def _outside(data_dir: Path, file: WrittenFile, person: ErasurePlan, called: Sequence[str], dry: bool) -> Outside:
+def _outside(data_dir: Path, file: logs.WrittenFile, person: ErasurePlan, called: Sequence[str], dry: bool) -> Outside:
     path, stays = Path(file.path), file.kind in ("release", "aggregate")
     if stays or not path.is_file() or not file.is_unchanged:
         return Outside(path=file.path, done="stays" if stays else "changed since" if path.is_file() else "not there")
@@ -418,14 +411,14 @@ def _outside(data_dir: Path, file: WrittenFile, person: ErasurePlan, called: Seq
             path.unlink()
             if file.kind == "report" and not any(path.parent.iterdir()):
                 path.parent.rmdir()
-            note_deleted(data_dir, file)
+            logs.note_deleted(data_dir, file)
         return Outside(path=file.path, done="deleted")
     new, rows = _without(path, person, called)
     if new is None:
         return Outside(path=file.path, done="nothing of theirs")
     if not dry:
         write_private(path, new.encode(), outlasts_power=True)
-        note_written(data_dir, file.tasks, file.kind, [path])
+        logs.note_written(data_dir, file.tasks, file.kind, [path])
     return Outside(path=file.path, done="rewritten", rows=rows)
 
 

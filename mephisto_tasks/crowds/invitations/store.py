@@ -144,25 +144,6 @@ LINGERING_S = 2 * 60 * 60.0
 
 State = Literal["open", "used", "full", "expired", "revoked"]
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS invitations (
-    invitation_id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    email TEXT NOT NULL,
-    identity TEXT NOT NULL,
-    worker TEXT,
-    seats INTEGER,
-    created REAL NOT NULL,
-    expires REAL NOT NULL,
-    revoked REAL
-);
-CREATE TABLE IF NOT EXISTS guests (
-    invitation_id TEXT NOT NULL REFERENCES invitations,
-    worker TEXT NOT NULL,
-    came REAL NOT NULL,
-    PRIMARY KEY (invitation_id, worker)
-);
-"""
 _COLUMNS = "invitation_id, name, email, worker, seats, created, expires, revoked"
 _WITH_GUESTS = (
     f"SELECT {_COLUMNS}, (SELECT COUNT(*) FROM guests WHERE guests.invitation_id = invitations.invitation_id), "
@@ -207,7 +188,7 @@ class InvitationStore:
         self._database = Database(
             folder / FILE,
             error=InvitationError,
-            migrations=(_SCHEMA,),
+            migrations=(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"),),
             if_damaged="restore a copy of it; or remove it and invite everybody again, because no link is valid without it",
         )
         self._clock = clock

@@ -18,26 +18,6 @@ from parlai_humaneval._util.files import make_private
 FILE = "link.db"
 VISIT = "visit_id"  # what the provider's data of a registration name the visit by
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS visits (
-    visit_id INTEGER PRIMARY KEY,
-    task_name TEXT NOT NULL,
-    door TEXT NOT NULL,
-    worker_name TEXT NOT NULL,
-    study TEXT NOT NULL,
-    session TEXT NOT NULL,
-    registration TEXT NOT NULL,
-    status TEXT NOT NULL,
-    began REAL NOT NULL,
-    ended REAL,
-    agent_id TEXT,
-    panel_status TEXT
-);
-CREATE UNIQUE INDEX IF NOT EXISTS visits_of_sessions ON visits (task_name, door, session) WHERE session != '';
-CREATE INDEX IF NOT EXISTS visits_of_workers ON visits (task_name, worker_name);
-CREATE INDEX IF NOT EXISTS visits_of_agents ON visits (agent_id);
-CREATE TABLE IF NOT EXISTS blocked (worker_id TEXT PRIMARY KEY);
-"""
 _END = "UPDATE visits SET status = ?, ended = ? WHERE {} = ? AND status != 'complete'"
 _COLUMNS = "visit_id, door, worker_name, study, session, registration, status, began, ended, agent_id, panel_status"
 
@@ -53,7 +33,7 @@ class LinkDatastore:
         self._path = folder / FILE
         make_private(self._path)
         with self._connection() as connection:
-            connection.executescript(_TABLES)
+            connection.executescript(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
             columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(visits)")}
             if "panel_status" not in columns:  # of a version before it
                 connection.execute("ALTER TABLE visits ADD COLUMN panel_status TEXT")

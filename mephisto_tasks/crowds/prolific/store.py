@@ -21,28 +21,6 @@ from mephisto_tasks.storage.sqlite import Database
 
 PROVIDER = "prolific"
 FILE = "prolific.db"
-_TABLES = """
-CREATE TABLE IF NOT EXISTS studies (
-    mark TEXT PRIMARY KEY,
-    task_name TEXT NOT NULL,
-    account TEXT NOT NULL,
-    workspace TEXT NOT NULL,
-    project TEXT NOT NULL,
-    study_id TEXT NOT NULL,
-    body TEXT NOT NULL,
-    made REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS endings (
-    session TEXT PRIMARY KEY,
-    study_id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    due REAL NOT NULL,
-    tries INTEGER NOT NULL,
-    said TEXT NOT NULL,
-    done REAL
-);
-CREATE TABLE IF NOT EXISTS lacking (workspace TEXT NOT NULL, feature TEXT NOT NULL, PRIMARY KEY (workspace, feature));
-"""
 _STUDY = "mark, task_name, account, workspace, project, study_id, body, made"
 _ENDING = "session, study_id, kind, due, tries, said, done"
 
@@ -79,7 +57,11 @@ class ProlificStore:
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
-        self._database = Database(data_dir / PROVIDER / FILE, error=ProlificError, migrations=(_TABLES,))
+        self._database = Database(
+            data_dir / PROVIDER / FILE,
+            error=ProlificError,
+            migrations=(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"),),
+        )
 
     def add(self, study: OurStudy) -> None:
         values = (*list(study.__dict__.values())[:6], json.dumps(study.body), study.made)

@@ -9,16 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from parlai_humaneval.report import views
-from parlai_humaneval.report.conclusions import (
-    best_of_pairs,
-    clearness,
-    holm_methods,
-    pair_p,
-    results_disagree,
-    to_cite,
-    winner_words,
-)
+from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.means import clustered_mean
@@ -196,7 +187,7 @@ class FreeForAllSection(Section):
 
     def data_tables(self) -> list[views.DataTable]:
         models = "Points and TrueSkill, dialogues in the order in which they began"
-        cited = to_cite([row.line() for row in self.tests], self.of_decided)
+        cited = conclusions.to_cite([row.line() for row in self.tests], self.of_decided)
         return [
             table_of("free_for_all_models", models, self.models, *say("free_for_all", "of_models")),
             table_of("free_for_all_tests", "Pairs: difference of strengths in log-odds", self.tests, *cited),
@@ -241,7 +232,7 @@ class FreeForAllSection(Section):
     def methods(self) -> list[views.Method]:
         names = ("points_and_trueskill", "order_sensitivity", "bootstrap_of_trueskill", "strengths", "stability")
         ours = (views.method("free_for_all", name, memory=MEMORY) for name in names)
-        return [*ours, *holm_methods(row.test for row in self.tests)]
+        return [*ours, *conclusions.holm_methods(row.test for row in self.tests)]
 
 
 def build(tables: Tables, options: Options) -> FreeForAllSection | None:
@@ -371,7 +362,7 @@ def _summary(
         model_table="free_for_all_models",
         pair_table="free_for_all_tests",
         remarks=[*say("free_for_all", "compared", group=group, by_score=by_score, first=models[0].model), *remarks],
-        best=best_of_pairs(dict.fromkeys(order.names), pairs, order),
+        best=conclusions.best_of_pairs(dict.fromkeys(order.names), pairs, order),
     )
 
 
@@ -398,11 +389,11 @@ def _verdict(
         two=two,
         known=known,
         linked={one, two} <= known and two in order.group_of(one),
-        clearest=min((line for line in lines if line.differs is not None), key=clearness, default=None),
-        winner=winner_words(lines),
+        clearest=min((line for line in lines if line.differs is not None), key=conclusions.clearness, default=None),
+        winner=conclusions.winner_words(lines),
         pair=next_to,
         line=None if next_to is None else next_to.line(),
-        pair_p=pair_p,
+        pair_p=conclusions.pair_p,
     )
 
 
@@ -422,7 +413,11 @@ def _remarks(
         group=group,
         row=row,
         strengths=strengths,
-        disagreeing=[text for pair in tests if (text := results_disagree(pair.test.name, pair.independent, pair.test))],
+        disagreeing=[
+            text
+            for pair in tests
+            if (text := conclusions.results_disagree(pair.test.name, pair.independent, pair.test))
+        ],
         moved=moved if moved is not None and moved < ALPHA else None,
         first=first,
         rough=dict.fromkeys(note for pair in tests for note in pair.test.notes[:1] if "rough" in note),

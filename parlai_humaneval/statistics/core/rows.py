@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_serializer
 from pydantic.fields import FieldInfo
 from typing_extensions import Self
 
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.statistics.core.multiplicity import HIGH, LOW, P_HOLM, VALUE, Family, P
 from parlai_humaneval.statistics.core.result import Result
 
@@ -78,7 +79,7 @@ class Key:
 class Column(Key):
     """The same, and a column of tables.
 
-    ``label``: what people read above it; "": the word that the name has everywhere (``WORDS``). ``kind``: how its cells are
+    ``label``: what people read above it; "": the word that the name has everywhere (``_words``). ``kind``: how its cells are
     written; None: by the type of the field. ``table``: key of the one table that it stands in, where a row fills several
     (``EVERY``: in all of them). ``last``: behind all other columns. ``telling``: it is left out where it does not tell rows
     apart. ``in_json``: else it stands in tables alone.
@@ -228,10 +229,16 @@ def _keys_of(field: str, info: FieldInfo) -> Iterator[Key]:
             name = one.name or field
             whole = replace(one, name=name, of=one.of or field)
             if isinstance(whole, Column):
-                label, kind = WORDS.get(name, (name.replace("_", " ").capitalize(), None))
+                label, kind = _words().get(name, (name.replace("_", " ").capitalize(), None))
                 kind = whole.kind or kind or _KINDS.get(info.annotation, "number" if whole.path else "text")
                 whole = replace(whole, label=whole.label or label, kind=kind)
             yield whole
+
+
+@cache
+def _words() -> Mapping[str, tuple[str, CellKind | None]]:
+    words: Mapping[str, tuple[str, CellKind | None]] = read_yaml(packaged("column_words.yaml"))
+    return words
 
 
 _KINDS: Mapping[Any, CellKind] = {int: "count", int | None: "count", float: "number", float | None: "number"}
@@ -316,40 +323,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.to_dict()
     return value.model_dump(mode="json") if isinstance(value, Part) else value
-
-
-WORDS: Mapping[str, tuple[str, CellKind]] = {
-    "technique": ("Technique", "text"),
-    "setting": ("Setting", "text"),
-    "metric": ("Metric", "text"),
-    "source": ("Table", "text"),
-    "unit": ("Unit", "text"),
-    "rank": ("Rank", "count"),
-    "turn": ("Turn", "count"),
-    "model": ("Model", "text"),
-    "model_a": ("Model A", "text"),
-    "model_b": ("Model B", "text"),
-    "dialogues": ("Dialogues", "count"),
-    "n_dialogues": ("Dialogues", "count"),
-    "n_turns": ("Turns", "count"),
-    "n_workers": ("Workers", "count"),
-    "wins_a": ("A won", "count"),
-    "wins_b": ("B won", "count"),
-    "ties": ("Ties", "count"),
-    "win_rate": ("Win rate", "share"),
-    "win_rate_a": ("Win rate of A", "share"),
-    "lead_a": ("A ahead by", "points"),
-    "score_a": ("Superiority of A", "share"),
-    "superiority": ("Superiority of A", "share"),
-    "mean": ("Mean", "number"),
-    "difference": ("A − B", "number"),
-    "estimate": ("Difference", "number"),
-    "strength": ("Strength", "number"),
-    "strength_note": ("Its strength", "text"),
-    "pull": ("Pull", "number"),
-    "per_worker": ("Every worker once", "number"),
-    "p_per_worker_holm": ("p, every worker once, Holm", "p"),
-    "p_clustered": ("p, clustered", "p"),
-    "p_clustered_holm": ("p, clustered, Holm", "p"),
-}
-"""What columns are called, and how their cells are written, where a row has no words of its own for them."""

@@ -21,11 +21,7 @@ from parlai_humaneval.statistics.core.formatting import with_article
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row
-from parlai_humaneval.statistics.core.sequential import (
-    anytime_p_values,
-    crossing,
-    t_p_values,
-)
+from parlai_humaneval.statistics.core.sequential import anytime_p_values, crossing, t_p_values
 from parlai_humaneval.statistics.core.shares import binomial_p_values
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
 from parlai_humaneval.statistics.ratings.likert import likert_groups

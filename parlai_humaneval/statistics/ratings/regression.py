@@ -9,13 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from parlai_humaneval.statistics.core.clustered import (
-    CR1_SOURCE,
-    MIN_CLUSTERS,
-    small_sample_notes,
-    too_few_clusters,
-    with_t,
-)
+from parlai_humaneval.statistics.core import clustered
 from parlai_humaneval.statistics.core.result import Detail, Result
 from parlai_humaneval.statistics.ratings.likert import RatedCriterion, final_scores
 from parlai_humaneval.tables.choices import ComparisonGroup, choice_groups
@@ -91,11 +85,11 @@ def ols(
         base = base.but(
             method=f"least squares, CR1 t, clustered by {cluster}",
             assumptions=(_LINEAR, f"{cluster}s are independent of each other"),
-            source=f"{_SOURCE}; {CR1_SOURCE}",
+            source=f"{_SOURCE}; {clustered.CR1_SOURCE}",
         )
         df, details = groups - 1, {f"n_{cluster}s": groups}
-        if groups < MIN_CLUSTERS:
-            note = too_few_clusters(cluster)
+        if groups < clustered.MIN_CLUSTERS:
+            note = clustered.too_few_clusters(cluster)
         elif not note and groups <= width:
             note = f"no more {cluster}s than terms: a clustered interval cannot be estimated"
         if not note:
@@ -103,7 +97,7 @@ def ols(
             np.add.at(scores, codes, design * residuals[:, None])
             correction = groups / (groups - 1) * (len(target) - 1) / (len(target) - width)
             variances = correction * ((scores @ inverse) ** 2).sum(axis=0)
-            notes = small_sample_notes(groups, cluster)
+            notes = clustered.small_sample_notes(groups, cluster)
     df = 0 if note else df
     base = base.but(notes=(note,) if note else notes, details={"df": df, **details})
     results = []
@@ -114,7 +108,7 @@ def ols(
         result = base.but(name=term, estimate=float(estimates[i]))
         error = 0.0 if variances is None else float(np.sqrt(variances[i]))
         if error >= 1e-9:
-            result = with_t(result, error, df).but(details={**base.details, "standard_error": error})
+            result = clustered.with_t(result, error, df).but(details={**base.details, "standard_error": error})
         elif variances is not None:
             result = result.but(
                 notes=(*base.notes, "the fit is perfect: no error is left to estimate an interval from")

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 99_866
-FILES = 459
+LINES = 100_202
+FILES = 461
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -33,6 +33,7 @@ Markup = list[Part | str]
 
 
 MAX_TEXT = 20_000  # the most characters of a text in an answer
+MAX_ALT = 500  # of a picture's description
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]  # what a person wrote
 Name = Annotated[str, Field(max_length=100)]  # an id that came from the server
@@ -46,11 +47,21 @@ class Wire(BaseModel, extra="forbid"):
     """Nothing but what is declared goes over the wire."""
 
 
+class Picture(Wire):
+    """A picture beside a text, which the study's own server has at ``images/DIGEST.jpg``."""
+
+    digest: str
+    alt: str
+    width: int
+    height: int
+
+
 class Said(Wire):
     """Something that was said. ``markup``: how the page draws it, where it is more than its ``text``, which is recorded."""
 
     text: str
     markup: Markup | None = None
+    images: list[Picture] = Field(default_factory=list)
 
 
 class Card(Said):

@@ -207,7 +207,6 @@ class Serving:
     secure: bool = False  # it is reached by https only
     languages: Offered = field(default_factory=Offered)  # of answers
     images: ImageStore | None = None  # pictures of the study; None: it has none
-    uploads: bool = False  # whether people send some
 
 
 def create_app(router: Router, static_dir: Path, serving: Serving | None = None) -> web.Application:
@@ -234,7 +233,7 @@ def create_app(router: Router, static_dir: Path, serving: Serving | None = None)
     app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in serving.site_calls.items()])
     routes = _Routes(router, StaticFiles(static_dir), visitors, serving.guard, browsers, serving.fresh_ids)
     if serving.images is not None:
-        routes.images = ImageRoutes(serving.images, serving.uploads, routes.admitted)
+        routes.images = ImageRoutes(serving.images, routes.admitted)
     routes.add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:

@@ -29,10 +29,7 @@ HEADERS = {
 
 @dataclass(eq=False)
 class ImageRoutes:
-    """``uploads``: whether people may send pictures, and not models alone."""
-
     store: ImageStore
-    uploads: bool
     admitted: Callable[[str, str], Agent]
     _limits: dict[str, RateLimit] = field(default_factory=dict)
 
@@ -46,7 +43,7 @@ class ImageRoutes:
         """Take the body as a picture; the page names it in its message afterwards."""
         agent = self.admitted(request.headers.get(AGENT, ""), request.headers.get(TOKEN, ""))
         limit = self._limits.setdefault(agent.agent_id, RateLimit(UPLOADS_PER_SECOND, UPLOAD_BURST))
-        if not self.uploads or agent.over:
+        if not self.store.uploads or agent.over:
             raise web.HTTPForbidden(reason="Pictures are not taken here.")
         if not limit.allows():
             raise web.HTTPTooManyRequests(reason=TOO_OFTEN)

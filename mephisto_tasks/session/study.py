@@ -20,6 +20,7 @@ from mephisto_tasks.session.stopping_build import why_decided
 from mephisto_tasks.storage.retry import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.i18n.languages import Offered
 from parlai_humaneval.i18n.translate import phrase, spoken
 from parlai_humaneval.materials.instructions import Instructions
@@ -160,6 +161,7 @@ class Study(ABC):
     instructions: Instructions  # in the main language
     allocator: Allocation
     draws_markdown: bool = False  # whether pages draw the markdown of replies
+    images: ImageStore | None = None  # pictures on its pages; None: there are none
     instructions_in: Mapping[str, Instructions] = field(default_factory=dict)  # the same by each language's tag
     languages: Offered = field(init=False)
     is_paid: bool = True  # whether raters are promised money

@@ -125,10 +125,11 @@ def cleaned(content: bytes) -> tuple[bytes, int, int]:
 
 class ImageStore:
     """The pictures of a study, in a folder that its owner alone can enter. An upload waits in memory until a message has
-    it, so that the folder holds nothing that no record knows of. Thread-safe."""
+    it, so that the folder holds nothing that no record knows of. ``uploads``: whether people may send some, and not
+    models alone. Thread-safe."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, uploads: bool = False) -> None:
+        self.folder, self.uploads = folder, uploads
         self._waiting: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 

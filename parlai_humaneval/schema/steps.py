@@ -12,19 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parlai_humaneval.schema.wire import (
-    MAX_ALT,
-    MAX_TEXT,
-    Card,
-    Name,
-    Option,
-    ReasonField,
-    Said,
-    Text,
-    Wire,
-    WireAnswer,
-    Words,
-)
+from parlai_humaneval.schema.wire import MAX_TEXT, Card, Name, Option, ReasonField, Said, Text, Wire, WireAnswer, Words
 
 
 class PanelLine(Said):
@@ -311,7 +299,7 @@ class SentImage(Wire):
     """A picture that was uploaded, as its sender describes it."""
 
     digest: Name
-    alt: Annotated[str, Field(max_length=MAX_ALT)]
+    alt: Annotated[str, Field(max_length=500)]
 
 
 class MessageAnswer(WireAnswer):

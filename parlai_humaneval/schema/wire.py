@@ -33,7 +33,6 @@ Markup = list[Part | str]
 
 
 MAX_TEXT = 20_000  # the most characters of a text in an answer
-MAX_ALT = 500  # of a picture's description
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]  # what a person wrote
 Name = Annotated[str, Field(max_length=100)]  # an id that came from the server

@@ -23,6 +23,7 @@ class Turn:
 
     speaker: Literal["human", "bot"]
     text: str
+    images: tuple[str, ...] = ()  # data URLs, with the option ``images``
 
 
 SHORT_PREFIX = "parlai_humaneval/"

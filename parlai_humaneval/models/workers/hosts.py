@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from parlai.core.message import Message
 from parlai.core.opt import Opt
 
+from parlai_humaneval.display.images import IMAGES_FIELD
 from parlai_humaneval.models.backends import base
 from parlai_humaneval.models.pool.loading import Utterance
 from parlai_humaneval.models.pool.worker import CLOSED
@@ -259,7 +260,8 @@ class RemoteAgent(base.OutsideAgent):
         return self.observation
 
     def self_observe(self, message: Message) -> None:
-        self._heard.append(Utterance("bot", str(message["text"])))
+        images = {IMAGES_FIELD: message[IMAGES_FIELD]} if message.get(IMAGES_FIELD) else {}
+        self._heard.append(Utterance("bot", str(message["text"]), images))
 
     def reset(self) -> None:
         super().reset()
@@ -271,7 +273,7 @@ class RemoteAgent(base.OutsideAgent):
         return [
             Message({**said, base.ERROR_FIELD: answer})
             if isinstance(answer, base.OutsideError)
-            else Message({**said, "text": answer.text, base.INFO_FIELD: answer.info})
+            else Message({**said, "text": answer.text, base.INFO_FIELD: answer.info, IMAGES_FIELD: answer.images})
             for answer in answers
         ]
 

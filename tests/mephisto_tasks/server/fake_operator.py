@@ -130,7 +130,6 @@ class Served:
         page: PagePolicy = ONLY_HERE,
         visitors: Visitors | None = None,
         images: ImageStore | None = None,
-        uploads: bool = False,
         **options: float,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,9 +139,7 @@ class Served:
         (folder / "assets" / "index-B4x9Zk2Q.js").write_text("let a = 1;\n" * 500, encoding="utf-8")
         self.router = Router(**options)
         self.operator = FakeOperator(self.router)
-        app = create_app(
-            self.router, folder, Serving(page=page, visitors=visitors or Visitors(), images=images, uploads=uploads)
-        )
+        app = create_app(self.router, folder, Serving(page=page, visitors=visitors or Visitors(), images=images))
         self._thread = RouterThread(app, "127.0.0.1", 0)
 
     def __enter__(self) -> Served:

@@ -56,7 +56,7 @@ async def headers_of(served: Served, open_page: OpenPage) -> dict[str, str]:
 async def test_an_upload_of_several_megabytes_is_quick_and_shown_by_its_digest(
     serve: Callable[..., Served], open_page: OpenPage, tmp_path: Path
 ) -> None:
-    served = serve(images=ImageStore(tmp_path / "images"), uploads=True)
+    served = serve(images=ImageStore(tmp_path / "images", uploads=True))
     own = await headers_of(served, open_page)
     status, answer = post(served, photo((2400, 1500)), **own)
     assert (status, answer["width"], answer["height"]) == (200, 2048, 1280)
@@ -81,7 +81,7 @@ def test_nothing_else_is_shown(serve: Callable[..., Served], tmp_path: Path, pat
 async def test_uploads_are_refused_in_words(
     serve: Callable[..., Served], open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served = serve(images=ImageStore(tmp_path / "images"), uploads=True)
+    served = serve(images=ImageStore(tmp_path / "images", uploads=True))
     own = await headers_of(served, open_page)
     assert post(served, b"no picture", **own) == (422, {"error": UNREADABLE})
     monkeypatch.setattr(routes, "MAX_BYTES", 1000)
@@ -95,7 +95,7 @@ async def test_uploads_are_refused_in_words(
 async def test_one_page_cannot_upload_without_end(
     serve: Callable[..., Served], open_page: OpenPage, tmp_path: Path
 ) -> None:
-    served = serve(images=ImageStore(tmp_path / "images"), uploads=True)
+    served = serve(images=ImageStore(tmp_path / "images", uploads=True))
     own = await headers_of(served, open_page)
     answers = [post(served, photo((9, 9)), **own) for _ in range(14)]
     assert [status for status, _ in answers].count(200) == 12

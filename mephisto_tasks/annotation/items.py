@@ -138,7 +138,18 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
     complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
+    _refuse_pictures(task, complete)
     return complete
+
+
+def _refuse_pictures(task: str, records: Sequence[DialogueRecord]) -> None:
+    turns = [turn for record in records for turn in record.turns]
+    if any(turn.human_images or any(one.images for one in turn.candidates) for turn in turns):
+        raise ConfigError(
+            f"the dialogues of task {task!r} have pictures, which raters of finished dialogues would not see",
+            where="dialogues",
+            try_="name a task without pictures",
+        )
 
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:

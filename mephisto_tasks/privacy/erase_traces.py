@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from mephisto_tasks.admission.browsers import names_of
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.privacy.erasure_plan import RUNS, SHORTEST, ErasurePlan
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.locks import FOLDER, IMAGES, study_folder
 from mephisto_tasks.storage.logs import WrittenFile, erase_lines, note_deleted, note_written, written_files
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, rows_of
 from mephisto_tasks.storage.sqlite import Database
@@ -95,6 +96,19 @@ def providers(data_dir: Path, person: ErasurePlan) -> None:
             erase(trace.store, trace.statements)
 
 
+def images(data_dir: Path, person: ErasurePlan) -> None:
+    """Pictures that the worker sent or was shown, unless somebody else's dialogue has the same; before their own go."""
+    mine = {data_dir / part.folder / "state.json" for part in person.parts}
+    theirs = {path: path.read_bytes() for path in mine if path.is_file()}
+    digests = {digest for content in theirs.values() for digest in _DIGEST.findall(content)}
+    for path in sorted((data_dir / RUNS).rglob("state.json")) if digests else ():
+        if path not in mine:
+            digests -= set(_DIGEST.findall(path.read_bytes()))
+    for digest in digests:
+        for path in (data_dir / FOLDER).glob(f"*/{IMAGES}/{digest.decode()}.*"):
+            path.unlink()
+
+
 def files(data_dir: Path, person: ErasurePlan) -> None:
     """Dialogues, judgements and practices, with all that lies beside them."""
     for part in person.parts:
@@ -120,6 +134,7 @@ def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, A
                 yield path, clean
 
 
+_DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdrawn", "topic", "opinion"})
 """Keys of what people and models say, beside those that end with “text”."""
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.locks import IMAGES, study_folder
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE
 from mephisto_tasks.storage.results import check_task, query, rows_of, task_names
 from mephisto_tasks.storage.run_settings import blueprint_of_newest
@@ -101,7 +101,11 @@ class Places:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir, tasks = data_dir, task_names(data_dir)
         self._files = {
-            task: [file.read_bytes() for file in study_folder(data_dir, task).rglob("*") if file.is_file()]
+            task: [
+                file.read_bytes()
+                for file in study_folder(data_dir, task).rglob("*")
+                if file.is_file() and file.parent.name != IMAGES
+            ]
             for task in tasks
         }
         named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in tasks}

@@ -14,11 +14,16 @@ import yaml
 from live import Launch, Rater, composed, launch, records
 from PIL import Image
 
+from mephisto_tasks.annotation.items import _refuse_pictures
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
+from mephisto_tasks.privacy.erase import forget
+from mephisto_tasks.privacy.erasure_plan import all_going
 from mephisto_tasks.storage.locks import image_store
+from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
+from parlai_humaneval.tables.build import tables
 
 MODELS = """
 SEEN = []
@@ -102,6 +107,8 @@ async def test_pictures_of_both_sides_are_seen_shown_and_on_record(start: Launch
         # Models that share a history hear each other's pictures again: the person's, and that of the chosen reply.
         assert {candidate.text.split()[-2] for candidate in second.candidates} == {"2"}
         assert {len(candidate.images) for candidate in (*first.candidates, *second.candidates)} == {1}
+        tidy = tables([record])
+        assert digest not in tidy.turns.to_csv() + tidy.dialogues.to_csv(), "a release is made of the tables"
         kept = {path.stem for path in image_store(run.data_dir, run.task_name).folder.iterdir()}
         assert kept == {digest, *(image.digest for candidate in first.candidates for image in candidate.images)}
 
@@ -153,3 +160,28 @@ def test_the_setting_is_a_word_of_four(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="images"), launch(tmp_path / "data", images="everybody"):
         pass
     assert json.loads(json.dumps(composed("pw_turn", {"models": ["a", "b"]}).mephisto.blueprint.images)) == "none"
+
+
+async def test_who_is_forgotten_takes_their_pictures_and_leaves_those_of_others(start: Launch, tmp_path: Path) -> None:
+    settings = {**seeing_models(tmp_path / "zoo"), "images": "people", "first_message": "", "dialogues_per_group": 2}
+    async with start(**settings) as run:
+        digests = {}
+        for worker, colors in (("w1", ("green", "gray")), ("w2", ("green", "black"))):
+            async with Rater(run, worker) as rater:
+                step = (await rater.state()).step
+                assert isinstance(step, MessageStep)
+                for color in colors:
+                    digests[color] = (await upload(rater, png(color)))[1]["digest"]
+                images = [{"digest": digests[color], "alt": color} for color in colors]
+                await rater.send(kind="message", step_id=step.step_id, text="Look!", images=images)
+                state = await rater.state()
+                assert isinstance(state.step, ChooseStep)
+                assert all(not card.images for card in state.step.cards)  # models send none in this study
+    folder = image_store(run.data_dir, run.task_name).folder
+    assert {path.stem for path in folder.iterdir()} == set(digests.values())
+    with pytest.raises(ConfigError, match="have pictures"):
+        _refuse_pictures(run.task_name, records(run))
+    workers = [known for known in known_workers(run.data_dir).values() if known.name.startswith("w1")]
+    forgotten = forget(run.data_dir, all_going(run.data_dir, workers, None))
+    assert [one.left_over for one in forgotten] == [[]]
+    assert {path.stem for path in folder.iterdir()} == {digests["green"], digests["black"]}

@@ -18,7 +18,7 @@ from parlai_humaneval.models.backends.base import Heard, from_answer, to_questio
 from parlai_humaneval.models.backends.callable import OwnFunction
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
+from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo, resolve
 
 
 def data_url(color: str = "teal") -> str:
@@ -136,3 +136,13 @@ def test_an_agent_that_knows_no_pictures_says_so() -> None:
     spec = ModelSpec(name="m", options={"model": "parlai_humaneval/eliza", "images": True})
     with pytest.raises(ZooError, match="no option called images"):
         ModelPool([spec]).load()
+
+
+def test_the_examples_models_see_and_draw(tmp_path: Path) -> None:
+    zoo = load_zoo(more=[str(Path(__file__).parents[3] / "examples/images/zoo.yaml")])
+    with ModelPool(resolve(["drawing", "counting"], zoo)) as pool:
+        drawn, counted = hear(
+            pool.speaker(["drawing", "counting"], images=ImageStore(tmp_path), order="fixed"), "Hi", SENT
+        )
+    assert [image["alt"] for image in drawn["images"]] == ["A golden sun in a blue sky"]
+    assert counted["text"] == "I have seen 1 picture(s). The last one has 20 × 10 pixels."

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 100_446
+LINES = 100_477
 FILES = 461
 LONGEST = 600
 """Lines of a file, which has one idea."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
+from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.errors import InvalidValue, reworded
 from parlai_humaneval._util.terminal import counting, say
@@ -35,6 +36,7 @@ from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.sources import load_sources
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.schema.records import DialogueRecord
 
@@ -138,18 +140,28 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
     complete = [record for record in read_dialogues(data_dir, task) if record.status == "complete"]
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
-    _refuse_pictures(task, complete)
     return complete
 
 
-def _refuse_pictures(task: str, records: Sequence[DialogueRecord]) -> None:
-    turns = [turn for record in records for turn in record.turns]
-    if any(turn.human_images or any(one.images for one in turn.candidates) for turn in turns):
-        raise ConfigError(
-            f"the dialogues of task {task!r} have pictures, which raters of finished dialogues would not see",
-            where="dialogues",
-            try_="name a task without pictures",
+def images_of(config: StaticConfig, dialogues: Sequence[Dialogue], data_dir: Path, task_name: str) -> ImageStore | None:
+    """The pictures of the dialogues, copied from their own studies; None: there are none. Raises ConfigError."""
+    named = {
+        (dialogue.source, image.digest)
+        for dialogue in dialogues
+        for images in (
+            *(line.images for line in dialogue.lines),
+            *(one.images for turn in (dialogue.rating.turns if dialogue.rating else ()) for one in turn.candidates),
         )
+        for image in images
+    }
+    if not named:
+        return None
+    if config.judge:
+        raise ConfigError("the dialogues have pictures, which judges cannot see", where="judge", try_="leave judge out")
+    store = image_store(data_dir, task_name)
+    for source, digest in sorted(named):
+        store.copy(digest, image_store(data_dir, source))
+    return store
 
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:

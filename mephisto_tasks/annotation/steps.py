@@ -11,6 +11,7 @@ from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.session.page import PageSession, ShownModels
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, persona_line
+from parlai_humaneval.display.images import pictures
 from parlai_humaneval.display.masking import TALK_MASK
 from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter
 from parlai_humaneval.display.text import is_blank
@@ -77,7 +78,9 @@ def shown_dialogue(
         entities=[dialogue.entities.get(speaker, HUMAN) for speaker in speakers],
         judged=judged,
         k=k,
-        lines=[ShownLine(speaker=speakers.index(line.speaker), text=line.text) for line in lines],
+        lines=[
+            ShownLine(speaker=speakers.index(line.speaker), text=line.text, images=list(line.images)) for line in lines
+        ],
         context=list(dialogue.context),
         source=dialogue.source,
         settings=dict(dialogue.settings),
@@ -143,7 +146,11 @@ def panel(
         judged_label=None if shown.judged is None else names[shown.judged],
         lines=[
             PanelLine(
-                line_id=uuid4().hex, speaker=names[line.speaker], judged=line.speaker == shown.judged, text=line.text
+                line_id=uuid4().hex,
+                speaker=names[line.speaker],
+                judged=line.speaker == shown.judged,
+                text=line.text,
+                images=pictures(line.images),
             )
             for line in (shown.lines if lines is None else lines)
         ],

@@ -134,6 +134,7 @@ def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, A
                 yield path, clean
 
 
+_IMAGES = frozenset({"images", "human_images"})
 _DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdrawn", "topic", "opinion"})
 """Keys of what people and models say, beside those that end with “text”."""
@@ -147,7 +148,7 @@ def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:
     # Of several models that were talked to side by side, the dialogue with each has the id, a colon, and more.
     own_id = str(data.get("dialogue_id", "")).partition(":")[0]
     inside = inside or (own_id in person.dialogues and data.get("source", "") in ("", *person.tasks))
-    blank = {key: _blanked(item, person, inside) for key, item in data.items()}
+    blank = {key: [] if inside and key in _IMAGES else _blanked(item, person, inside) for key, item in data.items()}
     said = {key for key, item in data.items() if inside and isinstance(item, str) and item}
     said = {key for key in said if key.endswith("text") or key in _WORDS}
     return {**blank, **dict.fromkeys(said, DELETED), **({"worker": ""} if inside and "worker" in data else {})}

@@ -146,18 +146,24 @@ class ImageStore:
 
     def keep(self, digest: str, alt: str) -> ImageRecord | None:
         """Write a picture that was taken to its file; None: it is not here. Raises OSError."""
-        content = self.read(digest)
+        content = self.copy(digest, self)
         if content is None:
             return None
-        if not self.folder.is_dir():
-            make_private_folder(self.folder)
-        create_once(self.folder / f"{digest}{SUFFIX}", content)
         with self._lock:
             self._waiting.pop(digest, None)
         from PIL import Image
 
         with Image.open(BytesIO(content), formats=("JPEG",)) as image:
             return ImageRecord(digest=digest, alt=alt, width=image.width, height=image.height)
+
+    def copy(self, digest: str, store: ImageStore) -> bytes | None:
+        """Write a picture of another store to a file here; its content, None: it is not there. Raises OSError."""
+        content = store.read(digest)
+        if content is not None:
+            if not self.folder.is_dir():
+                make_private_folder(self.folder)
+            create_once(self.folder / f"{digest}{SUFFIX}", content)
+        return content
 
     def read(self, digest: str) -> bytes | None:
         """The content of a picture; None: it is not here, or that is no digest."""

@@ -322,6 +322,7 @@ class ShownLine(Record):
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
     changes: list[str] = Field(default_factory=list)
+    images: list[ImageRecord] = Field(default_factory=list)
 
 
 class ReplayedRating(Record):

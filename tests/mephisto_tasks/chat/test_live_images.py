@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from judging_hands import Judge, study_beside
 from live import Launch, Rater, composed, launch, records
 from PIL import Image
 
-from mephisto_tasks.annotation.items import _refuse_pictures
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy.erase import forget
@@ -179,9 +179,36 @@ async def test_who_is_forgotten_takes_their_pictures_and_leaves_those_of_others(
                 assert all(not card.images for card in state.step.cards)  # models send none in this study
     folder = image_store(run.data_dir, run.task_name).folder
     assert {path.stem for path in folder.iterdir()} == set(digests.values())
-    with pytest.raises(ConfigError, match="have pictures"):
-        _refuse_pictures(run.task_name, records(run))
     workers = [known for known in known_workers(run.data_dir).values() if known.name.startswith("w1")]
     forgotten = forget(run.data_dir, all_going(run.data_dir, workers, None))
     assert [one.left_over for one in forgotten] == [[]]
     assert {path.stem for path in folder.iterdir()} == {digests["green"], digests["black"]}
+
+
+async def test_raters_of_finished_dialogues_see_the_pictures(start: Launch, tmp_path: Path) -> None:
+    settings = {**seeing_models(tmp_path / "zoo"), "images": "both", "first_message": "", "turns": 1}
+    async with start(**settings, task_name="talks") as run, Rater(run, "w1") as rater:
+        step = (await rater.state()).step
+        assert isinstance(step, MessageStep)
+        _, sent = await upload(rater, png("green"))
+        images = [{"digest": sent["digest"], "alt": "a green field"}]
+        await rater.send(kind="message", step_id=step.step_id, text="Look!", images=images)
+        await rater.state()
+        await rater.choose()
+        await rater.finish()
+        (talk,) = records(run)
+    again = {"dialogues": [{"task": "talks"}], "items_per_unit": 1, "task_name": "again"}
+    async with study_beside(run.data_dir, "third_party", **again) as judging, Judge(judging, "w2") as judge:
+        state = await judge.state()
+        assert [image.alt for line in state.panels[0].lines for image in line.images] == ["a green field"]
+        assert isinstance(state.step, ChooseStep)
+        shown = {image.digest for card in state.step.cards for image in card.images}
+        assert shown == {image.digest for one in talk.turns[0].candidates for image in one.images}
+        for digest in (sent["digest"], *shown):
+            assert await size_of(judging, digest) == (40, 30)
+        await judge.whole_unit()
+    folders = [image_store(run.data_dir, task).folder for task in ("talks", "again")]
+    assert [len(list(folder.iterdir())) for folder in folders] == [3, 3]
+    workers = [known for known in known_workers(run.data_dir).values() if known.name.startswith("w1")]
+    forget(run.data_dir, all_going(run.data_dir, workers, None))
+    assert [list(folder.iterdir()) for folder in folders] == [[], []]

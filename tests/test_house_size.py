@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 100_477
-FILES = 461
+LINES = 100_597
+FILES = 462
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

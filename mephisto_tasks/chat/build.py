@@ -145,8 +145,8 @@ def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None
             f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures",
             where=f"images={config.images}",
             try_=(
-                "if it does, say images: true in the options of its zoo entry (chat completions, HTTP servers, programs "
-                "and functions can)",
+                "if it does, say images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
+                "servers, programs and functions can)",
                 "or leave images at none",
             ),
         )

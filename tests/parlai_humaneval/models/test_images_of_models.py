@@ -12,6 +12,8 @@ import pytest
 from chat_pool import MakePool
 from faulty_server import FaultyServer, answers, completion, piece, streams
 from PIL import Image
+from tiny_hugging_face import folder_of
+from tiny_vision import make_vision_model
 
 from parlai_humaneval.display.images import ELSEWHERE, PICTURE_ALONE, ImageStore, SeenImage
 from parlai_humaneval.models.backends.base import Heard, from_answer, to_question
@@ -146,3 +148,29 @@ def test_the_examples_models_see_and_draw(tmp_path: Path) -> None:
         )
     assert [image["alt"] for image in drawn["images"]] == ["A golden sun in a blue sky"]
     assert counted["text"] == "I have seen 1 picture(s). The last one has 20 × 10 pixels."
+
+
+def test_a_local_vision_model_reads_pictures_by_its_processor(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    options = {"model": "parlai_humaneval/vision_lm", "hf_model": str(make_vision_model(tmp_path)), "max_new_tokens": 8}
+
+    def replies(*images: SeenImage, **more: Any) -> list[str]:
+        spec = ModelSpec(name="m", options={**options, "no_cuda": True, "images": True, **more})
+        with ModelPool([spec]) as pool:
+            speaker = pool.speaker(["m"])
+            first = hear(speaker, "what is this?", *images)[0]["text"]
+            return [first, hear(speaker, "and now?")[0]["text"]]
+
+    blind = replies()
+    seen = replies(SENT)
+    assert seen == replies(SENT), "greedy replies are the same"
+    assert seen[0] != blind[0] != "", "the picture changes what is said"
+    assert replies(SENT, images=False) == blind
+    assert replies(SENT, temperature=1.0) == replies(SENT, temperature=1.0)
+
+
+def test_a_model_without_a_processor_for_pictures_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    spec = ModelSpec(name="m", options={"model": "parlai_humaneval/vision_lm", "hf_model": str(folder_of("gpt2"))})
+    with pytest.raises(ZooError, match="no processor for pictures"):
+        ModelPool([spec]).load()

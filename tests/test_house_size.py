@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 100_597
+LINES = 100_648
 FILES = 462
 LONGEST = 600
 """Lines of a file, which has one idea."""

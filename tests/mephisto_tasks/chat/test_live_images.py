@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy.erase import forget
 from mephisto_tasks.privacy.erasure_plan import all_going
+from mephisto_tasks.privacy.release import Wanted, release
 from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
 from parlai_humaneval.tables.build import tables
+from parlai_humaneval.tables.files import read_tables
 
 MODELS = """
 SEEN = []
@@ -109,6 +112,15 @@ async def test_pictures_of_both_sides_are_seen_shown_and_on_record(start: Launch
         assert {len(candidate.images) for candidate in (*first.candidates, *second.candidates)} == {1}
         tidy = tables([record])
         assert digest not in tidy.turns.to_csv() + tidy.dialogues.to_csv(), "a release is made of the tables"
+        data, out = run.data_dir, tmp_path / "release"
+        wanted = Wanted([run.task_name], out, tmp_path / "review.csv", without_text="Signed forms.")
+        card = release(data, wanted).card
+        assert "5 pictures of messages and replies." in card.left_out
+        assert not list(out.glob("*.jpg"))
+        release(data, replace(wanted, with_images=True, force=True))
+        assert len(list(out.glob("*.jpg"))) == 3
+        assert read_tables(out).turns["dialogue_id"].iloc[0] in (out / "images.csv").read_text()
+        assert all(path.stem in (out / "SHA256SUMS").read_text() for path in out.glob("*.jpg"))
         kept = {path.stem for path in image_store(run.data_dir, run.task_name).folder.iterdir()}
         assert kept == {digest, *(image.digest for candidate in first.candidates for image in candidate.images)}
 

@@ -115,6 +115,7 @@ setup(
         "emoji>=2",
         "regex>=2022.1",  # graphemes (\\X), which re does not know
         "markdown-it-py>=2.2",
+        "pillow>=10.1",  # pictures are decoded and encoded again; matplotlib brings it in any case
         "aiohttp>=3.9,<4",
         "click>=7.1,<9",
         "rich>=12,<16",

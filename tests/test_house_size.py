@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_729
-FILES = 428
+LINES = 99_511
+FILES = 431
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

@@ -158,6 +158,7 @@ class StudyTaskRunner(TaskRunner):
             visit=visit,
             saving=self.study.saving,
             draws_markdown=self.study.draws_markdown,
+            images=self.study.images,
             language=language,
         )
         visit.is_here = page.is_here

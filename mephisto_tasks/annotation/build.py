@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mephisto_tasks.annotation import steps as asking
 from mephisto_tasks.annotation.config import APART, Show, StaticConfig
-from mephisto_tasks.annotation.items import Gathered, compared, gather, is_of_people, own_dialogues, the_kind
+from mephisto_tasks.annotation.items import Gathered, compared, gather, images_of, is_of_people, own_dialogues, the_kind
 from mephisto_tasks.annotation.steps import PREFIX, GoldDeck, load_golds, masked, shown_dialogue, shown_item, unfit
 from mephisto_tasks.annotation.study import AnnotationStudy, open_items
 from mephisto_tasks.annotation.world import CannotReplay, own_settings
@@ -110,6 +110,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
         closing=setup.closing,
         golds=golds,
         presenter=presenter,
+        images=images_of(config, gathered.dialogues, data_dir, task_name),
         once_open=lambda: presenter.prepare(sorted(models)),
         remarks=[*_remarks(config, whole), *said, *unprotected_languages(config, presenter)],
     )

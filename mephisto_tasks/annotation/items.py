@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import ConfigError
+from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import raters_of_dialogues, read_dialogues
 from parlai_humaneval._util.errors import InvalidValue, reworded
 from parlai_humaneval._util.terminal import counting, say
@@ -25,6 +26,7 @@ from parlai_humaneval.dialogues import sources as samples
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.files import load_dialogues
 from parlai_humaneval.dialogues.sources import load_sources
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.models.zoo.entries import load_zoo, resolve
 from parlai_humaneval.schema.records import DialogueRecord
 
@@ -129,6 +131,27 @@ def _rated(data_dir: Path, task: str) -> list[DialogueRecord]:
     if not complete:
         raise ConfigError(f"task {task!r} has no complete dialogue to judge: collect some first")
     return complete
+
+
+def images_of(config: StaticConfig, dialogues: Sequence[Dialogue], data_dir: Path, task_name: str) -> ImageStore | None:
+    """The pictures of the dialogues, copied from their own studies; None: there are none. Raises ConfigError."""
+    named = {
+        (dialogue.source, image.digest)
+        for dialogue in dialogues
+        for images in (
+            *(line.images for line in dialogue.lines),
+            *(one.images for turn in (dialogue.rating.turns if dialogue.rating else ()) for one in turn.candidates),
+        )
+        for image in images
+    }
+    if not named:
+        return None
+    if config.judge:
+        raise ConfigError("the dialogues have pictures, which judges cannot see", where="judge", try_="leave judge out")
+    store = image_store(data_dir, task_name)
+    for source, digest in sorted(named):
+        store.copy(digest, image_store(data_dir, source))
+    return store
 
 
 def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:

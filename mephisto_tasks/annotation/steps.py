@@ -17,6 +17,7 @@ from mephisto_tasks.session.practice import PracticeLoop, numbered_cards, on_rig
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.groups import Item
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue, SaidLine, persona_line
+from parlai_humaneval.display.images import pictures
 from parlai_humaneval.display.masking import TALK_MASK
 from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter
 from parlai_humaneval.display.text import is_blank
@@ -74,7 +75,9 @@ def shown_dialogue(
         entities=[dialogue.entities.get(speaker, HUMAN) for speaker in speakers],
         judged=judged,
         k=k,
-        lines=[ShownLine(speaker=speakers.index(line.speaker), text=line.text) for line in lines],
+        lines=[
+            ShownLine(speaker=speakers.index(line.speaker), text=line.text, images=list(line.images)) for line in lines
+        ],
         context=list(dialogue.context),
         source=dialogue.source,
         settings=dict(dialogue.settings),
@@ -140,7 +143,11 @@ def panel(
         judged_label=None if shown.judged is None else names[shown.judged],
         lines=[
             steps.PanelLine(
-                line_id=uuid4().hex, speaker=names[line.speaker], judged=line.speaker == shown.judged, text=line.text
+                line_id=uuid4().hex,
+                speaker=names[line.speaker],
+                judged=line.speaker == shown.judged,
+                text=line.text,
+                images=pictures(line.images),
             )
             for line in (shown.lines if lines is None else lines)
         ],

@@ -14,6 +14,7 @@ from mephisto_tasks.annotation.steps import ItemPage, Names, panel, speakers_of
 from mephisto_tasks.session import steps
 from mephisto_tasks.session.page import PageSession, ShownModels
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.display.images import pictures
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import shown_cards
 from parlai_humaneval.schema import records
@@ -128,7 +129,7 @@ class Replay:
     def _cards(self, on_page: ItemPage, turn: records.Turn) -> list[Card]:
         candidates = shown_cards(turn.candidates)
         on_page.note([(candidate.candidate_id, candidate.model) for candidate in candidates])
-        return [Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in candidates]
+        return [Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in candidates]
 
     def _ask_turn(self, on_page: ItemPage, turn: records.Turn) -> None:
         if on_page.is_answered():

@@ -17,16 +17,18 @@ from mephisto_tasks.session.page import settled
 from mephisto_tasks.session.resume import Difference, options_that_differ, settings_that_differ
 from mephisto_tasks.session.steps import check_practice
 from mephisto_tasks.session.study import steer
+from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.results import past_dialogues
 from mephisto_tasks.storage.work import CutOff
 from parlai_humaneval.allocation.groups import Cell, PastDialogue
 from parlai_humaneval.cli.options import placed
+from parlai_humaneval.display.images import IMAGES_FIELD
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.materials.contexts import SpeakerContext, load_contexts, load_openers, load_personas, load_topics
 from parlai_humaneval.materials.instructions import Practice, load_practice
 from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
-from parlai_humaneval.models.zoo.entries import load_zoo, resolve
+from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.schema.events import Started
 
 PACKAGED = "packaged"
@@ -49,6 +51,7 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
     steer(allocator, steered)
     speaking = {name for cell in asked if str(cell) not in steered.stopped for name in cell.models}
     spoken = [spec for spec in specs if spec.name in speaking | {config.quality_control_model}]
+    _check_images(config, spoken)
     planner = _planner(config, seed)
     unit = allocator.per_unit + bool(config.quality_control_model)
     instructions = setup.words(
@@ -89,6 +92,9 @@ def build_study(setup: Setup[InteractiveConfig]) -> ChatStudy:
         instructions=next(iter(instructions.values())),
         instructions_in=instructions,
         topics=load_topics(_file(config.topics_file)) if config.offer_topics else [],
+        images=None
+        if config.images == "none"
+        else image_store(setup.data_dir, setup.task_name, uploads=config.images != "models"),
     )
     return _with_earlier(setup, study, past)
 
@@ -128,6 +134,22 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
 
     what = f"all {config.dialogues_per_group} dialogues per group"
     return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
+
+
+def _check_images(config: InteractiveConfig, specs: Sequence[ModelSpec]) -> None:
+    blind = [spec.name for spec in specs if not spec.options.get(IMAGES_FIELD)]
+    if config.images in ("none", "models") and (config.images == "none" or len(blind) < len(specs)):
+        return
+    if blind:
+        raise ConfigError(
+            f"{', '.join(blind)} {'takes' if len(blind) == 1 else 'take'} no pictures",
+            where=f"images={config.images}",
+            try_=(
+                "if it does, say images: true in the options of its zoo entry (chat completions, vision_lm, HTTP "
+                "servers, programs and functions can)",
+                "or leave images at none",
+            ),
+        )
 
 
 def _file(configured: str) -> Path | None:

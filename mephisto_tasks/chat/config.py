@@ -115,6 +115,10 @@ class InteractiveConfig(RatingConfig):
     max_message_chars: int = Field(default=2000, ge=1, le=10_000)
     """Maximum characters in a rater's message. This rules out pasted texts, which small models cannot read."""
 
+    images: Literal["none", "people", "models", "both"] = "none"
+    """Senders of pictures: none, people (raters), models, or both. Every model that gets pictures of people, and at least
+    one that may send some, needs ``images: true`` in its zoo entry."""
+
     model_timeout_s: float = Field(default=60.0, gt=0)
     """Seconds to wait for a reply before asking the model again. People leave a chat that does not move, but large
     models on slow machines need longer."""

@@ -293,6 +293,7 @@ class ChatStudy(engine.Study):
             order="fixed" if config.verdict else "balanced",
             personas=plan.context.bot_personas,
             presenter=self.presenter,
+            images=self.images if self.config.images in ("models", "both") else None,
         )
 
 

@@ -14,6 +14,7 @@ from mephisto_tasks.chat.plans import DialoguePlan
 from mephisto_tasks.session.answers import MAX_TOPIC_CHARS
 from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import choose_step, credited, tick_step
+from parlai_humaneval.display.images import pictures
 from parlai_humaneval.display.presenter import ReplySettings
 from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
@@ -179,8 +180,10 @@ class TurnRating:
     def _go_on(self, answer: Answered, shown: Sequence[Candidate]) -> None:
         if answer.continued_each:
             self.speaker.accept_all()
-            for candidate in sorted(shown, key=lambda candidate: candidate.position):
-                self.page.say("partner", candidate.text, entry_id=candidate.candidate_id, column=candidate.position - 1)
+            for one in sorted(shown, key=lambda candidate: candidate.position):
+                self.page.say(
+                    "partner", one.text, entry_id=one.candidate_id, column=one.position - 1, images=one.images
+                )
         elif answer.written is not None:
             self.speaker.accept(text=answer.written)
             self.page.say("partner", answer.written)
@@ -188,12 +191,12 @@ class TurnRating:
             assert answer.continued is not None
             self.speaker.accept(answer.continued)
             line = next(c for c in shown if c.candidate_id == answer.continued)
-            self.page.say("partner", line.text, entry_id=line.candidate_id)
+            self.page.say("partner", line.text, entry_id=line.candidate_id, images=line.images)
 
 
 def _cards(shown: Sequence[Candidate]) -> list[steps.Card]:
     in_order = sorted(shown, key=lambda candidate: candidate.position)
-    return [steps.Card(candidate_id=candidate.candidate_id, text=candidate.text) for candidate in in_order]
+    return [steps.Card(candidate_id=one.candidate_id, text=one.text, images=pictures(one.images)) for one in in_order]
 
 
 def _chosen(turn: int, cards: Sequence[steps.Card]) -> tuple[str, list[steps.Card]]:

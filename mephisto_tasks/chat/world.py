@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from functools import partial
+from typing import Any, Literal, cast
 
 from mephisto_tasks.chat import turn as asking
 from mephisto_tasks.chat.config import InteractiveConfig
@@ -16,12 +17,13 @@ from mephisto_tasks.chat.plans import DialoguePlan, UnitPlan
 from mephisto_tasks.chat.turn import TurnRating, Waiting, typing_seconds
 from mephisto_tasks.session.page import POLL_S, PageSession, ShownModels
 from mephisto_tasks.session.steps import SIDES, final_question, rate_step, verdict_step
+from parlai_humaneval.display.images import IMAGES_FIELD, MOST_IMAGES
 from parlai_humaneval.i18n.translate import t
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.schema import events as log
 from parlai_humaneval.schema import steps
-from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ModelRecord
+from parlai_humaneval.schema.records import SCHEMA_VERSION, Candidate, ImageRecord, ModelRecord
 from parlai_humaneval.techniques.questions import VERDICTS, criterion_records
 
 SUGGESTIONS = 12  # topics offered behind the button, a random part of the file
@@ -181,9 +183,9 @@ class ConversationWorld:
             return verdict.verdict
         said = self._recorded.take(log.HumanMessage)
         if said is not None:
-            self.page.say("you", said.text)
+            self.page.say("you", said.text, images=said.images)
         else:
-            text = given
+            text, images = given, list[ImageRecord]()
             if text is None:
                 answer = self.page.ask_message(self._message_step(turn))
                 while isinstance(answer, steps.ActionAnswer):
@@ -194,14 +196,27 @@ class ConversationWorld:
                     self.page.topic = answer.text.strip()
                     self.page.state.append(log.TopicChanged(at=time.time(), turn=turn, text=self.page.topic))
                     answer = self.page.ask_message(self._message_step(turn))
-                text = answer.text
+                text, images = answer.text, self._kept(answer.images)
             suggested = given is None and text.strip() in self._suggestions
-            said = log.HumanMessage(at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested)
+            said = log.HumanMessage(
+                at=time.time(), turn=turn, text=text, fixed=given is not None, suggested=suggested, images=images
+            )
             self.page.state.append(said)
-            self.page.say("you", text)
+            self.page.say("you", text, images=images)
             self._wait_for_replies(turn)
-        speaker.observe({"id": "Human Speaker", "text": said.text.strip(), "episode_done": False})
+        heard: dict[str, Any] = {"id": "Human Speaker", "text": said.text.strip(), "episode_done": False}
+        if said.images and self.page.images is not None:
+            heard[IMAGES_FIELD] = self.page.images.seen(said.images)
+        speaker.observe(heard)
         return None
+
+    def _kept(self, sent: Sequence[steps.SentImage]) -> list[ImageRecord]:
+        """The pictures of a message in files, however long that takes, before it is written down."""
+        store = self.page.images
+        if not sent or store is None:
+            return []
+        kept = [self.page.patiently(partial(store.keep, image.digest, image.alt.strip())) for image in sent]
+        return [image for image in kept if image is not None]
 
     def _wait_for_replies(self, turn: int) -> None:
         self._waiting.begin(turn)
@@ -220,6 +235,7 @@ class ConversationWorld:
             max_chars=self.config.max_message_chars,
             suggestions=self._suggestions,
             actions=actions,
+            max_images=MOST_IMAGES if self.config.images in ("people", "both") else 0,
         )
 
     def _candidates(self, speaker: BotSpeakerAgent, turn: int) -> list[Candidate]:

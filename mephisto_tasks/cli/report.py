@@ -235,6 +235,7 @@ def export(
     without_consent_text: str,
     licence: str,
     with_viewer: bool,
+    with_images: bool,
     regions: tuple[str, ...],
     data_dir: Path,
     as_json: bool,
@@ -258,6 +259,7 @@ def export(
                 regions=tuple(code.upper() for code in regions),
                 licence=licence,
                 with_viewer=with_viewer,
+                with_images=with_images,
                 force=force,
             )
             released = making.release(data_dir, wanted)
@@ -265,8 +267,10 @@ def export(
             note_written(data_dir, wanted.tasks, "report", [] if released.review is None else [released.review])
         tell_release(released, folder, licence, as_json)
         return
-    if review or only_who_agreed or without_consent_text or licence or with_viewer:
-        raise WrongUsage("--review, --only-who-agreed, --without-consent-text, --license and --viewer need --release")
+    if review or only_who_agreed or without_consent_text or licence or with_viewer or with_images:
+        raise WrongUsage(
+            "--review, --only-who-agreed, --without-consent-text, --license, --viewer and --images need --release"
+        )
     with waiting_for("Reading the answers and writing the tables…", on_screens_only=True):
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import read_records

@@ -162,6 +162,7 @@ class _Launch:
                 fresh_ids=None if signed_ids is None else signed_ids.fresh,
                 guard=setup.guard,
                 site_calls=setup.site_calls,
+                images=study.images,
             ),
             site=setup.site,
             site_requirements=setup.site_requirements,

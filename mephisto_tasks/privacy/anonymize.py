@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from mephisto_tasks.crowds.registry import crowds
+from parlai_humaneval.schema.records import DialogueRecord, Rated
 from parlai_humaneval.tables.columns import Tables, typed
 from parlai_humaneval.tables.schema import TableName
 
@@ -343,6 +344,27 @@ class Anonymizer:
         clean, found = self._cleaned[text]
         self.reviews += [Review(table, column, row, one) for one in found]
         return clean
+
+    def images(self, records: Sequence[Rated]) -> list[dict[str, Any]]:
+        """A row for each picture of live dialogues, under the names of the tables; its candidate is empty if the rater
+        sent it."""
+        rows = []
+        for record in (record for record in records if isinstance(record, DialogueRecord)):
+            for turn in record.turns:
+                name = self._names.of("dialogue", record.dialogue_id)
+                replies = ((self._names.of("candidate", one.candidate_id), one.images) for one in turn.candidates)
+                rows += [
+                    {
+                        "dialogue_id": name,
+                        "turn": turn.turn,
+                        "candidate_id": sender,
+                        **image.model_dump(),
+                        "alt": self._text("images", "alt", image.alt, name),
+                    }
+                    for sender, images in [("", turn.human_images), *replies]
+                    for image in images
+                ]
+        return sorted(rows, key=lambda row: (row["dialogue_id"], row["turn"], row["candidate_id"]))
 
     def counts(self) -> dict[str, int]:
         """Mark → how often it stands in the release."""

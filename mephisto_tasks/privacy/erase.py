@@ -178,6 +178,7 @@ def _forget(data_dir: Path, person: ErasurePlan) -> Forgotten:
     traces.payments(data_dir, person, called)
     traces.snapshots(data_dir, person)
     traces.judged_by_others(data_dir, person)
+    traces.images(data_dir, person)
     traces.files(data_dir, person)
     traces.providers(data_dir, person)
     traces.lines(data_dir, person)

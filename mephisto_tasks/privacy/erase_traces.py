@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import secrets
 import shutil
 import sqlite3
@@ -24,7 +25,7 @@ from mephisto_tasks.crowds.crowd import Forgotten
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.payments.ledger import LEDGER
 from mephisto_tasks.storage import logs
-from mephisto_tasks.storage.locks import study_folder
+from mephisto_tasks.storage.locks import FOLDER, IMAGES, study_folder
 from mephisto_tasks.storage.results import PATIENCE_S, ResultsError, check_task, query, rows_of, task_names
 from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.sqlite import Database
@@ -112,7 +113,11 @@ class Places:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir, tasks = data_dir, task_names(data_dir)
         self._files = {
-            task: [file.read_bytes() for file in study_folder(data_dir, task).rglob("*") if file.is_file()]
+            task: [
+                file.read_bytes()
+                for file in study_folder(data_dir, task).rglob("*")
+                if file.is_file() and file.parent.name != IMAGES
+            ]
             for task in tasks
         }
         named = {blueprint_of_newest(data_dir, task).get("block_qualification") for task in tasks}
@@ -264,6 +269,19 @@ def providers(data_dir: Path, person: ErasurePlan) -> None:
             erase(trace.store, trace.statements)
 
 
+def images(data_dir: Path, person: ErasurePlan) -> None:
+    """Pictures that the worker sent or was shown, unless somebody else's dialogue has the same; before their own go."""
+    mine = {data_dir / part.folder / "state.json" for part in person.parts}
+    theirs = {path: path.read_bytes() for path in mine if path.is_file()}
+    digests = {digest for content in theirs.values() for digest in _DIGEST.findall(content)}
+    for path in sorted((data_dir / RUNS).rglob("state.json")) if digests else ():
+        if path not in mine:
+            digests -= set(_DIGEST.findall(path.read_bytes()))
+    for digest in digests:
+        for path in (data_dir / FOLDER).glob(f"*/{IMAGES}/{digest.decode()}.*"):
+            path.unlink()
+
+
 def files(data_dir: Path, person: ErasurePlan) -> None:
     """Dialogues, judgements and practices, with all that lies beside them."""
     for part in person.parts:
@@ -289,6 +307,8 @@ def judging_files(data_dir: Path, person: ErasurePlan) -> Iterator[tuple[Path, A
                 yield path, clean
 
 
+_IMAGES = frozenset({"images", "human_images"})
+_DIGEST = re.compile(rb'"digest": ?"([0-9a-f]{64})"')
 _WORDS = frozenset({"reason", "written", "message", "feedback", "note", "withdrawn", "topic", "opinion"})
 """Keys of what people and models say, beside those that end with “text”."""
 
@@ -301,7 +321,7 @@ def _blanked(data: Any, person: ErasurePlan, inside: bool = False) -> Any:
     # Of several models that were talked to side by side, the dialogue with each has the id, a colon, and more.
     own_id = str(data.get("dialogue_id", "")).partition(":")[0]
     inside = inside or (own_id in person.dialogues and data.get("source", "") in ("", *person.tasks))
-    blank = {key: _blanked(item, person, inside) for key, item in data.items()}
+    blank = {key: [] if inside and key in _IMAGES else _blanked(item, person, inside) for key, item in data.items()}
     said = {key for key, item in data.items() if inside and isinstance(item, str) and item}
     said = {key for key in said if key.endswith("text") or key in _WORDS}
     return {**blank, **dict.fromkeys(said, DELETED), **({"worker": ""} if inside and "worker" in data else {})}

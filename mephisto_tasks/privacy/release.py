@@ -20,12 +20,14 @@ from pydantic import BaseModel, ConfigDict
 
 from mephisto_tasks.crowds.registry import crowds
 from mephisto_tasks.privacy.anonymize import Anonymizer, Cleaner, Coarse
+from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval import __version__
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import write_rows
+from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.records import JudgementRecord, Rated
 from parlai_humaneval.statistics.core.formatting import counted
@@ -294,6 +296,7 @@ class Wanted:
     regions: Sequence[str] = ("US", "GB")
     licence: str = ""
     with_viewer: bool = False
+    with_images: bool = False
     force: bool = False
 
 
@@ -304,6 +307,22 @@ class Released:
     card: Card
     files: list[Path]
     review: Path | None
+
+
+def _write_images(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str], folder: Path) -> list[Path]:
+    """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
+    if not rows:
+        return []
+    text = io.StringIO(newline="")
+    write_rows(text, list(rows[0]), (list(row.values()) for row in rows))
+    written = {folder / "images.csv": text.getvalue().encode()}
+    for digest in sorted({str(row["digest"]) for row in rows}):
+        contents = (image_store(data_dir, task).read(digest) for task in tasks)
+        if (content := next((one for one in contents if one is not None), None)) is not None:
+            written[folder / f"{digest}{SUFFIX}"] = content
+    for path, content in written.items():
+        path.write_bytes(content)
+    return list(written)
 
 
 def release(data_dir: Path, wanted: Wanted) -> Released:
@@ -337,6 +356,10 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
     anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse)
     clean = anonymizer.tables(tables(records))
+    images = anonymizer.images(records)
+    if images and not wanted.with_images:
+        left_out.append(f"{counted(len(images), 'picture')} of messages and replies.")
+        images = []
     card = card_of(
         clean,
         tasks=wanted.tasks,
@@ -350,11 +373,13 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     )
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".writing-") as draft:
-        written = [*write_tables(clean, Path(draft), wanted.file_format), *write_card(card, Path(draft), clean)]
+        written = write_tables(clean, Path(draft), wanted.file_format)
+        written += _write_images(images, data_dir, wanted.tasks, Path(draft))
+        written += write_card(card, Path(draft), clean)
         wanted.folder.mkdir(exist_ok=True)
         ours = {JSON_FILE, PAGE, SUMS, "README.md"}
         for path in list(wanted.folder.iterdir()):
-            if path.is_file() and (path.name in ours or path.suffix in (".csv", ".jsonl")):
+            if path.is_file() and (path.name in ours or path.suffix in (".csv", ".jsonl", SUFFIX)):
                 path.unlink()
         for path in written:
             os.replace(path, wanted.folder / path.name)

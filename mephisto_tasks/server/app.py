@@ -19,6 +19,7 @@ from aiohttp.typedefs import Handler, Middleware
 from mephisto_tasks.server import packets as p
 from mephisto_tasks.server.agents import Agent, Connection
 from mephisto_tasks.server.hosts import ONLY_HERE, Hosts, PagePolicy
+from mephisto_tasks.server.images import ImageRoutes
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
@@ -34,6 +35,7 @@ from mephisto_tasks.server.security import (
     security_headers,
 )
 from mephisto_tasks.server.static import SideDoor, StaticFiles, plain_page
+from parlai_humaneval.display.images import SUFFIX, ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, speaking, t
 
 logger = logging.getLogger(__name__)
@@ -203,6 +205,7 @@ class Serving:
     fresh_ids: FreshIds | None = None  # for those who press Start without any
     secure: bool = False  # it is reached by https only
     languages: Offered = field(default_factory=Offered)  # of answers
+    images: ImageStore | None = None  # pictures of the study; None: it has none
 
 
 def create_app(router: Router, static_dir: Path, serving: Serving | None = None) -> web.Application:
@@ -227,7 +230,10 @@ def create_app(router: Router, static_dir: Path, serving: Serving | None = None)
         app.add_routes([web.get(side_door.path, side_door.add_slash), *side_door.refusals()])
     browsers = Browsers(framed=bool(serving.page.frame_ancestors or serving.frame_sites), secure=serving.secure)
     app.add_routes([web.post(path, visitors.limited(handler)) for path, handler in serving.site_calls.items()])
-    _Routes(router, StaticFiles(static_dir), visitors, serving.guard, browsers, serving.fresh_ids).add_to(app)
+    routes = _Routes(router, StaticFiles(static_dir), visitors, serving.guard, browsers, serving.fresh_ids)
+    if serving.images is not None:
+        routes.images = ImageRoutes(serving.images, routes.admitted)
+    routes.add_to(app)
 
     async def life(_: web.Application) -> AsyncIterator[None]:
         for each in routers:
@@ -261,7 +267,7 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
             return plain_page(error.status, NOTHING_HERE, NOTHING_HERE_TEXT)
         sentence = t(SENTENCES.get(error.status) or error.reason)
         response = _json({"error": sentence}, error.status)
-        if error.status in (400, 408, 413):
+        if error.status in (400, 408, 413, 422):
             response.force_close()  # the rest of the body is not worth reading
         return response
     except p.BadPacket as error:
@@ -327,6 +333,7 @@ class _Routes:
     guard: Guard | None = None
     browsers: Browsers | None = None
     make_fresh_ids: FreshIds | None = None
+    images: ImageRoutes | None = None
 
     def __post_init__(self) -> None:
         self._sockets = PageSockets(self.router)
@@ -339,8 +346,10 @@ class _Routes:
             "/submit_metadata": self.submit_metadata,
             "/log_error": self.log_error,
             **({} if self.make_fresh_ids is None else {"/fresh_ids": self.fresh_ids}),
+            **({} if self.images is None else {"/upload_image": self.images.upload}),
         }
         gets: dict[str, Handler] = {
+            **({} if self.images is None else {f"/images/{{digest}}{SUFFIX}": self.images.show}),
             "/is_alive": self.is_alive,
             "/health": self.health,
             "/ws": self.root,
@@ -381,7 +390,7 @@ class _Routes:
 
     async def submit_onboarding(self, request: web.Request) -> web.Response:
         body = await _body(request, p.SubmitOnboardingBody)
-        agent = self._admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
+        agent = self.admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
             raise p.BadPacket("This is not a practice round, so it cannot be handed in as one; the task goes on.")
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
@@ -389,7 +398,7 @@ class _Routes:
 
     async def submit_task(self, request: web.Request) -> web.Response:
         body = await _body(request, p.SubmitTaskBody)
-        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises:
             raise p.BadPacket("This is a practice round, so it cannot be handed in as a task; the practice goes on.")
         if "files" in body.final_data:  # Mephisto would fetch what stands there
@@ -399,7 +408,7 @@ class _Routes:
 
     async def submit_metadata(self, request: web.Request) -> web.Response:
         body = await _body(request, p.SubmitMetadataBody)
-        agent = self._admitted(body.USED_AGENT_ID, body.agent_token)
+        agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises or not agent.limit.allows():
             raise p.BadPacket("Notes are not kept in a practice round." if agent.practises else TOO_FAST)
         metadata = body.metadata.model_dump(exclude_none=True)
@@ -421,7 +430,7 @@ class _Routes:
     async def health(self, _: web.Request) -> web.Response:
         return _json(self.router.health())
 
-    def _admitted(self, agent_id: str, token: str) -> Agent:
+    def admitted(self, agent_id: str, token: str) -> Agent:
         agent = self.router.agents.find(agent_id)
         if agent is None:
             raise web.HTTPNotFound(reason=NOT_OPEN)

@@ -130,6 +130,10 @@ class Handler(web.RequestHandler):
             self.transport.pause_reading()
             self._reads_again = asyncio.get_running_loop().call_later(wait_s, self._read_again)
 
+    def expect(self, most: int) -> None:
+        """So many bytes more may come at once: somebody who may send them is about to."""
+        self._share = RateLimit(BYTES_PER_SECOND, BYTES_BURST + most)
+
     def _read_again(self) -> None:
         self._reads_again = None
         # aiohttp pauses as well, where nobody takes what came, and then goes on by itself.

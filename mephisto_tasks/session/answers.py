@@ -82,6 +82,15 @@ def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str |
         )
     if count_words(answer.text) < step.min_words:
         return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
+    if len(answer.images) > step.max_images:
+        most = step.max_images
+        return tn(
+            "Pictures cannot be sent here. Please remove them.",
+            "Please send at most {n} pictures with a message.",
+            max(1, most),
+        )
+    if not all(count_words(image.alt) for image in answer.images):
+        return t("Please describe your picture in a few words.")
     return None
 
 

@@ -21,13 +21,15 @@ from mephisto_tasks.session.answers import CHECKS, read_answer
 from mephisto_tasks.session.resume import Recorded
 from mephisto_tasks.storage.results import newest_states, task_names
 from mephisto_tasks.storage.sqlite import Saving
+from parlai_humaneval.display.images import ImageStore, pictures
 from parlai_humaneval.display.markdown import is_formatted, markup_of
 from parlai_humaneval.display.presenter import ReplyDisplay
-from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking
+from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking, t
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, may_be_chat_llm
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.events import REFUSED_EXCERPT, JudgingStarted, Refused, Started
+from parlai_humaneval.schema.records import ImageRecord
 from parlai_humaneval.schema.steps import PageState
 from parlai_humaneval.schema.wire import Said, WireAnswer
 
@@ -159,8 +161,10 @@ class PageSession:
         saving: Saving | None = None,
         draws_markdown: bool = False,
         language: Language = ENGLISH,
+        images: ImageStore | None = None,
     ) -> None:
         self.language = language
+        self.images = images
         self.visit = visit
         self._saving = saving or Saving(closing)
         self._draws_markdown = draws_markdown
@@ -226,9 +230,17 @@ class PageSession:
         entry_id: str | None = None,
         note: str | None = None,
         column: int | None = None,
+        images: Sequence[ImageRecord] = (),
     ) -> None:
-        entry_id = entry_id or f"e{len(self.transcript) + 1}"
-        self.transcript.append(steps.Entry(entry_id=entry_id, speaker=speaker, text=text, note=note, column=column))
+        entry = steps.Entry(
+            entry_id=entry_id or f"e{len(self.transcript) + 1}",
+            speaker=speaker,
+            text=text,
+            note=note,
+            column=column,
+            images=pictures(images),
+        )
+        self.transcript.append(entry)
 
     def show(self, step: steps.Step, notice: steps.Notice | None = None) -> None:
         """Send the page everything that it is to show now; what it answered before is confirmed with it."""
@@ -316,7 +328,7 @@ class PageSession:
             self.visit.answered()
             answer, problem = read_answer(packet, step.step_id, kinds, getattr(step, "max_chars", steps.MAX_TEXT))
             if answer is not None:
-                problem = CHECKS[type(answer)](step, answer)
+                problem = CHECKS[type(answer)](step, answer) or self._lost_image(answer)
             update_id = packet.get("update_id")
             if isinstance(update_id, str):
                 self._taken.append(update_id[:100])
@@ -324,6 +336,12 @@ class PageSession:
                 return answer
             self._note_refused(packet, problem or "")
             self.show(step, steps.Notice(level="error", text=problem or ""))
+
+    def _lost_image(self, answer: WireAnswer) -> str | None:
+        """Why the pictures of a message cannot be taken; the launch in which they were uploaded may be over."""
+        sent = answer.images if isinstance(answer, steps.MessageAnswer) else []
+        there = self.images is not None and all(self.images.read(image.digest) is not None for image in sent)
+        return t("That picture is no longer here. Please attach it again.") if sent and not there else None
 
     def refuse_early(self) -> None:
         """Answers to a step that is only coming are taken off the queue: they must not count once it is there."""

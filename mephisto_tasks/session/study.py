@@ -22,6 +22,7 @@ from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.storage.sqlite import Saving
 from mephisto_tasks.storage.work import CutOff, part_name
 from parlai_humaneval.allocation.groups import AllocationProgress, Cell
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, spoken
 from parlai_humaneval.materials.instructions import Instructions, Practice
 from parlai_humaneval.schema.events import Failed, FeedbackGiven, parse_events
@@ -220,6 +221,7 @@ class Study(ABC):
     instructions: Instructions  # in the main language
     allocator: Allocation
     draws_markdown: bool = False  # whether pages draw the markdown of replies
+    images: ImageStore | None = None  # pictures on its pages; None: there are none
     instructions_in: Mapping[str, Instructions] = field(default_factory=dict)  # the same by each language's tag
     languages: Offered = field(init=False)
     is_paid: bool = True  # whether raters are promised money

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.display.images import ImageStore
 
 FOLDER = "studies"  # Folder in the data directory
 LOCKS = "locks"  # Folder in the data directory
+IMAGES = "images"  # Folder of a study's pictures, in its own
 _TRIES = 5
 
 
@@ -27,6 +29,10 @@ def _digest(task_name: str) -> str:
 def study_folder(data_dir: Path, task_name: str) -> Path:
     """The folder for files of a task that Mephisto has no place for. It may not exist yet."""
     return data_dir / FOLDER / _digest(task_name)
+
+
+def image_store(data_dir: Path, task_name: str, *, uploads: bool = False) -> ImageStore:
+    return ImageStore(study_folder(data_dir, task_name) / IMAGES, uploads=uploads)
 
 
 @contextmanager

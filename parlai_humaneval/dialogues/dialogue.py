@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.schema.records import HUMAN, ReplayedRating
+from parlai_humaneval.schema.records import HUMAN, ImageRecord, ReplayedRating
 
 __all__ = ["HUMAN", "Dialogue", "DialogueKind", "SaidLine"]
 
@@ -20,6 +20,7 @@ class SaidLine:
 
     speaker: str
     text: str
+    images: tuple[ImageRecord, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,8 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
     if not any(turn.continued_each for turn in turns):
         name = TOGETHER.join(model.name for model in record.models)
         said = [
-            turn.written if turn.written is not None else _said(turn, "candidate_id", turn.continued) for turn in turns
+            _said(turn, "candidate_id", turn.continued) if turn.written is None else SaidLine(BOT, turn.written)
+            for turn in turns
         ]
         return [_dialogue(record, rating, record.dialogue_id, name, said)]
     sides = sorted(turns[0].candidates, key=lambda candidate: (candidate.failed, candidate.position))
@@ -176,20 +177,20 @@ def dialogues_of(record: DialogueRecord) -> list[Dialogue]:
     ]
 
 
-def _said(turn: Turn, name: Literal["candidate_id", "model"], wanted: str | None) -> str:
+def _said(turn: Turn, name: Literal["candidate_id", "model"], wanted: str | None) -> SaidLine:
     """The reply of which ``name`` is as ``wanted``."""
-    text = next((reply.text for reply in turn.candidates if getattr(reply, name) == wanted), "")
-    return text if text.strip() else EMPTY
+    reply = next((reply for reply in turn.candidates if getattr(reply, name) == wanted and reply.text.strip()), None)
+    return SaidLine(BOT, EMPTY) if reply is None else SaidLine(BOT, reply.text, tuple(reply.images))
 
 
 def _dialogue(
-    record: DialogueRecord, rating: ReplayedRating, dialogue_id: str, entity: str, replies: Sequence[str]
+    record: DialogueRecord, rating: ReplayedRating, dialogue_id: str, entity: str, replies: Sequence[SaidLine]
 ) -> Dialogue:
     lines = [SaidLine(line.speaker, line.text) for line in record.context.opening]
     if lines and lines[-1].speaker == PERSON:
         lines.pop()  # it was given to the rater as their first message, and stands in the first turn
     for turn, reply in zip(record.complete_turns, replies, strict=True):
-        lines += [SaidLine(PERSON, turn.human_text), SaidLine(BOT, reply)]
+        lines += [SaidLine(PERSON, turn.human_text, tuple(turn.human_images)), reply]
     return Dialogue(
         dialogue_id,
         tuple(lines),

@@ -12,6 +12,7 @@ from parlai.core.opt import Opt
 
 from parlai_humaneval.allocation.groups import History, Order
 from parlai_humaneval.display.appearance import looked_over
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.pool.asking import ModelFailed
@@ -41,14 +42,22 @@ class ModelPool(ModelPlacement):
         order: Order = "balanced",
         personas: Mapping[str, Sequence[str]] | None = None,
         presenter: Presenter = AS_SAID,
+        images: ImageStore | None = None,
     ) -> BotSpeakerAgent:
         """A Bot Speaker for one conversation, which costs no weights. ``seed``: of the order shown. ``personas``: model
-        → sentences that it plays. A ZooError for a model that the pool does not hold."""
+        → sentences that it plays. ``images``: where pictures in replies are kept; None: replies have none. A ZooError
+        for a model that the pool does not hold."""
         if not models:
             raise ZooError("a Bot Speaker needs at least one model")
         chosen = self.seed if seed is None else seed
         names = {"model": "parlai_humaneval/bot_speaker", "models": ",".join(models)}
-        shared = {"models": list(models), "pool": self, "personas": dict(personas or {}), "presenter": presenter}
+        shared = {
+            "models": list(models),
+            "pool": self,
+            "personas": dict(personas or {}),
+            "presenter": presenter,
+            "images": images,
+        }
         return BotSpeakerAgent(Opt({**names, "seed": chosen, "history": history, "order": order}), shared)
 
     def first_replies(self, models: Sequence[str], question: str, wait_s: float) -> dict[str, str]:

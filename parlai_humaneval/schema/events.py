@@ -68,6 +68,7 @@ class HumanMessage(_Event):
     text: str
     fixed: bool
     suggested: bool = False
+    images: list[records.ImageRecord] = Field(default_factory=list)
 
 
 class CandidatesShown(_Event):

@@ -120,7 +120,7 @@ def _apply_to_dialogue(record: DialogueRecord, event: log.Event) -> None:
             record.context.topic_changes.append(TopicChange(turn=event.turn, text=event.text))
         case log.HumanMessage():
             said = {"human_text": event.text, "human_fixed": event.fixed, "human_suggested": event.suggested}
-            record.turns.append(Turn(turn=event.turn, human_at=event.at, **said))
+            record.turns.append(Turn(turn=event.turn, human_at=event.at, human_images=event.images, **said))
         case log.CandidatesShown():
             turn = _turn(record, event.turn)
             turn.candidates, turn.shown_at = event.candidates, event.at

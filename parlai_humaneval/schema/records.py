@@ -33,6 +33,16 @@ class Mask(Record):
     kind: MaskKind = "name"
 
 
+class ImageRecord(Record):
+    """A picture of a message or reply. ``digest``: SHA-256 of its file, and the file's name; ``alt``: its description,
+    empty where a model gave none; ``width`` and ``height`` in pixels."""
+
+    digest: str
+    alt: str
+    width: int
+    height: int
+
+
 class ReplyInfo(Record):
     """What is known of how a reply was made. ``served_model``: the server's name for the model. ``cost`` is in
     ``currency``. ``finish_reason``: why the reply ended. ``requests``: requests for this reply, without the pool's
@@ -98,9 +108,9 @@ class Candidate(Record):
     writing), and ``replaced``: something was shown of an earlier try, which this text does not begin with.
     ``raw_text`` is the model's text where the text shown differs, else None: ``masks`` are what was hidden, ``changes``
     what else was done (see :mod:`parlai_humaneval.display.appearance`). ``same_as``: the id of the candidate that
-    stands for both on the page, because the texts are equal. ``failed``: nothing was shown, because all replies were
-    blank, or blocked for the reason ``blocked`` (the response filter, or there were only thoughts); text is then empty
-    and position 0. ``asked_again``: earlier replies of this turn, in order, that gave the model away or were
+    stands for both on the page, because the texts and pictures are equal. ``failed``: nothing was shown, because all
+    replies were blank, or blocked for the reason ``blocked`` (the response filter, or there were only thoughts); text is
+    then empty and position 0. ``asked_again``: earlier replies of this turn, in order, that gave the model away or were
     refused."""
 
     candidate_id: str
@@ -118,6 +128,9 @@ class Candidate(Record):
     blocked: str | None = None
     asked_again: list[Withdrawn] = Field(default_factory=list)
     info: ReplyInfo | None = None
+    images: list[ImageRecord] = Field(default_factory=list)
+    images_left_out: list[str] = Field(default_factory=list)
+    """Why pictures that the model gave are not among them."""
 
 
 class ModelRecord(Record):
@@ -147,6 +160,7 @@ class _Exchange(Record):
     human_text: str
     human_fixed: bool = False
     human_suggested: bool = False
+    human_images: list[ImageRecord] = Field(default_factory=list)
     human_at: float
     candidates: list[Candidate] = Field(default_factory=list)
     shown_at: float | None = None
@@ -308,6 +322,7 @@ class ShownLine(Record):
     raw_text: str | None = None
     masks: list[Mask] = Field(default_factory=list)
     changes: list[str] = Field(default_factory=list)
+    images: list[ImageRecord] = Field(default_factory=list)
 
 
 class ReplayedRating(Record):

@@ -134,7 +134,8 @@ class Action(Wire):
 
 
 class MessageStep(Wire):
-    """Write the next message, or do one of ``actions``. A button offers ``suggestions``: one is put into the field."""
+    """Write the next message, or do one of ``actions``. A button offers ``suggestions``: one is put into the field.
+    ``max_images`` pictures may go with the message."""
 
     kind: Literal["message"] = "message"
     step_id: str
@@ -143,6 +144,7 @@ class MessageStep(Wire):
     max_chars: int = 2000
     suggestions: list[str] = Field(default_factory=list)
     actions: list[Action] = Field(default_factory=list)
+    max_images: int = 0
 
 
 class WriteStep(Wire):
@@ -293,9 +295,17 @@ class PageState(Wire):
     confirmed: list[str] = Field(default_factory=list)
 
 
+class SentImage(Wire):
+    """A picture that was uploaded, as its sender describes it."""
+
+    digest: Name
+    alt: Annotated[str, Field(max_length=500)]
+
+
 class MessageAnswer(WireAnswer):
     kind: Literal["message"]
     text: Text
+    images: Annotated[list[SentImage], Field(max_length=10)] = Field(default_factory=list)
 
 
 class WriteAnswer(WireAnswer):

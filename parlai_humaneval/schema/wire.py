@@ -46,11 +46,21 @@ class Wire(BaseModel, extra="forbid"):
     """Nothing but what is declared goes over the wire."""
 
 
+class Picture(Wire):
+    """A picture beside a text, which the study's own server has at ``images/DIGEST.jpg``."""
+
+    digest: str
+    alt: str
+    width: int
+    height: int
+
+
 class Said(Wire):
     """Something that was said. ``markup``: how the page draws it, where it is more than its ``text``, which is recorded."""
 
     text: str
     markup: Markup | None = None
+    images: list[Picture] = Field(default_factory=list)
 
 
 class Card(Said):

@@ -174,6 +174,7 @@ def test_every_example_is_tested() -> None:
     run_here = {"own_agent", "own_function", "own_server"}
     assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == run_here | {
         "deploy",
+        "images",
         "own_package",
         "own_crowd",
     }

@@ -32,6 +32,10 @@ LENIENT = {
     "redirect": "v.fallback(v.nullish(RedirectSchema, null), null)",
     "markup": "v.optional(v.fallback(v.nullable(v.pipe(MarkupSchema, "
     f"v.check((some) => within(some, {MOST_LEVELS}, {MOST_PARTS})))), null))",
+    "Picture.digest": "v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))",
+    "MessageAnswer.images": "v.optional(v.array(SentImageSchema))",
+    "images": "v.optional(v.fallback(v.array(PictureSchema), []))",
+    "max_images": "v.optional(v.number())",
 }
 """Fields, or fields of one model, that must not spoil the words around them: what the page cannot read, or an earlier server
 does not say, is null."""
@@ -123,7 +127,7 @@ def _fields(name: str, fields: Mapping[str, Schema], required: list[str]) -> str
     lines = []
     for key, schema in fields.items():
         text = LENIENT.get(f"{name}.{key}") or LENIENT.get(key) or _expression(schema)
-        if key not in required and "nullish" not in text and key not in LENIENT:
+        if key not in required and "nullish" not in text and not {key, f"{name}.{key}"} & LENIENT.keys():
             text = f"v.optional({text}{_default(schema)})" if "const" not in schema else text
         lines.append(f"{key}: {text}")
     filled = [f" {lines[0]},"]

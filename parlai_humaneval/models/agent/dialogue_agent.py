@@ -18,6 +18,7 @@ from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.dialogues.dialogue import split_persona
+from parlai_humaneval.display.images import IMAGES_FIELD, SeenImage
 from parlai_humaneval.display.text import without_thoughts
 
 Speaker = Literal["human", "bot"]
@@ -31,6 +32,8 @@ DIALOGUE_FIELD = "dialogue"
 SEED_FIELD = "dialogue_seed"
 PERSONA_FIELD = "persona"
 PARTNER_PERSONA_FIELD = "partner_persona"
+SEEN_FIELD = "dialogue_images"
+"""Pictures of the dialogue's lines, by their places from its end: -1 is the last line."""
 HEARS_FIELD = "reply_hears"
 """Where an observation carries the function that gets all of the reply so far, as often as it grows."""
 RAW_FIELD = "reply_raw_text"
@@ -67,6 +70,7 @@ class DialogueAgent(Agent):
         self.observation: Message | None = None
         self.id = type(self).__name__.removesuffix("Agent")
         self.dialogue: list[Line] = []
+        self._images: dict[int, tuple[SeenImage, ...]] = {}  # of the lines, by their places
         self.persona: tuple[str, ...] = ()
         self.partner_persona: tuple[str, ...] = ()
         self.dialogue_seed = self._first_seed = int(opt.get("seed") or 0)  # a subclass may have a set_seed of its own
@@ -96,9 +100,10 @@ class DialogueAgent(Agent):
             self.partner_persona += heard.partner
             text = heard.said
         if text:
-            self.dialogue.append(("human", text))
+            self._add("human", text, observation)
         known = {
             DIALOGUE_FIELD: tuple(self.dialogue),
+            SEEN_FIELD: {place - len(self.dialogue): images for place, images in self._images.items()},
             SEED_FIELD: self.dialogue_seed,
             PERSONA_FIELD: self.persona,
             PARTNER_PERSONA_FIELD: self.partner_persona,
@@ -118,7 +123,12 @@ class DialogueAgent(Agent):
             random.Random(f"label|{self.dialogue_seed}|{self.dialogue}"),
         )
         if text is not None:
-            self.dialogue.append(("bot", text))
+            self._add("bot", text, message)
+
+    def _add(self, speaker: Speaker, text: str, message: Mapping[str, Any]) -> None:
+        if images := message.get(IMAGES_FIELD):
+            self._images[len(self.dialogue)] = tuple(images)
+        self.dialogue.append((speaker, text))
 
     def batch_act(self, observations: Sequence[Message]) -> list[Message]:
         """One reply for each observation, of whichever clones; no text for those that ask nothing."""
@@ -142,7 +152,7 @@ class DialogueAgent(Agent):
         self._forget()
 
     def _forget(self) -> None:
-        self.dialogue = []
+        self.dialogue, self._images = [], {}
         self.persona = self.partner_persona = ()
 
     def _answers(self, observations: Sequence[Message]) -> list[Message]:

@@ -23,6 +23,7 @@ class Turn:
 
     speaker: Literal["human", "bot"]
     text: str
+    images: tuple[str, ...] = ()  # data URLs, with the option ``images``
 
 
 SHORT_PREFIX = "parlai_humaneval/"
@@ -32,7 +33,7 @@ AGENT_HOMES: Mapping[str, str] = {
     for folder, names in (
         ("bot_speaker", ("bot_speaker",)),
         ("baselines", ("eliza", "retrieval", "degraded", "transfer_transfo", "kv_memnn", "lstm")),
-        ("backends", ("chat_completions", "http_endpoint", "callable", "human")),
+        ("backends", ("chat_completions", "http_endpoint", "callable", "human", "vision_lm")),
         ("agent", ("dialogue_agent",)),
     )
     for name in names

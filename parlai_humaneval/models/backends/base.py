@@ -3,7 +3,7 @@
 The contract with a program or a server that is a model is one JSON object there and one back, of which unknown keys are
 ignored: ``{"history": [{"speaker": "human", "text": "Hi!"}], "persona": ["I have two dogs."], "seed": 7}`` → ``{"text":
 "Hello!"}``. ``history`` is the whole dialogue, oldest line first, and empty when the model (``bot``) has the first
-word.
+word. With the option ``images``, lines and answers may have ``"images"``: a list of data URLs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
@@ -21,12 +21,15 @@ from parlai.core.opt import Opt
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Parts
+from parlai_humaneval.display.images import IMAGES_FIELD, PICTURE_ALONE, SeenImage, images_in
+from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.models.agent.dialogue_agent import (
     DIALOGUE_FIELD,
     HEARS_FIELD,
     PARTNER_PERSONA_FIELD,
     PERSONA_FIELD,
     SEED_FIELD,
+    SEEN_FIELD,
     DialogueAgent,
     Line,
     spoken,
@@ -52,13 +55,19 @@ Hears = Callable[[str], None]
 @dataclass(frozen=True)
 class Heard:
     """All that a reply may depend on; ``dialogue`` is empty when the bot is to begin. ``hears``: of agents that stream,
-    whoever listens."""
+    whoever listens. ``images``: of the lines, by their places from the end (-1: the last), so that they hold for the
+    newest lines alone as well."""
 
     dialogue: tuple[Line, ...]
     persona: tuple[str, ...]
     partner_persona: tuple[str, ...]
     seed: int
     hears: Hears | None = None
+    images: Mapping[int, tuple[SeenImage, ...]] = field(default_factory=dict)
+
+    def with_images(self) -> list[tuple[Line, tuple[SeenImage, ...]]]:
+        """Each line with its pictures."""
+        return [(line, self.images.get(place - len(self.dialogue), ())) for place, line in enumerate(self.dialogue)]
 
 
 GREETING = Heard(dialogue=(("human", "Hi!"),), persona=(), partner_persona=(), seed=0)
@@ -70,6 +79,7 @@ class Said:
 
     text: str
     info: ReplyInfo | None = None
+    images: tuple[SeenImage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,7 @@ class OutsideAgent(DialogueAgent):
         self.concurrency = int(opt.get("concurrency") or CONCURRENCY)
         if self.concurrency < 1:
             raise ValueError(f"concurrency must be at least 1, not {self.concurrency}")
+        self.takes_images = bool(opt.get(IMAGES_FIELD))  # an option of the agents that can
 
     def at_once(self, most: int, threads: int | None) -> tuple[int, int]:
         """How many requests a batch of the pool holds, and how many batches are under way (``threads``: as the zoo file
@@ -155,11 +166,16 @@ class OutsideAgent(DialogueAgent):
                 partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
                 seed=int(observation[SEED_FIELD]),
                 hears=observation.get(HEARS_FIELD),
+                images=(observation.get(SEEN_FIELD) or {}) if self.takes_images else {},
             )
         )
+        told: dict[str, Any] = {INFO_FIELD: said.info}
+        if self.takes_images and said.images:
+            told[IMAGES_FIELD] = said.images
+            said = replace(said, text=PICTURE_ALONE) if is_blank(said.text) else said
         if self.strips_thinking:
-            return spoken(self.id, said.text, **{INFO_FIELD: said.info})
-        return Message({"id": self.id, "text": said.text, INFO_FIELD: said.info, "episode_done": False})
+            return spoken(self.id, said.text, **told)
+        return Message({"id": self.id, "text": said.text, **told, "episode_done": False})
 
 
 MAX_BYTES = 1_000_000
@@ -175,12 +191,15 @@ class BadAnswer(OutsideError):
 
 def to_question(heard: Heard) -> bytes:
     """The question as JSON on one line, in ASCII: no text within it can end the line."""
-    history = [{"speaker": speaker, "text": text} for speaker, text in heard.dialogue]
+    history = [
+        {"speaker": speaker, "text": text, **({IMAGES_FIELD: [image.url for image in images]} if images else {})}
+        for (speaker, text), images in heard.with_images()
+    ]
     return json.dumps({"history": history, "persona": list(heard.persona), "seed": heard.seed}).encode("ascii")
 
 
-def from_answer(answer: bytes) -> str:
-    """The text of an answer; :class:`BadAnswer` for one that is too long, no JSON object, or whose ``text`` is no text."""
+def from_answer(answer: bytes) -> Said:
+    """What an answer says; :class:`BadAnswer` for one that is too long, no JSON object, or whose ``text`` is no text."""
     if len(answer) > MAX_BYTES:
         raise BadAnswer(f"the answer is longer than {MAX_BYTES:,} bytes")
     try:
@@ -191,7 +210,7 @@ def from_answer(answer: bytes) -> str:
         raise BadAnswer(f'the answer is not a JSON object with a "text": {shown(answer)}')
     if not isinstance(content["text"], str):
         raise BadAnswer(f'"text" of the answer is not a string: {shown(answer)}')
-    return content["text"]
+    return Said(content["text"], images=images_in(content.get(IMAGES_FIELD)))
 
 
 def shown(answer: bytes) -> str:
@@ -213,4 +232,4 @@ class ContractAgent(OutsideAgent):
         raise NotImplementedError  # abstract: how the bytes travel is all that differs
 
     def ask(self, heard: Heard) -> Said:
-        return Said(from_answer(self.exchange(to_question(heard))))
+        return from_answer(self.exchange(to_question(heard)))

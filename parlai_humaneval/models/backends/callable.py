@@ -25,6 +25,7 @@ from parlai.core.opt import Opt
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.installing import lacking
+from parlai_humaneval.display.images import IMAGES_FIELD, images_in
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.agent.names import Turn
 from parlai_humaneval.models.backends.base import Heard, OutsideAgent, OutsideError, Said
@@ -46,17 +47,22 @@ class OwnFunction:
         self._starting = threading.Lock()
         self._told: set[str] = set()  # errors whose frames are in the log
 
-    def __call__(self, heard: Heard) -> str:
-        history = [Turn(speaker, text) for speaker, text in heard.dialogue]
+    def __call__(self, heard: Heard) -> Said:
+        """What the function says: a text, or an object with ``text`` and ``images``."""
+        history = [
+            Turn(speaker, text, tuple(image.url for image in images)) for (speaker, text), images in heard.with_images()
+        ]
         offered = {"persona": list(heard.persona), "seed": heard.seed}
         text = self._function(history, **{name: offered[name] for name in self._wanted})
         if inspect.iscoroutine(text):
             with self._starting:
                 loop = self._loop
             text = asyncio.run_coroutine_threadsafe(_awaited(text), loop).result()
+        images = images_in(text.get(IMAGES_FIELD)) if isinstance(text, dict) else ()
+        text = text.get("text") if isinstance(text, dict) else text
         if not isinstance(text, str):
             raise TypeError(f"{self.name} returned {type(text).__name__}, not a string")
-        return text
+        return Said(text, images=images)
 
     def failure(self, error: Exception) -> OutsideError:
         """What the function raised, in one line; where, in full, is logged once."""
@@ -129,7 +135,7 @@ class CallableAgent(OutsideAgent):
     def ask(self, heard: Heard) -> Said:
         try:
             with isolate_model_code():
-                return Said(self.function(heard))
+                return self.function(heard)
         except Exception as error:  # noqa: BLE001 - the user's code may raise anything
             failure = self.function.failure(error)
         raise failure  # outside of the handler: it drags no traceback of ours along

@@ -18,7 +18,7 @@ from parlai_humaneval.display.text import ONLY_THOUGHTS, is_blank, only_thoughts
 from parlai_humaneval.models.agent import dialogue_agent as agents
 from parlai_humaneval.models.backends.base import Heard, Hears, OutsideAgent, Said
 from parlai_humaneval.models.backends.chat_server import ChatReply, ChatServer, HistoryTooLong, Server
-from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON, SystemRole, Wording
+from parlai_humaneval.models.backends.prompting import BEGIN, GO_ON, SystemRole, Wording, text_of
 from parlai_humaneval.models.backends.server_refusals import LIMIT_FIELDS, OUT_OF_TOKENS
 from parlai_humaneval.models.zoo.secrets import base_of, is_variable_name, not_a_name
 from parlai_humaneval.schema.records import ReplyInfo
@@ -32,6 +32,7 @@ RETRIES = 2
 NUMBERS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 """Sampling options that are passed on where they are given, and else left to the server."""
 CUT = "length"
+IMAGE_TOKENS = 500  # of a picture, about, and of its text
 TOKENS_OF_A_PRICE = 1_000_000
 
 
@@ -100,7 +101,7 @@ class ChatCompletionsAgent(OutsideAgent):
         sampling = {**self.sampling, **({"seed": seed} if self.sends_seed else {})}
         reply, requests, left_out = self._asked(heard, sampling)
         text, thoughts = map(self.server.server.without_key, (self._with_beginning(reply), reply.thoughts))
-        if is_blank(without_thoughts(text)):
+        if is_blank(without_thoughts(text)) and not (self.takes_images and reply.images):
             why = only_thoughts(text) or (ONLY_THOUGHTS if thoughts else "no text")
             advice = f"; {OUT_OF_TOKENS.sentence}" if why != ONLY_THOUGHTS and reply.finish_reason == CUT else ""
             logger.warning(
@@ -119,7 +120,7 @@ class ChatCompletionsAgent(OutsideAgent):
             turns_left_out=left_out or None,
             thoughts=thoughts or None,
         )
-        return Said(text, info)
+        return Said(text, info, reply.images)
 
     def _with_beginning(self, reply: ChatReply) -> str:
         """The reply's text; where it was cut within thoughts that the chat template begins, with the mark that is not
@@ -179,7 +180,11 @@ class ChatCompletionsAgent(OutsideAgent):
 
     def _tokens(self, heard: Heard, dialogue: Sequence[agents.Line]) -> int:
         messages = self.wording.messages(replace(heard, dialogue=tuple(dialogue)))
-        return sum(agents.estimated_tokens(message["content"]) for message in messages)
+        return sum(
+            agents.estimated_tokens(text_of(content))
+            + IMAGE_TOKENS * (len(content) if isinstance(content, list) else 0)
+            for content in (message["content"] for message in messages)
+        )
 
     def shutdown(self) -> None:
         self.server.close()

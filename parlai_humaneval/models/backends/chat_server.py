@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval.display.images import MOST_IMAGES, SeenImage, images_in
 from parlai_humaneval.models.agent.isolation import quiet_http_log
 from parlai_humaneval.models.backends.base import ABSENT, TOO_MANY, Absence, OutsideError, absence_of
 from parlai_humaneval.models.backends.prompting import ChatMessage
@@ -43,6 +44,7 @@ class _Words(_Read):
     part."""
 
     content: str | list[dict[str, Any]] | None = None
+    images: Any = None
     refusal: str | None = None
     reasoning_content: Any = None
     reasoning: Any = None
@@ -51,6 +53,10 @@ class _Words(_Read):
         if isinstance(self.content, list):
             return "".join(str(part.get("text") or "") for part in self.content if part.get("type") == "text")
         return self.content or ""
+
+    def pictures(self) -> tuple[SeenImage, ...]:
+        parts = [part for part in self.content if part.get("type") != "text"] if isinstance(self.content, list) else []
+        return images_in(parts) + images_in(self.images)
 
     def thoughts(self) -> str:
         told = next((said for said in (self.reasoning_content, self.reasoning) if isinstance(said, str)), "")
@@ -104,6 +110,7 @@ class ChatReply(BaseModel):
 
     text: str
     thoughts: str = ""
+    images: tuple[SeenImage, ...] = ()
     finish_reason: str | None = None
     model: str | None = None
     usage: Usage = Usage()
@@ -115,6 +122,7 @@ def read_whole(body: bytes) -> ChatReply:
     return ChatReply(
         text=choice.message.text() or choice.message.refusal or "",
         thoughts=choice.message.thoughts(),
+        images=choice.message.pictures(),
         finish_reason=choice.finish_reason,
         model=whole.model,
         usage=whole.usage or Usage(),
@@ -125,6 +133,7 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
     """A response piece by piece; a ValueError for another schema, :class:`BrokenOff` where it has no end. ``hears`` gets
     the text so far with each piece of it."""
     text = refusal = thoughts = ""
+    images: tuple[SeenImage, ...] = ()
     finish_reason, model, usage = None, None, Usage()
     for data in pieces:
         piece = _Piece.model_validate(data)
@@ -136,6 +145,7 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
             text += choice.delta.text()
             refusal += choice.delta.refusal or ""
             thoughts += choice.delta.thoughts()
+            images = (images + choice.delta.pictures())[: MOST_IMAGES + 1]  # one more, so that it is known
             if hears is not None and choice.delta.text():
                 hears(text)
         length = len(text) + len(refusal) + len(thoughts)
@@ -143,7 +153,14 @@ def read_stream(pieces: Iterable[Any], hears: Callable[[str], None] | None = Non
             raise BrokenOff(f"its reply exceeds {LONGEST} characters without an end")
     if finish_reason is None:
         raise BrokenOff(f"its stream broke off after {len(text) + len(refusal) + len(thoughts)} characters")
-    return ChatReply(text=text or refusal, thoughts=thoughts, finish_reason=finish_reason, model=model, usage=usage)
+    return ChatReply(
+        text=text or refusal,
+        thoughts=thoughts,
+        images=images,
+        finish_reason=finish_reason,
+        model=model,
+        usage=usage,
+    )
 
 
 WHOLE = "application/json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
@@ -181,7 +182,8 @@ class HttpEndpointAgent(ContractAgent):
             raise
 
     def ask(self, heard: Heard) -> Said:
-        return Said(self.endpoint.without_key(super().ask(heard).text))  # JSON has several spellings for a key
+        said = super().ask(heard)
+        return replace(said, text=self.endpoint.without_key(said.text))  # JSON has several spellings for a key
 
     def exchange(self, question: bytes) -> bytes:
         return self.endpoint.post(question, self.request_timeout_s)

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict
 
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval.dialogues.dialogue import PARTNERS, with_persona
+from parlai_humaneval.display.images import SeenImage
 from parlai_humaneval.display.text import begins_thoughts, is_channel, is_mark, without_thoughts
 from parlai_humaneval.models.agent.dialogue_agent import Line, newest_turns
 from parlai_humaneval.models.backends.base import Heard
@@ -183,11 +184,38 @@ SystemRole = Literal["system", "developer", "user"]
 """Who tells the model how to behave; ``user`` is for servers and templates that know no such role."""
 
 
+Content = str | list[dict[str, Any]]
+"""A text, or content parts, of which some are pictures."""
+
+
 class ChatMessage(TypedDict):
     """One message of a request."""
 
     role: str
-    content: str
+    content: Content
+
+
+def text_of(content: Content) -> str:
+    return content if isinstance(content, str) else "\n".join(part["text"] for part in content if "text" in part)
+
+
+def _parts(content: Content) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _joined(first: Content, second: Content, between: str = "\n") -> Content:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}{between}{second}"
+    return [*_parts(first), *_parts(second)]
+
+
+def _with_images(speaker: str, text: str, images: Sequence[SeenImage]) -> Content:
+    """Servers take pictures in the person's messages alone: of the bot's own, it reads the descriptions."""
+    if not images:
+        return text
+    if speaker == "bot":
+        return "\n".join([text, *(f"[{image.alt or 'A picture'}]" for image in images)])
+    return [*_parts(text), *({"type": "image_url", "image_url": {"url": image.url}} for image in images)]
 
 
 @dataclass(frozen=True)
@@ -204,14 +232,17 @@ class Wording:
     def messages(self, heard: Heard) -> list[ChatMessage]:
         """The dialogue as the server is to see it: the person is ``user``, all bots' lines are ``assistant``'s."""
         dialogue = heard.dialogue
-        lines = [ChatMessage(role="assistant" if who == "bot" else "user", content=text) for who, text in dialogue]
+        lines = [
+            ChatMessage(role="assistant" if who == "bot" else "user", content=_with_images(who, text, images))
+            for (who, text), images in heard.with_images()
+        ]
         if self.begin_prompt and (not dialogue or dialogue[0][0] == "bot"):
             lines.insert(0, ChatMessage(role="user", content=self.begin_prompt))
         if self.go_on_prompt and dialogue and dialogue[-1][0] == "bot":
             lines.append(ChatMessage(role="user", content=self.go_on_prompt))
         system = system_text(self.system_prompt, Played(heard.persona, heard.partner_persona))
         if system and self.system_role == "user" and lines and lines[0]["role"] == "user":
-            lines[0] = ChatMessage(role="user", content=f"{system}\n\n{lines[0]['content']}")
+            lines[0] = ChatMessage(role="user", content=_joined(system, lines[0]["content"], "\n\n"))
         elif system:
             lines.insert(0, ChatMessage(role=self.system_role, content=system))
         if not self.alternate:
@@ -219,7 +250,7 @@ class Wording:
         joined: list[ChatMessage] = []
         for message in lines:
             if joined and joined[-1]["role"] == message["role"]:
-                content = f"{joined[-1]['content']}\n{message['content']}"
+                content = _joined(joined[-1]["content"], message["content"])
                 joined[-1] = ChatMessage(role=message["role"], content=content)
             else:
                 joined.append(message)
@@ -305,7 +336,7 @@ class ChatFormat(PromptFormat):
             text = self._render(chat, add_generation_prompt=True)
         except (TemplateError, TypeError, AttributeError) as error:
             return f"{type(error).__name__}: {error}"
-        absent = [message["role"] for message in chat if message["content"] not in text]
+        absent = [message["role"] for message in chat if text_of(message["content"]) not in text]
         return f"it leaves out the text of the {absent[0]}" if absent else None
 
     def _shows(self, chat: Chat) -> bool:
@@ -315,7 +346,7 @@ class ChatFormat(PromptFormat):
         """The control words between the bot's turn and the person's next: one of them in a reply ends it."""
         chat = _chat("user", "assistant", "user")
         text = self._render(chat, add_generation_prompt=False)
-        between = text.partition(chat[1]["content"])[2].partition(chat[2]["content"])[0]
+        between = text.partition(text_of(chat[1]["content"]))[2].partition(text_of(chat[2]["content"]))[0]
         markers = dict.fromkeys(marker.strip() for marker in MARKER.findall(between))
         if any(map(is_channel, markers)):  # thoughts end there as a reply does: the model's own settings know more
             return ()
@@ -328,7 +359,7 @@ class ChatFormat(PromptFormat):
         whole = self._render(chat, add_generation_prompt=False)
         if heard != self._render(chat[:1], add_generation_prompt=True) or not whole.startswith(heard):
             return ""
-        opening = whole[len(heard) :].partition(chat[1]["content"])[0]
+        opening = whole[len(heard) :].partition(text_of(chat[1]["content"]))[0]
         return opening if opening.strip() else ""
 
 

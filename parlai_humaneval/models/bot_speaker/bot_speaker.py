@@ -8,6 +8,7 @@ import random
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from parlai.core.agents import Agent
@@ -22,6 +23,7 @@ from parlai_humaneval._util.errors import Problem, value_problem
 from parlai_humaneval.allocation.groups import History, Order, shown_order
 from parlai_humaneval.dialogues.files import LOCAL_HUMANS
 from parlai_humaneval.display.filtering import FilterError
+from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
 from parlai_humaneval.display.presenter import AS_SAID, Presented, Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.display.vocabulary import VocabularyError
@@ -44,10 +46,18 @@ class UnknownCandidate(KeyError):
 
 
 def to_candidate(
-    model: str, answer: Answer, names: Sequence[str], presenter: Presenter = AS_SAID, candidate_id: str | None = None
+    model: str,
+    answer: Answer,
+    names: Sequence[str],
+    presenter: Presenter = AS_SAID,
+    candidate_id: str | None = None,
+    images: ImageStore | None = None,
 ) -> Candidate:
-    """An answer as it may be shown, under the given id or one that cannot be guessed. ``names``: zoo names to mask."""
+    """An answer as it may be shown, under the given id or one that cannot be guessed. ``names``: zoo names to mask.
+    ``images``: where its pictures are kept; None: it has none."""
     shown = Presented("") if answer.failed else presenter.present(answer.text, names)
+    given = [replace(image, alt=presenter.present(image.alt, names).text) for image in answer.images]
+    kept, left_out = ([], []) if images is None or answer.failed else images.keep_all(given)
     return Candidate(
         candidate_id=candidate_id or secrets.token_hex(8),
         model=model,
@@ -62,6 +72,8 @@ def to_candidate(
         blocked=answer.blocked,
         asked_again=list(answer.withdrawn),
         info=answer.info,
+        images=kept,
+        images_left_out=left_out,
     )
 
 
@@ -72,7 +84,8 @@ def lay_out(candidates: Sequence[Candidate], order: Sequence[int], *, merge: boo
     placed: list[Candidate] = []
     cards: dict[str, Candidate] = {}
     for candidate in (c for c in in_order if not c.failed):
-        key = " ".join(candidate.text.split()) if merge else candidate.candidate_id
+        key = " ".join([*candidate.text.split(), *(image.digest for image in candidate.images)])
+        key = key if merge else candidate.candidate_id
         card = cards.get(key)
         if card is None:
             cards[key] = candidate.model_copy(update={"position": len(cards) + 1})
@@ -177,13 +190,14 @@ class BotSpeakerAgent(Agent):
         else:
             self._models, self._pool = shared["models"], shared["pool"]
             self._presenter = shared.get("presenter", AS_SAID)
+        self._images: ImageStore | None = (shared or {}).get("images")  # of the replies, where they may have pictures
         self._personas: Mapping[str, Sequence[str]] = (shared or {}).get("personas", {})
         self._numbers: Iterator[int] = (shared or {}).get("numbers") or itertools.count()
         self.reset()
 
     def share(self) -> dict[str, Any]:
         mine = {"models": self._models, "pool": self._pool, "personas": self._personas, "presenter": self._presenter}
-        return {**super().share(), **mine, "numbers": self._numbers}
+        return {**super().share(), **mine, "numbers": self._numbers, "images": self._images}
 
     @property
     def dialogue(self) -> list[Line]:
@@ -200,7 +214,7 @@ class BotSpeakerAgent(Agent):
         super().reset()
         self._pending: Message | None = None
         self._candidates: list[Candidate] = []  # of the pending turn, as shown
-        self._replies: list[str] = []  # of the pending turn, in the order of the models
+        self._replies: list[Utterance | None] = []  # of the pending turn, in the order of the models
         self._chosen = ""  # the candidate of the pending turn that goes on by default
         self._turn = 0
         self._ending = False
@@ -291,10 +305,17 @@ class BotSpeakerAgent(Agent):
         )
         self._must_suffice(answers)
         each = [
-            to_candidate(model, answer, names, presenter, None if growth is None else growth.candidate_id(place))
+            to_candidate(
+                model,
+                answer,
+                names,
+                presenter,
+                None if growth is None else growth.candidate_id(place),
+                self._images,
+            )
             for place, (model, answer) in enumerate(zip(self._models, answers, strict=True))
         ]
-        self._replies = [candidate.text for candidate in each]
+        self._replies = list(map(self._said, each))
         cards = lay_out(
             each, self._order.of_turn(self._turn), merge=not (self._independent and self._order_kind == "fixed")
         )
@@ -313,8 +334,8 @@ class BotSpeakerAgent(Agent):
                 f"the recorded replies are from {', '.join(candidate.model for candidate in candidates)}, but "
                 f"{', '.join(self._models)} speak here"
             )
-        text_of = {candidate.model: candidate.text for candidate in candidates}
-        self._replies = [text_of[model] for model in self._models]
+        said = {candidate.model: self._said(candidate) for candidate in candidates}
+        self._replies = [said[model] for model in self._models]
         self._pending = self._message_of(candidates)
         self._turn += 1
 
@@ -329,15 +350,17 @@ class BotSpeakerAgent(Agent):
         """
         if (candidate_id is None) == (text is None):
             raise ValueError("accept() takes either a candidate_id or a text")
-        line = str(text) if candidate_id is None else card_of(self._candidates, candidate_id).text
+        chosen = None if candidate_id is None else self._said(card_of(self._candidates, candidate_id))
+        line = chosen.text if chosen is not None else str(text or "")
         if is_blank(line):
             raise ValueError("a text that continues the dialogue cannot be blank")
+        goes_on = chosen or Utterance("bot", line)
         self._begin()
         replies = self._taken_replies()
         if candidate_id is not None and self._independent:
-            self._go_on(Utterance("bot", line), replies)
+            self._go_on(goes_on, replies)
         else:
-            self._say(Utterance("bot", line))
+            self._say(goes_on)
         return line
 
     def accept_all(self) -> None:
@@ -388,9 +411,14 @@ class BotSpeakerAgent(Agent):
             child.hear(heard)
 
     def _taken_replies(self) -> list[Utterance | None]:
-        replies = [Utterance("bot", reply) if reply else None for reply in self._replies]
+        replies = self._replies
         self._pending, self._candidates, self._replies, self._chosen = None, [], [], ""
         return replies
+
+    def _said(self, candidate: Candidate) -> Utterance | None:
+        """A reply as its line of the dialogue; None: it is empty."""
+        images = self._images.seen(candidate.images) if self._images is not None else ()
+        return Utterance("bot", candidate.text, {IMAGES_FIELD: images} if images else {}) if candidate.text else None
 
     def _must_suffice(self, answers: Sequence[Answer]) -> None:
         silent = [model for model, answer in zip(self._models, answers, strict=True) if answer.failed]

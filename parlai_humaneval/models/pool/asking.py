@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from parlai_humaneval._util.errors import HumanevalError, Problem
+from parlai_humaneval.display.images import SeenImage
 from parlai_humaneval.display.text import only_thoughts
 from parlai_humaneval.models.backends.base import OutsideError
 from parlai_humaneval.models.backends.server_refusals import Mend
@@ -74,6 +75,7 @@ class Answer:
     info: ReplyInfo | None = None
     withdrawn: tuple[Withdrawn, ...] = ()
     first_token_s: float | None = None
+    images: tuple[SeenImage, ...] = ()
 
 
 class Listener(Protocol):
@@ -308,7 +310,13 @@ class _Question:
 
     def _weigh(self, reply: Reply) -> None:
         self._info = in_all(self._info, reply.info)
-        answer = Answer(reply.text, reply.ready_at - self._started, info=self._info, withdrawn=self._withdrawn)
+        answer = Answer(
+            reply.text,
+            reply.ready_at - self._started,
+            info=self._info,
+            withdrawn=self._withdrawn,
+            images=reply.images,
+        )
         if blocked := self._objections.refuse(reply.text):
             unfit = replace(answer, failed=True, blocked=blocked)
             self._withdraw(reply.text, blocked)

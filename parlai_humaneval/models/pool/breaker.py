@@ -21,6 +21,7 @@ from typing import Any
 
 from parlai.core.agents import Agent
 
+from parlai_humaneval.display.images import SeenImage
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.backends.base import Absence, OutsideError
 from parlai_humaneval.schema.records import ReplyInfo
@@ -84,6 +85,7 @@ class Reply:
     text: str
     ready_at: float
     info: ReplyInfo | None = None
+    images: tuple[SeenImage, ...] = ()
 
 
 @dataclass(eq=False)

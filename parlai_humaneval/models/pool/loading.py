@@ -295,7 +295,8 @@ class Child:
             if self.agent.observation is None:  # TorchAgent refuses to hear itself before it heard anything
                 self._observe(None, {})
             with isolate_model_code():
-                self.agent.self_observe(Message({"id": self.agent.id, "text": utterance.text, "episode_done": False}))
+                said = {**utterance.extra, "id": self.agent.id, "text": utterance.text, "episode_done": False}
+                self.agent.self_observe(Message(said))
         self._observation = None
 
     def _observe(self, text: str | None, extra: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from parlai.core.agents import Agent
 from parlai.core.message import Message
 from parlai.utils.strings import normalize_reply
 
+from parlai_humaneval.display.images import IMAGES_FIELD
 from parlai_humaneval.display.text import ONLY_THOUGHTS, is_blank
 from parlai_humaneval.models.agent.dialogue_agent import HEARS_FIELD, RAW_FIELD
 from parlai_humaneval.models.agent.isolation import isolate_model_code
@@ -368,7 +369,7 @@ class ModelWorker:
             _fail(request, NoReply(ONLY_THOUGHTS if thoughts else "the model answered with no text", info))
         else:
             with suppress(InvalidStateError):  # answered already, by the thread that replaced this one
-                request.future.set_result(Reply(text, ready_at, info))
+                request.future.set_result(Reply(text, ready_at, info, tuple(message.get(IMAGES_FIELD) or ())))
 
     def _act(self, batch: Sequence[Request], speaker: Agent) -> Sequence[Mapping[str, Any]]:
         with isolate_model_code():

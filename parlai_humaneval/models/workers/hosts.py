@@ -20,6 +20,7 @@ from parlai.core.opt import Opt
 from pydantic import ValidationError
 
 from parlai_humaneval._util.errors import value_problem
+from parlai_humaneval.display.images import IMAGES_FIELD
 from parlai_humaneval.models.backends import base
 from parlai_humaneval.models.backends.base import OutsideAgent
 from parlai_humaneval.models.backends.callable import CallableAgent
@@ -270,7 +271,8 @@ class RemoteAgent(base.OutsideAgent):
         return self.observation
 
     def self_observe(self, message: Message) -> None:
-        self._heard.append(Utterance("bot", str(message["text"])))
+        images = {IMAGES_FIELD: message[IMAGES_FIELD]} if message.get(IMAGES_FIELD) else {}
+        self._heard.append(Utterance("bot", str(message["text"]), images))
 
     def reset(self) -> None:
         super().reset()
@@ -282,7 +284,7 @@ class RemoteAgent(base.OutsideAgent):
         return [
             Message({**said, base.ERROR_FIELD: answer})
             if isinstance(answer, base.OutsideError)
-            else Message({**said, "text": answer.text, base.INFO_FIELD: answer.info})
+            else Message({**said, "text": answer.text, base.INFO_FIELD: answer.info, IMAGES_FIELD: answer.images})
             for answer in answers
         ]
 

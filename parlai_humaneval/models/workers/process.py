@@ -114,7 +114,7 @@ def _answered(asked: Request | Exception) -> Said | OutsideError:
     error = asked.future.exception() if isinstance(asked, Request) else asked
     if isinstance(asked, Request) and error is None:
         reply = asked.future.result()
-        return Said(reply.text, reply.info)
+        return Said(reply.text, reply.info, reply.images)
     if isinstance(error, NoReply):
         return Said("", error.info)
     if isinstance(error, OutsideError):  # not as it is: its class may be of a module that the launch does not have

@@ -13,6 +13,7 @@ from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import Visitors
 from mephisto_tasks.server.thread import RouterThread
+from parlai_humaneval.display.images import ImageStore
 
 PAGE = "<!doctype html><title>Task</title>" + "<p>Rate two models.</p>" * 100
 
@@ -123,7 +124,13 @@ class Served:
     """A router on a port of its own with a fake operator behind it."""
 
     def __init__(
-        self, folder: Path, *, page: PagePolicy = ONLY_HERE, visitors: Visitors | None = None, **options: float
+        self,
+        folder: Path,
+        *,
+        page: PagePolicy = ONLY_HERE,
+        visitors: Visitors | None = None,
+        images: ImageStore | None = None,
+        **options: float,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.html").write_text(PAGE, encoding="utf-8")
@@ -132,7 +139,7 @@ class Served:
         (folder / "assets" / "index-B4x9Zk2Q.js").write_text("let a = 1;\n" * 500, encoding="utf-8")
         self.router = Router(**options)
         self.operator = FakeOperator(self.router)
-        app = create_app(self.router, folder, Serving(page=page, visitors=visitors or Visitors()))
+        app = create_app(self.router, folder, Serving(page=page, visitors=visitors or Visitors(), images=images))
         self._thread = RouterThread(app, "127.0.0.1", 0)
 
     def __enter__(self) -> Served:

@@ -131,6 +131,10 @@ export class Session {
   }
 
   /** Sends the answer to the step in view. A second one for the same step is not taken while the first is on its way. */
+  /** Sends a picture ahead of the message that it goes with; its digest. */
+  readonly upload = (file: Blob): Promise<string> =>
+    this.live === null ? Promise.reject(new Error("no agent")) : this.options.http.uploadImage(this.live, file);
+
   readonly answer = (body: AnswerBody): void => {
     const { live, view } = this;
     const open = view.state && answerableStepId(view.state.step);
@@ -452,4 +456,4 @@ function noProviderScript(): string {
 }
 
 /** What a task may ask of its session. */
-export type TaskSession = Pick<Session, "answer" | "reconnect" | "deliverAgain" | "giveBack" | "goOn">;
+export type TaskSession = Pick<Session, "answer" | "upload" | "reconnect" | "deliverAgain" | "giveBack" | "goOn">;

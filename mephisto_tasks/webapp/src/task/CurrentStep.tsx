@@ -118,7 +118,7 @@ function StepView({ step, waiting, talking, keptUnder, view, session }: StepView
     case "wait":
       return <WaitStepView step={step} talking={talking} />;
     case "message":
-      return <MessageStepView step={step} {...common} />;
+      return <MessageStepView step={step} {...common} onUpload={session.upload} />;
     case "write":
       return <WriteStepView step={step} {...common} />;
     case "choose":

@@ -18,20 +18,31 @@ export interface ReplyProps {
  * is its own, and turns nothing around it.
  */
 export function Reply({ said, as: Text = "span", className, marks = null }: ReplyProps) {
-  const { text, markup = null } = said;
+  const { text, markup = null, images = [] } = said;
   const parts = marks === null ? (markup ?? [text]) : marked(markup ?? [text], marks);
   const looks = [styles.said, markup === null ? styles.text : styles.markup, className ?? ""].join(" ");
   const Holder = markup === null ? Text : "div";
   return (
-    <Holder className={looks} dir="auto" data-said>
-      {drawn(parts)}
-    </Holder>
+    <>
+      <Holder className={looks} dir="auto" data-said>
+        {drawn(parts)}
+      </Holder>
+      {images.map(({ digest, alt, width, height }) => (
+        <img key={digest} src={imageAddress(digest)} alt={alt} width={width} height={height} className={styles.picture} />
+      ))}
+    </>
   );
 }
 
-/** The words, on lines of their own where the page breaks them; for who hears them. */
-export function spoken({ text, markup = null }: Said): string {
-  return markup === null ? text : words(markup).replace(/\s*\n\s*/g, "\n").trim();
+/** Where the study's own server has a picture; no page shows another's. */
+export function imageAddress(digest: string): string {
+  return `images/${digest}.jpg`;
+}
+
+/** The words, on lines of their own where the page breaks them, and what pictures show; for who hears them. */
+export function spoken({ text, markup = null, images = [] }: Said): string {
+  const said = markup === null ? text : words(markup).replace(/\s*\n\s*/g, "\n").trim();
+  return [said, ...images.map(({ alt }) => alt)].join("\n");
 }
 
 function words(markup: Markup): string {

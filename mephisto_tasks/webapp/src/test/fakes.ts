@@ -321,6 +321,7 @@ export function fakeHttp() {
     submitOnboarding: vi.fn<Http["submitOnboarding"]>(() => Promise.resolve(agent("task-agent"))),
     submitTask: vi.fn<Http["submitTask"]>(() => Promise.resolve()),
     logError: vi.fn<Http["logError"]>(),
+    uploadImage: vi.fn<Http["uploadImage"]>(),
   };
 }
 

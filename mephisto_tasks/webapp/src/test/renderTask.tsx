@@ -14,13 +14,14 @@ export function renderTask(state: PageState, extra: Partial<View> = {}, config: 
   const onReconnect = vi.fn();
   const onDeliverAgain = vi.fn();
   const onGoOn = vi.fn();
+  const onUpload = vi.fn<TaskProps["session"]["upload"]>();
   const page = (shown: PageState, view: Partial<View>) => (
     <Task
       config={config}
       keptUnder={AGENT_ID}
       state={shown}
       view={{ ...INITIAL_VIEW, link: "open", agentId: AGENT_ID, state: shown, ...view }}
-      session={{ answer: onAnswer, reconnect: onReconnect, deliverAgain: onDeliverAgain, giveBack: vi.fn(), goOn: onGoOn }}
+      session={{ answer: onAnswer, upload: onUpload, reconnect: onReconnect, deliverAgain: onDeliverAgain, giveBack: vi.fn(), goOn: onGoOn }}
     />
   );
   const { rerender, unmount } = render(page(state, extra));
@@ -29,6 +30,7 @@ export function renderTask(state: PageState, extra: Partial<View> = {}, config: 
     onReconnect,
     onDeliverAgain,
     onGoOn,
+    onUpload,
     unmount,
     show: (next: PageState, view: Partial<View> = {}) => rerender(page(next, view)),
   };

@@ -4,7 +4,7 @@ import { store } from "./storage";
 
 describe("a draft", () => {
   it("comes back as it was written", () => {
-    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 }, picks: { q: "first" }, open: ["a"], reasons: { q: "It asks." } };
+    const draft = { text: "Hi", selected: ["a"], none: false, values: { s1: 33.3 }, picks: { q: "first" }, open: ["a"], reasons: { q: "It asks." }, images: [{ digest: "d", alt: "A boat" }] };
     writeDraft("agent", "s", draft);
     expect(readDraft("agent", "s")).toEqual(draft);
     clearDraft("agent", "s");

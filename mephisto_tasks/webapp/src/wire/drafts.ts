@@ -12,17 +12,18 @@ const DraftSchema = v.object({
   picks: v.fallback(v.record(v.string(), v.string()), {}),
   reasons: v.fallback(v.record(v.string(), v.string()), {}),
   open: v.fallback(v.array(v.string()), []),
+  images: v.fallback(v.array(v.object({ digest: v.string(), alt: v.string() })), []),
 });
 
 /**
  * `text` is what is written: message, reason, topic or feedback. `selected` are ids of cards or options (the opinion,
  * where a topic has one), `none` is the explicit “none of these”, and `values` are the ratings by scale or the places by
  * card. `picks` and `reasons` are the options and the texts of a form, by question. `open` are ids of replies that were
- * unfolded.
+ * unfolded. `images` are pictures that were uploaded, with what is said of them.
  */
 export type Draft = v.InferOutput<typeof DraftSchema>;
 
-export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {}, open: [] };
+export const EMPTY_DRAFT: Draft = { text: "", selected: [], none: false, values: {}, picks: {}, reasons: {}, open: [], images: [] };
 
 export function readDraft(unit: string, stepId: string): Draft {
   return read(DraftSchema, store.read(key(unit, stepId))) ?? EMPTY_DRAFT;

@@ -9,6 +9,9 @@ import { type TaskConfig, TaskConfigSchema } from "./config";
 /** Longer than the 30 s after which the router itself gives up on the operator. */
 const TIMEOUT_MS = 40_000;
 
+/** Over a slow connection. */
+const UPLOAD_MS = 120_000;
+
 /** Of an error's text; the server cuts what is longer. */
 const LONGEST_REPORT = 2000;
 
@@ -51,6 +54,8 @@ export interface Http {
   submitOnboarding: (registration: Record<string, unknown>, agent: AgentRef) => Promise<AgentDetails>;
   submitTask: (agent: AgentRef) => Promise<void>;
   logError: (agent: AgentRef, text: string) => void;
+  /** Sends a picture ahead of the message that it goes with; its digest. */
+  uploadImage: (agent: AgentRef, file: Blob) => Promise<string>;
 }
 
 export interface AgentRef {
@@ -109,9 +114,15 @@ export function createHttp(base: string, parameters: string = window.location.se
         ...token(agent),
       }).catch(() => undefined);
     },
+    uploadImage: async (agent, file) => {
+      const headers = { "X-Agent-Id": agent.agentId, "X-Agent-Token": agent.agentToken ?? "" };
+      const { body } = await answerTo(url("upload_image"), { method: "POST", headers, body: file }, UPLOAD_MS);
+      return understood(UploadedSchema, body).digest;
+    },
   };
 }
 
+const UploadedSchema = v.object({ digest: v.string() });
 const FreshIdsSchema = v.record(v.string(), v.string());
 const RefusalSchema = v.object({ error: v.string() });
 const DetailsSchema = v.object({ data: AgentSchema });
@@ -120,10 +131,10 @@ async function ask(url: string, init: RequestInit): Promise<unknown> {
   return (await answerTo(url, init)).body;
 }
 
-async function answerTo(url: string, init: RequestInit): Promise<{ body: unknown; headers: Headers }> {
+async function answerTo(url: string, init: RequestInit, patience = TIMEOUT_MS): Promise<{ body: unknown; headers: Headers }> {
   const controller = new AbortController();
   const abort = () => controller.abort();
-  const timer = setTimeout(abort, TIMEOUT_MS);
+  const timer = setTimeout(abort, patience);
   init.signal?.addEventListener("abort", abort);
   let response: Response;
   try {

@@ -26,13 +26,18 @@ const PartSchema: v.GenericSchema<Part> = v.lazy(() => v.object({
   start: v.optional(v.number()), parts: v.array(v.union([PartSchema, v.string()])),
 }));
 
+const PictureSchema = v.object({
+  digest: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)), alt: v.string(), width: v.number(), height: v.number(),
+});
+export type Picture = v.InferOutput<typeof PictureSchema>;
+
 export type Markup = (Part | string)[];
 const MarkupSchema = v.array(v.union([PartSchema, v.string()]));
 
 const CardSchema = v.object({
   text: v.string(),
   markup: v.optional(v.fallback(v.nullable(v.pipe(MarkupSchema, v.check((some) => within(some, 16, 5000)))), null)),
-  candidate_id: v.string(),
+  images: v.optional(v.fallback(v.array(PictureSchema), [])), candidate_id: v.string(),
 });
 export type Card = v.InferOutput<typeof CardSchema>;
 
@@ -72,8 +77,9 @@ export type EndStep = v.InferOutput<typeof EndStepSchema>;
 const EntrySchema = v.object({
   text: v.string(),
   markup: v.optional(v.fallback(v.nullable(v.pipe(MarkupSchema, v.check((some) => within(some, 16, 5000)))), null)),
-  entry_id: v.string(), speaker: v.picklist(["you", "partner"]), note: v.nullish(v.string(), null),
-  column: v.nullish(v.number(), null), growing: v.optional(v.boolean(), false),
+  images: v.optional(v.fallback(v.array(PictureSchema), [])), entry_id: v.string(),
+  speaker: v.picklist(["you", "partner"]), note: v.nullish(v.string(), null), column: v.nullish(v.number(), null),
+  growing: v.optional(v.boolean(), false),
 });
 export type Entry = v.InferOutput<typeof EntrySchema>;
 
@@ -107,14 +113,20 @@ const FormStepSchema = v.object({
 });
 export type FormStep = v.InferOutput<typeof FormStepSchema>;
 
+const SentImageSchema = v.object({
+  digest: v.string(), alt: v.string(),
+});
+export type SentImage = v.InferOutput<typeof SentImageSchema>;
+
 const MessageAnswerSchema = v.object({
   update_id: v.string(), step_id: v.string(), kind: v.literal("message"), text: v.string(),
+  images: v.optional(v.array(SentImageSchema)),
 });
 
 const MessageStepSchema = v.object({
   kind: v.literal("message"), step_id: v.string(), label: v.string(), min_words: v.optional(v.number(), 1),
   max_chars: v.optional(v.number(), 2000), suggestions: v.optional(v.array(v.string()), []),
-  actions: v.optional(v.array(ActionSchema), []),
+  actions: v.optional(v.array(ActionSchema), []), max_images: v.optional(v.number()),
 });
 export type MessageStep = v.InferOutput<typeof MessageStepSchema>;
 
@@ -126,7 +138,8 @@ export type Notice = v.InferOutput<typeof NoticeSchema>;
 const PanelLineSchema = v.object({
   text: v.string(),
   markup: v.optional(v.fallback(v.nullable(v.pipe(MarkupSchema, v.check((some) => within(some, 16, 5000)))), null)),
-  line_id: v.string(), speaker: v.string(), judged: v.boolean(),
+  images: v.optional(v.fallback(v.array(PictureSchema), [])), line_id: v.string(), speaker: v.string(),
+  judged: v.boolean(),
 });
 export type PanelLine = v.InferOutput<typeof PanelLineSchema>;
 

@@ -15,7 +15,7 @@ export { AnswerSchema, MAX_TEXT } from "./schema.gen";
 export type AnswerBody = Answer extends infer A ? (A extends Answer ? Omit<A, "update_id"> : never) : never;
 
 /** Something that was said: `text` is what is recorded, `markup` how it is drawn, where it is more than its words. */
-export type Said = Pick<Card, "text" | "markup">;
+export type Said = Pick<Card, "text" | "markup" | "images">;
 
 const UpdateSchema = v.object({ kind: v.literal("state"), state: v.unknown() });
 const VersionedSchema = v.object({ kind: v.literal("state"), state: v.object({ version: v.number() }) });

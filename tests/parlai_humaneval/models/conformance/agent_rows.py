@@ -17,6 +17,7 @@ from typing import Any
 from faulty_server import completion
 from tiny_gpt2 import make_gpt2
 from tiny_hugging_face import folder_of
+from tiny_vision import make_vision_model
 
 from parlai_humaneval.models.agent.names import AGENT_MODULES, SHORT_PREFIX
 from parlai_humaneval.models.backends.human import Desk
@@ -184,6 +185,11 @@ ROWS: dict[str, Callable[[Workshop], Options]] = {
     "http_endpoint": lambda made: {"url": f"{made.server}/"},
     "human": lambda made: made.person(),
     "retrieval": lambda made: {"corpus": made.corpus},
+    "vision_lm": lambda made: {
+        "hf_model": str(make_vision_model(made.folder / "vision")),
+        "max_new_tokens": 4,
+        "no_cuda": True,
+    },
     "seq2seq_lm": lambda made: {"hf_model": str(folder_of("bart")), "max_new_tokens": 4, "no_cuda": True},
     # Trained; these are the options of the search. ParlAI's sampling draws from one chance for all, so that replies depend
     # on the batch; a memory network's candidates are the batch's unless others are named.

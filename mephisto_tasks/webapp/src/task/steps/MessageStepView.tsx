@@ -1,8 +1,10 @@
+import { useState } from "react";
 import { t } from "../../language";
 import type { Action, MessageStep } from "../../wire/state";
 import { Dock } from "../Dock";
 import { ActionButtons } from "./ActionButtons";
 import { altChooses, keyRange } from "./keys";
+import { Pictures } from "./Pictures";
 import { StepFoot, type StepProps, StepShell } from "./StepShell";
 import { Suggestions } from "./Suggestions";
 import { TextField } from "./TextField";
@@ -10,16 +12,24 @@ import { useText } from "./useText";
 import stepStyles from "./Steps.module.css";
 import styles from "./Actions.module.css";
 
+interface MessageStepProps extends StepProps<MessageStep> {
+  onUpload: (file: Blob) => Promise<string>;
+}
+
 /** Write the next message, or do something else instead. */
-export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProps<MessageStep>) {
-  const { field, text, setText, shell, fieldProps } = useText({
+export function MessageStepView({ step, keptUnder, pending, onAnswer, onUpload }: MessageStepProps) {
+  const [busy, setBusy] = useState(false);
+  const most = step.max_images ?? 0;
+  const { field, text, setText, images, change, shell, fieldProps } = useText({
     keptUnder,
     draftId: step.step_id,
     what: t("Your message"),
     minWords: step.min_words,
     maxChars: step.max_chars,
     pending,
-    onText: (sent) => onAnswer({ kind: "message", step_id: step.step_id, text: sent }),
+    busy,
+    onText: (sent, with_) =>
+      onAnswer({ kind: "message", step_id: step.step_id, text: sent, ...(with_.length > 0 && { images: [...with_] }) }),
   });
 
   const buttons = (actions: readonly Action[], keyed: boolean) => (
@@ -57,6 +67,7 @@ export function MessageStepView({ step, keptUnder, pending, onAnswer }: StepProp
       <StepShell shell={shell} label={t("Your turn")} look="line" first={field}>
         <TextField id="message" label={step.label} keys={t("Enter sends, Shift+Enter starts a new line.")} {...fieldProps} />
         <StepFoot send={t("Send")} />
+        {most > 0 && <Pictures images={images} most={most} busy={busy} onBusy={setBusy} onChange={change} onUpload={onUpload} />}
         {(ungrouped.length > 0 || step.suggestions.length > 0) && (
           <div className={`cluster ${styles.more}`}>
             {step.suggestions.length > 0 && (

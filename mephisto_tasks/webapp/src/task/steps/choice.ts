@@ -20,7 +20,7 @@ export interface Missing {
 
 export function itemsOf(step: SelectStep): Item[] {
   return step.kind === "choose"
-    ? step.cards.map(({ candidate_id: id, text, markup }) => ({ id, text, markup }))
+    ? step.cards.map(({ candidate_id: id, ...said }) => ({ id, ...said }))
     : optionItems(step.options);
 }
 

@@ -1,5 +1,7 @@
 import { useRef } from "react";
 import { useDraft } from "../useDraft";
+import type { SentImage } from "../../wire/state";
+import { lackOfPictures } from "./Pictures";
 import { useShell } from "./StepShell";
 import { textProblem } from "./TextField";
 
@@ -12,21 +14,23 @@ export interface TextOptions {
   minWords: number;
   maxChars: number;
   pending: boolean;
-  onText: (text: string) => void;
+  /** A picture is still on its way. */
+  busy?: boolean;
+  onText: (text: string, images: readonly SentImage[]) => void;
 }
 
 /** An answer that is one text: its draft, its field, and the shell that sends it. */
-export function useText({ keptUnder, draftId, what, minWords, maxChars, pending, onText }: TextOptions) {
+export function useText({ keptUnder, draftId, what, minWords, maxChars, pending, busy = false, onText }: TextOptions) {
   const field = useRef<HTMLTextAreaElement>(null);
-  const [{ text }, change] = useDraft(keptUnder, draftId);
+  const [{ text, images }, change] = useDraft(keptUnder, draftId);
   const problem = textProblem(text, what, minWords, maxChars);
   const setText = (next: string) => change({ text: next });
   const shell = useShell({
     pending,
-    lack: problem === null ? null : { where: "items", lead: () => field.current?.focus() },
-    answer: () => onText(text),
+    lack: problem === null ? lackOfPictures(images, busy) : { where: "items", lead: () => field.current?.focus() },
+    answer: () => onText(text, images),
     enter: false,
   });
   const fieldProps = { value: text, onChange: setText, minWords, maxChars, problem: shell.said && problem, fieldRef: field };
-  return { field, text, setText, shell, fieldProps };
+  return { field, text, setText, images, change, shell, fieldProps };
 }

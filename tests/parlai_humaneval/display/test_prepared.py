@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from parlai_humaneval.display import patterns as phrases
-from parlai_humaneval.display import vocabulary
 from parlai_humaneval.display import vocabulary as identity_names
 from parlai_humaneval.display.presenter import Presenter, ReplyDisplay, presenter_of
 from parlai_humaneval.display.vocabulary import Vocabulary, packaged
@@ -22,7 +21,7 @@ def test_no_reply_waits_for_a_vocabulary_once_it_is_prepared(monkeypatch: pytest
     def too_late(*_: object, **__: object) -> None:
         raise AssertionError("it is made while a reply waits")
 
-    for module, name in ((vocabulary, "read_phrase"), (identity_names, "filled"), (identity_names, "name_part")):
+    for module, name in ((phrases, "read_phrase"), (identity_names, "filled"), (identity_names, "name_part")):
         monkeypatch.setattr(module, name, too_late)
     assert presenter.present("I am tiny_bot.", list(reversed(NAMES))).text == "I am [name]."
     compiled = phrases._compiled.cache_info().misses

@@ -14,12 +14,12 @@ import pytest
 import yaml
 from judging_hands import Judge, study_beside
 from live import Launch, Rater, composed, launch, records
-from mephisto_tasks.privacy.erase_traces import all_going
 from PIL import Image
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.privacy.erase import forget
+from mephisto_tasks.privacy.erase_traces import all_going
 from mephisto_tasks.privacy.release import Wanted, release
 from mephisto_tasks.storage.locks import image_store
 from mephisto_tasks.workers.roster import known_workers

@@ -30,6 +30,7 @@ from parlai_humaneval.models.backends.human import is_person
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.zoo.entries import ModelSpec, load_zoo, resolve
 from parlai_humaneval.schema.events import Started
+from parlai_humaneval.statistics.core.formatting import counted
 
 PACKAGED = "packaged"
 
@@ -132,7 +133,7 @@ def _with_earlier(setup: Setup[InteractiveConfig], study: ChatStudy, past: Seque
         for cell in gone(left):
             yield f"the group {cell}", "asked for", "not asked for"
 
-    what = f"all {config.dialogues_per_group} dialogues per group"
+    what = f"all {counted(config.dialogues_per_group, 'dialogue')} per group"
     return setup.finish(study, can_go_on, differences, what, "dialogues_per_group=…")
 
 

@@ -70,6 +70,7 @@ def report(
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.cli.report_documents import Wanted
         from mephisto_tasks.storage.logs import note_written
+        from mephisto_tasks.storage.results import check_task
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.report.section import Options
     wanted = Wanted(
@@ -194,8 +195,10 @@ def view(
         from parlai_humaneval.tables.filters import rater_kinds
         from parlai_humaneval.viewer.entries import entries
         from parlai_humaneval.viewer.write import check_folder, viewer_files, write_viewer
-    check_folder(folder, force=force)
     tasks = [] if tables_at else list(dict.fromkeys(sources))
+    for task in tasks:
+        check_task(data_dir, task)
+    check_folder(folder, force=force)
     with waiting_for(READING, on_screens_only=True), collector_off():
         tables = tables_of(tables_at[0], repeats) if tables_at else answers_of(data_dir, tasks, repeats=repeats)[0]
         named = title or ", ".join(tasks) or default_title(tables)

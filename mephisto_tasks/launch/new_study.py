@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from parlai_humaneval.planning.inputs import FEE, HOURLY_WAGE, PlanInputs, ask, 
 from parlai_humaneval.planning.layout import collection_of, layout
 from parlai_humaneval.planning.plan import Plan, compare_techniques, plan_study, power_of
 from parlai_humaneval.planning.preregistration import amount_of_group
-from parlai_humaneval.statistics.core.formatting import percent
+from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.techniques.registry import Technique, technique, techniques
 
 CONF, PLAIN = "conf", "local"
@@ -221,13 +223,25 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
     except HumanevalError as error:
         return found, "", [str(error)]
-    found["models"] = [spec.name for spec, _ in known]
-    given = [one for _, one in known if one is not None]
+    found["models"], given = [], dict[str, Given]()
+    for spec, one in known:
+        name = spec.name if one is None else _name_apart(one, given)
+        found["models"].append(name)
+        if one is not None:
+            given[name] = replace(one, name=name)
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]
-    entries = "".join(one.entry.removeprefix("models:\n") for one in given)
+    entries = "".join(one.entry.removeprefix("models:\n") for one in given.values())
     return found, f"# Models of {path.name}, as `launch` finds them.\nmodels:\n{entries}", []
+
+
+def _name_apart(model: Given, others: Mapping[str, Given]) -> str:
+    """Two functions of one file, or two folders of one name, are two models; the same model twice is one."""
+    function = str(model.options.get("function", "")).rpartition(":")[2].replace(".", "_")
+    named = [model.name, *([f"{model.name}_{function}"] if function else [])]
+    names = chain(named, (f"{model.name}_{number}" for number in count(2)))
+    return next(name for name in names if name not in others or others[name].options == model.options)
 
 
 def _named(name: str, zoo_files: tuple[str, ...]) -> tuple[ModelSpec, Given | None]:
@@ -390,8 +404,8 @@ def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
     return (
-        f"{estimate.judgements:,} {estimate.judgement}s ({estimate.dialogues:,} dialogues) from {estimate.raters:,} raters "
-        f"take {estimate.hours:,.1f} hours and {pay}. They find a gap of {100 * estimate.gap:.3g} points with a power of "
+        f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')}) from "
+        f"{counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They find a gap of {100 * estimate.gap:.3g} points with a power of "
         f"{percent(estimate.power)}."
     )
 

@@ -71,11 +71,11 @@ def write_viewer(files: Iterable[tuple[str, bytes]], folder: Path, *, force: boo
 def check_folder(folder: Path, *, force: bool = False) -> None:
     """Refuse a place that is taken before any work is done. Raises ViewerError."""
     if folder.is_dir() and not (folder / INDEX).is_file() and any(folder.iterdir()):
-        raise ViewerError(f"{folder} holds other files", try_="name another folder (--out)")
+        raise ViewerError(f"{folder} contains other files", try_="name another folder (--out)")
     if folder.exists() and not folder.is_dir():
         raise ViewerError(f"{folder} is a file", try_="name another folder (--out)")
     if (folder / INDEX).is_file() and not force:
-        raise ViewerError(f"{folder} holds a viewer already", try_="name another folder, or replace it with --force")
+        raise ViewerError(f"{folder} already contains a viewer", try_="name another folder, or replace it with --force")
 
 
 def _script(name: str | int, content: object) -> bytes:

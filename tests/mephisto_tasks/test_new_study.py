@@ -110,6 +110,20 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert first_reply(bot).reply == "Why?"
 
 
+def test_two_functions_of_one_file_are_two_models(tmp_path: Path) -> None:
+    """Guards the first comparison that people think of: two versions of a function, next to each other. The same twice is one."""
+    bot = tmp_path / "my_bot.py"
+    bot.write_text(
+        "def reply(history):\n    return 'Why?'\n\ndef curious(history):\n    return 'How?'\n", encoding="utf-8"
+    )
+    made = draft(Choices(settings={"models": [str(bot), f"{bot}:curious"]}), tmp_path / "study.yaml")
+    files = write_study(made, tmp_path / "study.yaml")
+    assert launched(tmp_path / "study.yaml")["models"] == ["my_bot", "my_bot_curious"]
+    assert {"my_bot", "my_bot_curious"} <= load_zoo(more=[str(files[1])]).keys()
+    (twice,) = draft(Choices(settings={"models": [str(bot), str(bot)]}), tmp_path / "study.yaml").problems
+    assert "compared with itself" in twice
+
+
 def test_a_paper_is_begun_with_as_it_was(tmp_path: Path) -> None:
     """Guards its models, its question and its number, which the gap does not change; the file names its conf."""
     path, conf = tmp_path / "study.yaml", "smith2022_size_humanness"

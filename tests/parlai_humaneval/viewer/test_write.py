@@ -76,7 +76,7 @@ def test_a_viewer_replaces_a_viewer_and_nothing_else(tmp_path: Path) -> None:
     written = write_viewer(made, out)
     assert written[0] == out / "index.html"
     assert {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()} == {name for name, _ in made}
-    with pytest.raises(ViewerError, match="holds a viewer already"):
+    with pytest.raises(ViewerError, match="already contains a viewer"):
         write_viewer(made, out)
     (out / "data" / "texts-7.js").write_text("of an older, larger study")
     write_viewer(made, out, force=True)
@@ -84,7 +84,7 @@ def test_a_viewer_replaces_a_viewer_and_nothing_else(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("years of work")
-    with pytest.raises(ViewerError, match="holds other files"):
+    with pytest.raises(ViewerError, match="contains other files"):
         write_viewer(made, other, force=True)
 
 

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { mayFocus } from "../task/focus";
 import styles from "./Frame.module.css";
 
 export interface FrameProps {
@@ -30,7 +31,11 @@ export function Frame({ task, title, lead, children, wide = false, top = false }
 /** The heading of a screen; takes the focus when the screen appears, so that it is read first. */
 export function Heading({ children }: { children: string }) {
   const ref = useRef<HTMLHeadingElement>(null);
-  useEffect(() => ref.current?.focus(), []);
+  useEffect(() => {
+    if (mayFocus()) {
+      ref.current?.focus();
+    }
+  }, []);
   return (
     <h1 ref={ref} tabIndex={-1} className={styles.heading}>
       {children}

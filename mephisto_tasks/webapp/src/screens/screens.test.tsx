@@ -90,6 +90,20 @@ describe("Preview", () => {
   });
 });
 
+describe("A heading", () => {
+  it("has the focus, but not in a frame of a page on which somebody types", () => {
+    const { unmount } = render(<Preview config={CONFIG} start="fresh" onStart={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
+    unmount();
+    vi.stubGlobal("parent", {});
+    vi.spyOn(document, "hasFocus").mockReturnValue(false);
+    render(<Preview config={CONFIG} start="fresh" onStart={vi.fn()} onDecline={vi.fn()} />);
+    expect(screen.getByRole("heading", { level: 1 })).not.toHaveFocus();
+    vi.unstubAllGlobals();
+    vi.restoreAllMocks();
+  });
+});
+
 describe("Consent", () => {
   it("says what is agreed to, what becomes of it and whom to ask, and takes yes and no by the keyboard", async () => {
     const [onAgree, onDecline] = [vi.fn(), vi.fn()];

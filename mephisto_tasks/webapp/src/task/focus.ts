@@ -26,11 +26,16 @@ function useFocusOnce(ref: RefObject<HTMLElement | null>, arrival: number, wante
   useEffect(() => {
     if (!covered && arrived.current !== arrival) {
       arrived.current = arrival;
-      if (wanted) {
+      if (wanted && mayFocus()) {
         ref.current?.focus({ preventScroll: true });
       }
     }
   }, [ref, covered, arrival, wanted]);
+}
+
+/** False in a frame of another page until somebody is in it: what is typed on that page must not go astray. */
+export function mayFocus(): boolean {
+  return window.parent === window || document.hasFocus();
 }
 
 /** False on a phone, where the focus of a text field opens a keyboard over half the page. */

@@ -70,7 +70,6 @@ def report(
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.cli.report_documents import Wanted
         from mephisto_tasks.storage.logs import note_written
-        from mephisto_tasks.storage.results import check_task
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.report.section import Options
     wanted = Wanted(

@@ -71,8 +71,9 @@ def _many(study: OneStudy) -> str:
     low, high = np.quantile(done.dialogues, [0.1, 0.9])
     mean = float(done.dialogues.mean())
     return (
-        f"This study took {study.standing.answered} dialogues. Of {ALIKE} others with the same models, four in five took "
-        f"{low:.0f} to {high:.0f}. Their mean is {mean:.0f}: {percent(mean / study.planned_in_all)} of fixed plans for each "
-        f"pair, {percent(mean / study.planned_pooled)} of one plan for all. "
-        f"{int(done.false_claims(rates, RULE.margin).sum())} of the {ALIKE} made a false claim."
+        f"This study took {study.standing.answered} dialogues. We simulated {ALIKE} more studies of the same models, and "
+        f"four in five took {low:.0f} to {high:.0f} dialogues. Their mean, {mean:.0f} dialogues, is "
+        f"{percent(mean / study.planned_in_all)} of the dialogues in fixed plans for each pair, and "
+        f"{percent(mean / study.planned_pooled)} of the dialogues in one plan for all pairs. "
+        f"{int(done.false_claims(rates, RULE.margin).sum())} of the {ALIKE} studies made a false claim."
     )

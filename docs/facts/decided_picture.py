@@ -48,7 +48,7 @@ def description(study: OneStudy) -> str:
         f"{pair.standing.first} and {pair.standing.second}: {verdict(pair)}, after {pair.closed} dialogues of the two"
         for pair in study.pairs
     )
-    return f"{pairs}. All in all {study.standing.answered} dialogues, and {study.planned_in_all} of fixed plans."
+    return f"{pairs}. The study took {study.standing.answered} dialogues; fixed plans take {study.planned_in_all}."
 
 
 def verdict(pair: PairUnderBoth) -> str:

@@ -38,7 +38,7 @@ def looking() -> str:
         "`stop=decided`, after every worker": ended.better.any(axis=(1, 2)),
     }
     return table(
-        ["looks", f"of {STUDIES:,} studies claim that one is better"],
+        ["looks", f"share of {STUDIES:,} studies that claim one model is better"],
         [[how, percent(float(claims.mean()))] for how, claims in rows.items()],
     )
 

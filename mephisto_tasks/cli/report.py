@@ -190,6 +190,7 @@ def view(
         raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.storage.logs import note_written
+        from mephisto_tasks.storage.results import check_task
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.tables.filters import rater_kinds
         from parlai_humaneval.viewer.entries import entries

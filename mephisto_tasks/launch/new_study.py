@@ -403,10 +403,10 @@ def launch_command(path: Path, missing: Sequence[str]) -> str:
 def in_words(estimate: Estimate) -> str:
     """The estimate in a sentence."""
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
+    amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
     return (
-        f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')}) from "
-        f"{counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They find a gap of {100 * estimate.gap:.3g} points with a power of "
-        f"{percent(estimate.power)}."
+        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They find a gap of "
+        f"{100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 
 

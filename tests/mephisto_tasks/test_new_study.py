@@ -111,7 +111,7 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
 
 
 def test_two_functions_of_one_file_are_two_models(tmp_path: Path) -> None:
-    """Guards the first comparison that people think of: two versions of a function, next to each other. The same twice is one."""
+    """Guards the first comparison that people think of: two versions of a function. The same twice is one."""
     bot = tmp_path / "my_bot.py"
     bot.write_text(
         "def reply(history):\n    return 'Why?'\n\ndef curious(history):\n    return 'How?'\n", encoding="utf-8"

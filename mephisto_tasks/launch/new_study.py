@@ -223,12 +223,13 @@ def _with_own_models(choices: Choices, path: Path) -> tuple[dict[str, Any], str,
         known = [(_served if "://" in str(name) else _named)(str(name), tuple(zoo_files)) for name in named]
     except HumanevalError as error:
         return found, "", [str(error)]
-    found["models"], given = [], dict[str, Given]()
+    names, given = list[JsonValue](), dict[str, Given]()
     for spec, one in known:
         name = spec.name if one is None else _name_apart(one, given)
-        found["models"].append(name)
+        names.append(name)
         if one is not None:
             given[name] = replace(one, name=name)
+    found["models"] = names
     if not given:
         return found, "", []
     found["zoo_files"] = [*zoo_files, str(zoo_path(path))]

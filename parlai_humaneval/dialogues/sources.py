@@ -128,9 +128,14 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
             files.setdefault((dialogue.source, dialogue.settings["form"]), []).append(dialogue)
     told = []
     for (source, form), found in files.items():
-        speakers = {who: dialogue.entities.get(who, "?") for dialogue in found for who in dialogue.speakers}
+        speakers: dict[str, dict[str, None]] = {}
+        for dialogue in found:
+            for who in dialogue.speakers:
+                speakers.setdefault(who, {})[dialogue.entities.get(who, "?")] = None
         empty = sum(dialogue.settings.get("empty_turns", 0) for dialogue in found)
-        named = ", ".join(who if who == name else f"{who} = {name}" for who, name in speakers.items())
+        named = ", ".join(
+            who if [*names] == [who] else f"{who} = {' or '.join(names)}" for who, names in speakers.items()
+        )
         told.append(
             f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, form={form} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")

@@ -289,7 +289,7 @@ def check_free(out: AnyPath, *, force: bool = False) -> None:
     present = _present_files(out)
     if present and not force:
         named = ", ".join(path.name for path in present)
-        raise TableError(f"{out} holds {named} already", try_="name another folder, or replace them with --force")
+        raise TableError(f"{out} already contains {named}", try_="name another folder, or replace them with --force")
 
 
 def _present_files(folder: Path) -> list[Path]:

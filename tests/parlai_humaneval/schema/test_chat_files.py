@@ -193,7 +193,7 @@ def test_models_that_share_a_question_id_in_a_file_are_told_apart(tmp_path: Path
     ]
     dialogues = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
     assert items(dialogues, "same_start") == [("80-alpha", "80-beta"), ("81-alpha", "81-beta")]
-    assert "assistant = alpha or beta" in taken_as(dialogues)[0], "not the last one alone"
+    assert "bot = alpha or beta" in taken_as(dialogues)[0], "not the last one alone"
     assert taken_as(dialogues)[-1].endswith("models share ids, so the model's name is put behind each (81-beta)")
     with pytest.raises(DataError, match="the id 80-beta appears twice"):
         read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, [*rows, rows[2]])))

@@ -55,7 +55,7 @@ class Crowd:
     def __post_init__(self) -> None:
         if not 0 <= self.icc < 1 - self.ties:
             raise ValueError(
-                f"an ICC of {self.icc:g} and a share of ties of {self.ties:g}: turns without ties cannot be so much alike"
+                f"an ICC of {self.icc:g} and a share of ties of {self.ties:g}: turns without ties cannot be that correlated"
             )
 
         if not 0 <= self.quit < 1:

@@ -219,7 +219,7 @@ async def test_what_is_left_can_be_nothing(start: Launch, data_dir: Path, monkey
         await eventually(lambda: is_open() == run.study.remaining == 102)
         await ordered(run, StopGroup(models=["alpha", "beta"], by="page"))
         await eventually(run.is_done)
-    with pytest.raises(NothingToDo, match=r"not given out: alpha vs beta \(preference\) \(stopped from the page\)"):
+    with pytest.raises(NothingToDo, match=r"or are stopped: alpha vs beta \(preference\) \(stopped from the page\)"):
         async with start(dialogues_per_group=3):
             raise AssertionError("there was something to launch")
     assert not is_alive(data_dir, TASK)

@@ -166,7 +166,10 @@ async def test_what_was_answered_and_not_counted_is_counted_by_the_next_launch(s
         ({"margin": 0.2}, "margin was 0.3 and is now 0.2"),
         ({"max_dialogues": 50}, "max_dialogues is 50, and was 60 in an earlier launch: it can only be raised"),
         ({"models": ["alpha", "gamma"]}, "models was alpha, beta and is now alpha, gamma"),
-        ({"stop": "collected", "margin": None, "max_dialogues": None}, "a study by pw_turn, began with stop=decided"),
+        (
+            {"stop": "collected", "margin": None, "max_dialogues": None},
+            "began with stop=decided, which drew every dialogue",
+        ),
     ],
 )
 async def test_the_rule_cannot_change_once_it_is_used(start: Launch, changed: dict[str, Any], said: str) -> None:

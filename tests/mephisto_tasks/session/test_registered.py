@@ -121,7 +121,7 @@ async def test_a_registration_holds_for_later_launches_and_a_raised_cap_is_told(
         async with start(**DECIDED, turns=3):
             pass
     registered(tmp_path, "other.md", **{**DECIDED, "max_dialogues": 40})
-    with pytest.raises(ConfigError, match=f"began as {facts.name}, and 4 answers"):
+    with pytest.raises(ConfigError, match=f"began as {facts.name}, and has collected 4 answers"):
         async with start(prereg=str(tmp_path / "other.md")):
             pass
     raised = "and differs from the registration: max_dialogues was 4 and is now 5."
@@ -139,7 +139,7 @@ async def test_a_study_that_began_cannot_be_registered(start: Launch, tmp_path: 
     async with start(dialogues_per_group=2) as run:
         await whole_dialogue(run, "w1")
     registered(tmp_path, **{**FIXED, "dialogues_per_group": 2})
-    with pytest.raises(ConfigError, match="began without a preregistration, and 1 answer came"):
+    with pytest.raises(ConfigError, match="began without a preregistration, and has collected 1 answer"):
         async with start(prereg=str(tmp_path / "study.md"), dialogues_per_group=2):
             pass
 

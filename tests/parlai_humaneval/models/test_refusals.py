@@ -178,7 +178,7 @@ def test_a_refusal_names_the_option_and_the_option_mends_it(server: FaultyServer
         (
             422,
             {"error": "Input validation error: `temperature` must be strictly positive"},
-            "give temperature another value",
+            "set temperature to another value",
         ),
         (
             400,

@@ -254,7 +254,9 @@ def test_shown_text_holds_no_token_of_the_model(gpt2: Path) -> None:
 
 def test_lengths_that_do_not_fit_are_refused(gpt2: Path) -> None:
     """Guards against an index error in the middle of a dialogue that has grown long."""
-    with pytest.raises(ZooError, match=r"text_truncate \(110\) and label_truncate \(24\) must .* of the 128 that"):
+    with pytest.raises(
+        ZooError, match=r"text_truncate \(110\) and label_truncate \(24\) must .* of this GPT-2's 128 positions"
+    ):
         load(gpt2, text_truncate=110)
     with pytest.raises(ZooError, match=r"text_truncate \(104\) and label_truncate \(24\) must"):
         load(gpt2, text_truncate=104)  # they would take all places, and none be free

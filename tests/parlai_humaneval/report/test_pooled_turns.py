@@ -122,7 +122,7 @@ def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(repo
     assert all(pair.superiority is not None for pair in answer.pairs)
     other = answer.model_copy(update={"technique": "arena", "pairs": answer.pairs[:1]})
     across = superiority_table([answer, other])
-    assert any("Turns and dialogues that had both models; sata" in note for note in across.notes)
+    assert any("Turns and dialogues that had both models. sata" in note for note in across.notes)
 
 
 def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):

@@ -295,7 +295,9 @@ def test_ratings_of_both_are_compared():
     assert row["p_difference"] < 0.001
     assert 0.5 < row.alpha.estimate < 1
     assert any(
-        text.startswith("People who rated a dialogue again rate fluent lower by 10.50 on average (p")
+        text.startswith(
+            "People who rated a dialogue again rated fluent lower than the dialogue's own rater, by 10.50 on average (p"
+        )
         for text in section.remarks
     )
 

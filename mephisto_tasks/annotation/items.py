@@ -189,13 +189,14 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
             check_cap(config, there)
         except ValueError as error:
             raise ConfigError(error) from error
+    wanted = (config.max_dialogues if config.is_decided else config.judgements_per_group) or 1
     items = pairing.pair_items(
         dialogues,
         groups,
         config.metric,
         config.setting,
         judged=config.judged_speaker,
-        wanted=(config.max_dialogues if config.is_decided else config.judgements_per_group) or 1,
+        wanted=wanted,
         seed=seed,
         pairing=config.pairing,
     )
@@ -203,6 +204,16 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
             f"{len(items):,} of {possible:,} pairings are shown, as start or file pair them (pairing=any: all)",
+            err=True,
+        )
+    parted = pairing.parted_pairs(dialogues, groups, wanted) if config.pairing == "auto" else None
+    if parted is not None:
+        models, kind, count = parted
+        what = "pairs of the file" if kind == "given" else "answers to the same question"
+        say(
+            f"{what} are not kept together for {' vs '.join(models)}, because {wanted} judgements are wanted and there are "
+            f"{count} such pairings, or because some dialogues have no partner. To keep them together: pairing={kind}, with "
+            f"{count} judgements or fewer",
             err=True,
         )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})

@@ -125,8 +125,7 @@ def _pairings(
                     f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {len(matched)} pairings {why}",
                     try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
                 )
-            keys = [{each for dialogue in found for each in key(dialogue)} for found in (ours, theirs)]
-            if pairing == kind or (keys[0] == keys[1] and len(keys[0]) > 1 and wanted <= len(matched)):
+            if pairing == kind or _are_kept(ours, theirs, key, wanted):
                 return _part(matched, wanted, f"pairs:{seed}:{models}")
     possible = len(ours) * len(theirs)
     if wanted > possible:
@@ -134,14 +133,46 @@ def _pairings(
             f"{'one dialogue' if len(found) == 1 else f'{len(found)} dialogues'} of {name}"
             for found, name in zip((ours, theirs), models, strict=True)
         )
+        given = len(_matched(ours, theirs, _given))
         raise NotEnough(
             f"{wanted} judgements of {' vs '.join(models)} are wanted, but the dialogues allow only {possible}: each "
             f"pairing of {first} with {second} is judged once at most",
-            try_=f"ask for {possible} or fewer, or collect more dialogues",
+            try_=f"ask for {given or possible} or fewer{', so the pairs of the file are kept' * bool(given)}, or collect "
+            "more dialogues",
         )
     if possible <= ALL_PAIRINGS:
         return [(one, other) for one in ours for other in theirs]
     return _balanced(ours, theirs, min(possible, max(ALL_PAIRINGS, SPARE * wanted)), f"pairs:{seed}:{models}")
+
+
+def parted_pairs(
+    dialogues: Sequence[Dialogue], groups: Sequence[tuple[str, str]], wanted: int
+) -> tuple[tuple[str, str], Literal["given", "same_start"], int] | None:
+    """The first pair of models of which ``auto`` compares all with all, although a file pairs their dialogues, or at least
+    half of the starts are shared; by what, and how many pairings that would leave. None: there is no such pair."""
+    of_model = _dialogues_by_model(dialogues)
+    for models in groups:
+        ours, theirs = (_of(of_model, model) for model in models)
+        if any(_are_kept(ours, theirs, key, wanted) for key in (_given, _start)):
+            continue
+        if matched := _matched(ours, theirs, _given):
+            return models, "given", len(matched)
+        starts = [_keys(found, _start) for found in (ours, theirs)]
+        if len(starts[0] & starts[1]) > 1 and 2 * len(starts[0] & starts[1]) >= max(map(len, starts)):
+            return models, "same_start", len(_matched(ours, theirs, _start))
+    return None
+
+
+def _are_kept(
+    ours: Sequence[Dialogue], theirs: Sequence[Dialogue], key: Callable[[Dialogue], list[str]], wanted: int
+) -> bool:
+    """Whether every dialogue has a partner by ``key``, and there are enough pairings."""
+    keys = _keys(ours, key)
+    return keys == _keys(theirs, key) and len(keys) > 1 and wanted <= len(_matched(ours, theirs, key))
+
+
+def _keys(dialogues: Sequence[Dialogue], key: Callable[[Dialogue], list[str]]) -> set[str]:
+    return {each for dialogue in dialogues for each in key(dialogue)}
 
 
 def _given(dialogue: Dialogue) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
-from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items
+from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items, parted_pairs
 from parlai_humaneval.dialogues.chats import form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.messages import replies_in, texts_of, told_in
@@ -153,6 +153,11 @@ def test_pairs_of_a_file_stay_together(tmp_path: Path) -> None:
     assert {dialogue.kind for dialogue in dialogues} == {"human_bot", "self_chat"}
     assert items(dialogues) == [("alpha0", "beta0"), ("alpha0", "beta1"), ("alpha0s", "beta0s")]
     assert len(items(dialogues, "any")) == 6
+    groups = [("alpha", "beta")]
+    assert parted_pairs(dialogues, groups, 3) is None
+    assert parted_pairs(dialogues, groups, 4) == (("alpha", "beta"), "given", 3), "the launch says so"
+    with pytest.raises(NotEnough, match="ask for 3 or fewer, so the pairs of the file are kept"):
+        items(dialogues, wanted=7)
     arena = read(tmp_path / "a.jsonl", "\n".join(json.dumps({**SIDES, "question_id": n}) for n in (3, 4)))
     assert items(arena) == [("3-a", "3-b"), ("4-a", "4-b")]
 
@@ -181,6 +186,7 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
         items(same, "same_start", wanted=3)
     rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
     other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))
+    assert parted_pairs(same, [("alpha", "beta")], 3) == (("alpha", "beta"), "same_start", 2)
     assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from parlai_humaneval.display.markdown import markup_of
 
-CARD_KEYS = {"candidate_id", "text", "markup"}
+CARD_KEYS = {"candidate_id", "text", "markup", "images"}
 OPAQUE = re.compile(r"[0-9a-f]{16,}|[0-9a-f-]{36}")
 # Field names that would tell: of the record, of practice items, and of Mephisto's worker.
 TELLING = {
@@ -79,7 +79,7 @@ def check_secrecy(
 
 
 PANEL_KEYS = {"title", "context", "judged_label", "lines"}
-LINE_KEYS = {"line_id", "speaker", "judged", "text", "markup"}
+LINE_KEYS = {"line_id", "speaker", "judged", "text", "markup", "images"}
 QUESTION_KEYS = {"question_id", "text", "options", "group", "reason"}
 OF_RECORDS = {
     *(

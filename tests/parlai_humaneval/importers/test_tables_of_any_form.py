@@ -91,6 +91,8 @@ def test_a_missing_package_is_named(command, tmp_path: Path, monkeypatch: pytest
         (["A", "B", "Tie", "both bad"], [], True),
         (["A>>B", "b>a", "A=B", "Both_Bad"], [], True),
         (["左", "右", "平局", "都不好"], [], True),
+        (["左边更好", "B更好", "差不多", "两个都不好"], [], True),
+        (["strongly prefer A", "B is slightly better", "tie", "neither"], [], True),
         (["1", "2", "0", "0"], [], True),
         (["-3", "+1", "0", "0"], [], True),
         (["X", "Y", "TIE", "tie"], [], False),

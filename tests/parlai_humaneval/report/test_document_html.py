@@ -270,6 +270,7 @@ def test_a_number_leads_to_its_rows() -> None:
     rows = "turns.csv where technique = sata and setting = soba and metric = preference and model"
     assert f'<a href="report/turns.csv" title="{rows} = alpha">60 %</a>' in page
     assert f'title="{rows} is alpha or beta">12</a>' in page
+    assert '<a href="report/turns.csv" class="same" tabindex="-1">' in page, "the other numbers of the row do, too"
     assert "turns.csv" not in to_html(document)
     on_a_phone = Outline(page)
     assert f"{rows} = alpha" in on_a_phone.text

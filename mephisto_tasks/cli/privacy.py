@@ -29,13 +29,13 @@ REMAINS = (
     ("released data", "its pseudonyms have no key, so nobody can link rows to people"),
     ("the crowd's own site", "the site keeps its own record of the rater; ask there"),
     ("backups", "backups and copies of the data directory: delete them yourself"),
-    ("your own files", "lists of raters, names.csv of invitations, mails"),
+    ("your own files", "lists of raters, the file names.csv of your invitations, e-mails"),
     ("numbers", "the database's numbers continue, so a gap shows that a rater took part, but not who"),
 )
 KEPT_OUT = ("a block", "only the pseudonym, to keep the blocked rater out (--lift-blocks lets them come back)")
 LOGGED = (
     "the log of decisions",
-    "for studies with stop=decided: when they came, their assignments, and how often they chose each model, "
+    "for studies with stop=decided: when each rater arrived, their assignments, and how often they chose each model, "
     "under a name that is in no table (made with pseudonym.key). Without the log, the study's claims could not be "
     "reproduced, and the study could not continue. Their choices still count in it",
 )

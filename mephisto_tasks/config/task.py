@@ -69,7 +69,7 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
     them like those of `models list`."""
     engine: Literal["", "here", "processes", "ray"] = ""
     """Where models compute: in the launch, in separate processes, or on a Ray cluster; if empty, as their zoo entries
-    say. Processes keep the page fast while models compute. Ray spreads large models over machines."""
+    say. Separate processes keep the page fast while models generate replies. Ray spreads large models over machines."""
     replicas: int | None = Field(default=None, ge=1)
     """With ``engine``: copies of each model, each in its own process. More copies serve more raters, but need more
     memory."""
@@ -165,7 +165,7 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
             raise InvalidValue(
-                "planned_for_looking is for studies that you end by p-values: with stop=decided, the study ends by "
+                "planned_for_looking is for studies that you end because of p-values; with stop=decided, the study ends by "
                 "itself, and you may check it at any time",
                 try_="leave it out",
             )

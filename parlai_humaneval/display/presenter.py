@@ -295,8 +295,8 @@ class ReplyDisplay(BaseModel, extra="forbid", use_attribute_docstrings=True):
     the packaged classifier for English. Sentences with a score of at least disclosure_threshold are masked. none: turn
     off the packaged classifier as well."""
     disclosure_threshold: float = Field(default=0.5, allow_inf_nan=False)
-    """Score from which the classifier's sentences count as revealing a program. Lower thresholds mask more, including
-    harmless sentences."""
+    """Classifier score from which a sentence counts as revealing that a program wrote it. Lower thresholds mask more,
+    including harmless sentences."""
     filter: Filtering = "none"
     """What happens to offensive replies: none (they are shown), mask (the words are hidden), or block (the model is
     asked again, then left out). This protects raters, but hides a flaw of the model."""

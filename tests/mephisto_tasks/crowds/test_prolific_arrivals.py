@@ -95,10 +95,10 @@ async def test_nobody_is_let_in_blind_and_nobody_inside_is_lost(site: StandIn, d
     """While Prolific is out of reach, newcomers wait; who was let in before goes on."""
     async with on_prolific(data_dir) as run:
         await eventually(lambda: open_places(site) == 2)
+        bob = FromProlific(run, site, "bob")  # takes a place before the study pauses, which shows it to nobody
         async with FromProlific(run, site, "ann") as ann:
             await ann.begin_work()
             address = ann.person.open()
-            bob = FromProlific(run, site, "bob")  # takes a place before the study pauses, which shows it to nobody
             site.faults.always(SUBMISSION, BAD_GATEWAY)
             async with FromProlific.by_link(run, address, "ann") as again:
                 assert again.client.refused is None

@@ -19,7 +19,7 @@ interface Written {
 export function Outcome({ choices, draft, path }: Props) {
   const [written, setWritten] = useState<{ of: Choices; what: Written } | null>(null);
   const [problem, setProblem] = useState("");
-  const taken = problem.includes("is there already");
+  const taken = problem.includes("already exists");
   const write = async () => {
     setProblem("");
     try {

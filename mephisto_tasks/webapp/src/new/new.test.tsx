@@ -115,7 +115,7 @@ describe("a new study", () => {
 
   it("writes once nothing is wrong, and replaces only on demand", async () => {
     const user = userEvent.setup();
-    answers.write = "study.yaml: a file is there already";
+    answers.write = "study.yaml: already exists";
     render(<NewStudy />);
     await user.click(await screen.findByRole("button", { name: "Write study.yaml" }));
     answers.write = WRITTEN;

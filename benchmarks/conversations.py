@@ -79,7 +79,7 @@ def talk_for(conversations: Sequence[Conversation], seconds: float) -> tuple[flo
 
     def talk(conversation: Conversation) -> int:
         turn = 0
-        while time.monotonic() < stop:
+        while turn == 0 or time.monotonic() < stop:
             if turn % len(LINES) == 0:
                 conversation.reset()
             conversation.turn(LINES[turn % len(LINES)])

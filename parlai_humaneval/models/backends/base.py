@@ -63,7 +63,7 @@ class Heard:
     partner_persona: tuple[str, ...]
     seed: int
     hears: Hears | None = None
-    images: Mapping[int, tuple[SeenImage, ...]] = field(default_factory=dict)
+    images: Mapping[int, tuple[SeenImage, ...]] = field(default_factory=dict, hash=False)
 
     def with_images(self) -> list[tuple[Line, tuple[SeenImage, ...]]]:
         """Each line with its pictures."""

@@ -210,7 +210,7 @@ async def test_a_unit_of_models_that_are_not_rated_any_more_begins_anew(start: L
     async with start(**SETTINGS) as run, Hands(run, "patient") as rater:
         await conversation(rater)
     others = {**SETTINGS, "models": ["gamma", "delta"]}
-    with pytest.raises(ConfigError, match=r"(?s)1 unit of this task was cut off.*models.*cut_off=anew"):
+    with pytest.raises(ConfigError, match=r"(?s)1 unit of this task was interrupted.*models.*cut_off=anew"):
         async with start(**others):
             pass
     async with start(**others, cut_off="anew") as run:

@@ -165,7 +165,7 @@ class TaskConfig(StoppingSettings, extra="forbid", use_attribute_docstrings=True
     def _one_way_of_looking(self) -> Self:
         if self.is_decided and self.planned_for_looking:
             raise InvalidValue(
-                "planned_for_looking is for studies that you end because of p-values; with stop=decided, the study ends by "
+                "planned_for_looking is for studies that you end because of p-values: with stop=decided, the study ends by "
                 "itself, and you may check it at any time",
                 try_="leave it out",
             )

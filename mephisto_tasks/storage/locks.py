@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parlai_humaneval._util.errors import HumanevalError
-from parlai_humaneval.display.images import ImageStore
+
+if TYPE_CHECKING:
+    from parlai_humaneval.display.images import ImageStore
 
 FOLDER = "studies"  # Folder in the data directory
 LOCKS = "locks"  # Folder in the data directory
@@ -32,6 +35,8 @@ def study_folder(data_dir: Path, task_name: str) -> Path:
 
 
 def image_store(data_dir: Path, task_name: str, *, uploads: bool = False) -> ImageStore:
+    from parlai_humaneval.display.images import ImageStore
+
     return ImageStore(study_folder(data_dir, task_name) / IMAGES, uploads=uploads)
 
 

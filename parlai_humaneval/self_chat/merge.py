@@ -169,7 +169,7 @@ def _told(missing: Mapping[Pair, Sequence[int]], parts: Sequence[_Part]) -> Self
         for command in _commands(parts, Shard(number, count), there.get(number, parts[0].path.parent).parent)
     ]
     return SelfChatError(
-        f"{'; '.join(told)}; shards of these dialogues: {', '.join(shards)}",
+        f"{'; '.join(told)} (shards of these dialogues: {', '.join(shards)})",
         try_="generate them, with the --zoo-file of the others, if any, and merge again (or merge what there is with "
         "--allow-missing):\n"
         + "\n".join(f"  {line}" for line in commands[:FEW])

@@ -164,7 +164,7 @@ def test_no_name_is_given_twice() -> None:
     with pytest.raises(ValueError, match="there is a technique 'pw_turn' already"):
         techniques.register(techniques.Technique("pw_turn", "live", "Mine", "mine", "me", ("turns",)))
     for taken in ("turns", "facts", "longest_replies"):
-        with pytest.raises(ValueError, match=f"a key '{taken}' already"):
+        with pytest.raises(ValueError, match=f"already has a key '{taken}'"):
             catalogue.register_section(taken, "mine")
     with pytest.raises(ValueError, match="'holm' already"):
         analysis.register_statistic("holm", "mine")

@@ -116,7 +116,7 @@ def _rank(rater: Rater, item: ChooseItem, right: bool) -> None:
 
 
 def _choose(rater: Rater, item: ChooseItem, right: bool) -> None:
-    if rater.page.get_by_role("radiogroup", name="Place of reply A").count():
+    if rater.page.get_by_role("radiogroup", name="Rank of reply A").count():
         _rank(rater, item, right)
         return
     places = [item.replies.index(card.text) + 1 for card in rater.cards(len(item.replies))]

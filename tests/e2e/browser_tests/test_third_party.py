@@ -132,15 +132,15 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, hand: Ha
         judging.at_top()
         if number == 1:
             looks.look(page, "ranking-open")
-            judging.pick("Place of reply A", "1")
+            judging.pick("Rank of reply A", "1")
             rater.press("Continue")
             expect(page.get_by_role("alert").last).to_contain_text("Still without a rank: Reply B, Reply C.")
             looks.look(page, "ranking-missing")
             page.reload()
-            judging.picked("Place of reply A", "1")
-            judging.pick("Place of reply A", "2")
-            judging.pick("Place of reply B", "3")
-            judging.pick("Place of reply C", "1")
+            judging.picked("Rank of reply A", "1")
+            judging.pick("Rank of reply A", "2")
+            judging.pick("Rank of reply B", "3")
+            judging.pick("Rank of reply C", "1")
         else:
             judging.rank(RANKS)
         if number == 1:

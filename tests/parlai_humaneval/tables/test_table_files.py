@@ -155,7 +155,7 @@ def test_folders_may_be_texts(tmp_path):
     save_tables(expected, f"{tmp_path}/two", "jsonl")
     assert_same(read_tables(f"{tmp_path}/one"), expected)
     assert_same(read_tables(f"{tmp_path}/two"), expected)
-    with pytest.raises(TableError, match=r"holds comparisons\.jsonl"):
+    with pytest.raises(TableError, match=r"already contains comparisons\.jsonl"):
         check_free(f"{tmp_path}/two")
 
 

@@ -149,7 +149,7 @@ def test_a_section_of_this_package_may_be_such_a_function_too(tmp_path: Path, mo
     monkeypatch.delitem(sys.modules, f"{sections.__name__}.speed", raising=False)
     assert [row["model"] for row in report(study()).to_json()["speed"]["rows"]] == ["eliza", "retrieval"]
     assert "speed" not in report(study(with_texts=False)).sections
-    with pytest.raises(ValueError, match="has a key 'speed' already"):
+    with pytest.raises(ValueError, match="already has a key 'speed'"):
         registry.register_section("speed", "pace_of_mine")
 
 

@@ -210,10 +210,10 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
     if parted is not None:
         models, kind, count = parted
         what = "pairs of the file" if kind == "given" else "answers to the same question"
+        why = f"there are only {count} such pairings" if count < wanted else "some dialogues have no partner"
         say(
-            f"{what} are not kept together for {' vs '.join(models)}, because {wanted} judgements are wanted and there are "
-            f"{count} such pairings, or because some dialogues have no partner. To keep them together: pairing={kind}, with "
-            f"{count} judgements or fewer",
+            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are wanted, and {why}. To keep "
+            f"them together, set pairing={kind}, with {count} judgements or fewer",
             err=True,
         )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})

@@ -52,8 +52,8 @@ PASSING_S = 30.0
 
 OUR_ERROR_TITLE = phrase("Something broke on our side")
 OUR_ERROR = phrase(
-    "You could not begin, and that is not your fault. Please load this page again in a few minutes. If it happens again, "
-    "please write to the researchers. Nothing was handed in."
+    "The task could not start, and that is not your fault. Please reload this page in a few minutes. If it happens "
+    "again, please contact the researchers. Nothing was submitted."
 )
 
 _GONE = {"disconnect", "timeout", "returned"}
@@ -348,5 +348,6 @@ class StudyIOHandler(ClientIOHandler):
 
 
 def _failed(agent: OnboardingAgent) -> bool:
-    """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment later."""
+    """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment "
+    "later."""
     return bool(agent.db_status == AgentState.STATUS_REJECTED)

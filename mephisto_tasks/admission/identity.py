@@ -22,9 +22,10 @@ from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
 
 CONSENT = "consent"
-"""In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to read."""
+"""In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to "
+"read."""
 AGREED = "agreed_to_consent"  # in what Mephisto passes on of a registration, where somebody has just agreed
-WORDS = phrase("Please read this, and say whether you agree. Nothing about you is stored before you do.")
+WORDS = phrase("Please read this, and choose whether you agree. Nothing about you is stored until you do.")
 
 
 class ConsentRule(Rule):
@@ -89,12 +90,12 @@ KEPT_S = 30.0
 
 FULL_TITLE = phrase("The study is full right now")
 FULL = phrase(
-    "All places in this study are taken right now. You do not need to do anything: this page tries again by itself, "
-    "and lets you in as soon as a place is free. If you have begun before, everything that you did is kept."
+    "All places in this study are taken right now. You do not need to do anything: this page keeps trying, and lets "
+    "you in as soon as a place is free. If you started earlier, all your work is saved."
 )
 BUSY = phrase(
-    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
-    "other one already, please try again in a few minutes."
+    "You have another page of this study open. Please continue there; you can close this one. If you have already "
+    "closed the other one, please try again in a few minutes."
 )
 
 
@@ -168,11 +169,11 @@ that one goes on.
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
 DAMAGED = phrase(
-    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link to the study "
-    "once more, as it was given to you, and press Start."
+    "The address of this page is damaged: part of it was changed or is missing. Please open the study again with the "
+    "link that you were given, and press Start."
 )
 NOTHING_SHOWN = phrase(
-    "We could not recognize you after a reload, and what you do might be lost. Please allow this site to store data, or "
+    "We would not recognize you after a reload, and your work might be lost. Please allow this site to store data, or "
     "use another browser, and reload the page."
 )
 KEEPS_NOTHING = phrase("Your browser does not store anything for this page")
@@ -182,7 +183,8 @@ class Reception(Protocol):
     """Receives the visitors of a crowd whose addresses say who they are."""
 
     def identify(self, visitor: Visitor) -> Refusal | None:
-        """Fill in who the visitor says to be, and which visits they claim; a refusal says why the address names nobody."""
+        """Fill in who the visitor says to be, and which visits they claim; a refusal says why the address names "
+        "nobody."""
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
         """Why the crowd has nothing for the visitor any more; whether they are at work or only look is filled in."""
@@ -209,7 +211,8 @@ class ChecksArrivals(Protocol):
 
 
 class IdentityRule(PageRule):
-    """Compares a visitor with those who came before. Asked first: nobody else may learn how a worker fares, or change that.
+    """Compares a visitor with those who came before. Asked first: nobody else may learn how a worker fares, or "
+    "change that.
     Raises BookUnusable."""
 
     def __init__(

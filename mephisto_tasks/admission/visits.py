@@ -22,8 +22,8 @@ Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "return
 Parameters = Mapping[str, str]  # of one address, each name once
 
 GO_ON_THERE = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
-    "have not begun anything, open the link to the study once more, as it was given to you, and press Start."
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you have "
+    "not started yet, open the study again with the link that you were given, and press Start."
 )
 
 
@@ -57,7 +57,8 @@ class OnlyLooks(TurnedAway):
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same everywhere."""
+    """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same "
+    "everywhere."""
 
     worker_name: str
     door: str
@@ -135,7 +136,8 @@ def instead_of_returning(text: str, what: str) -> str:
 
 
 Stage = Literal["arrives", "looks", "registers", "unserved"]
-"""The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The database
+"""The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The "
+"database
 knows them, and no practice has begun. Mephisto found no unit for them."""
 
 

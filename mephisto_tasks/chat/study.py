@@ -114,11 +114,13 @@ class PracticeWorld(PracticeLoop):
 
 
 NEXT = Notice(
-    level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
+    level="success", text=phrase("That conversation is saved. Here is the next one, with a different partner.")
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
-OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
-ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
+OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")
+ALL_OVER = phrase(
+    "Those were all the conversations. Thank you! Is there anything you would like to tell us? (optional)"
+)
 FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
 FIRST_REPLY_S = 20.0
 
@@ -164,7 +166,8 @@ class ChatStudy(engine.Study):
         self.presenter = replace(self.presenter, appearance=appearance)
         if formatted:
             self.remarks.append(
-                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first reply. "
+                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first "
+                f"reply. "
                 "To show replies exactly as written, set replies.appearance=as_said."
             )
         elif silent := [name for name in models if name not in said]:
@@ -235,7 +238,8 @@ class ChatStudy(engine.Study):
         now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
-                f"From now on each rater gets one {now}, because only so many groups are left. The page's instructions say "
+                f"From now on each rater gets one {now}, because only so many groups are left. The page's "
+                f"instructions say "
                 f"{before} until the next launch. The pay is the same."
             )
         return steered

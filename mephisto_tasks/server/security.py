@@ -51,7 +51,8 @@ def same_token(given: str, expected: str) -> bool:
 
 
 def origin(site: object) -> str:
-    """A site that may show the page, ``https://host[:port]``; http only here. Raises ValueError: it goes into a header."""
+    """A site that may show the page, ``https://host[:port]``; http only here. Raises ValueError: it goes into a "
+    "header."""
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
@@ -127,7 +128,7 @@ MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are 
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
 TOO_MANY = phrase(
-    "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+    "Too many requests came from your network at once. Please wait a minute; the page tries again automatically."
 )
 
 
@@ -168,7 +169,8 @@ class Visitors:
         return address
 
     def is_one_visitor(self, peer: str) -> bool:
-        """Whether a connection's other end is a single visitor: neither a trusted proxy, nor a program on this machine."""
+        """Whether a connection's other end is a single visitor: neither a trusted proxy, nor a program on this "
+        "machine."""
         address = address_of(peer)
         return address is not None and not address.is_loopback and not self._trusts(address)
 

@@ -13,7 +13,7 @@ from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.wire import WireAnswer
 
-NOT_FINISHED = phrase("This is not finished yet, so it cannot be handed in. Please go on below.")
+NOT_FINISHED = phrase("This is not finished yet, so it cannot be submitted. Please continue below.")
 
 EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
 """What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
@@ -45,7 +45,8 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
     for problem in error.errors():
         if problem["type"] == "string_too_long":
             return t(
-                "That text is too long to be sent: at most {most} characters. Please shorten it.", most=f"{max_chars:,}"
+                "That text is too long to send: the limit is {most} characters. Please shorten it.",
+                most=f"{max_chars:,}",
             )
         if problem["loc"][:2] == ("rate", "values"):
             return t("A rating must be a number on its scale. Please rate the statements below again.")
@@ -97,9 +98,9 @@ def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str |
 def check_action(step: steps.MessageStep, answer: steps.ActionAnswer) -> str | None:
     action = next((action for action in step.actions if action.action_id == answer.action_id), None)
     if action is None:
-        return t("That cannot be done here. Please go on below.")
+        return t("That cannot be done here. Please continue below.")
     if not action.enabled:
-        return action.hint or t("That is not possible yet. Please go on below.")
+        return action.hint or t("That is not possible yet. Please continue below.")
     if action.text_label is None:
         return None
     return _check_text(answer.text, MAX_TOPIC_CHARS)
@@ -167,8 +168,8 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
     open_ = len(scales) - len(answer.values)
     if open_:
         return tn(
-            "Please rate every statement: one is still without an answer.",
-            "Please rate every statement: {n} are still without an answer.",
+            "Please rate every statement: one still has no answer.",
+            "Please rate every statement: {n} still have no answer.",
             open_,
         )
     for scale_id, value in answer.values.items():
@@ -180,7 +181,7 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
                 highest=f"{scale.maximum:g}",
             )
         if scale.style == "points" and value != int(value):
-            return t("Please choose one of the points of the scale.")
+            return t("Please choose one of the points on the scale.")
     return None
 
 
@@ -191,8 +192,8 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     open_ = len(questions) - len(answer.values)
     if open_:
         return tn(
-            "Please answer every question: one is still without an answer.",
-            "Please answer every question: {n} are still without an answer.",
+            "Please answer every question: one still has no answer.",
+            "Please answer every question: {n} still have no answer.",
             open_,
         )
     for name, question in questions.items():

@@ -39,7 +39,8 @@ Looks = TypeVar("Looks", bound=ReplyDisplay)
 def settled(
     replies: Looks, specs: Collection[ModelSpec], data_dir: Path, task_name: str, said: Iterable[str] | None = None
 ) -> Looks:
-    """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one draws markdown if a chat LLM takes part
+    """What ``replies.appearance=auto`` comes to: a study keeps its look; a new one draws markdown if a chat LLM "
+    "takes part
     or one of the replies (``said``) has some. It stays auto as long as only replies not yet given can tell."""
     if replies.appearance != "auto":
         return replies
@@ -117,7 +118,7 @@ class ShownModels:
 POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
 LOOK_S = 2.0  # how often a world that waits for an answer looks by itself. What happens to its rater wakes it at once.
 CANNOT_SAVE = phrase(
-    "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. The page "
+    "We cannot save your work at the moment. Your answer is kept on your page, and nothing is lost. The page "
     "continues as soon as saving works again. Please stay on this page."
 )
 EARLY_ANSWER = "The replies were not complete yet."
@@ -358,7 +359,8 @@ class PageSession:
             self.state.note(Refused(at=time.time(), reason=problem, excerpt=excerpt))
 
     def _next_packet(self) -> dict[str, Any]:
-        """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
+        """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a "
+        "launch."""
         deadline = time.monotonic() + self._timeout_s
         agent = self._agent
         while True:

@@ -78,7 +78,8 @@ def waits_for(raters: int) -> list[str]:
     from mephisto_tasks.session.stopping import PATIENCE_S
 
     return [
-        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
+        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
+        f"anyone "
         "who comes back, and then goes on without the others."
     ]
 
@@ -97,7 +98,7 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
 P = TypeVar("P")
 
 WHERE_YOU_WERE = Notice(
-    level="info", text=phrase("Welcome back! You can continue where you were. Nothing that you did is lost.")
+    level="info", text=phrase("Welcome back! You can continue where you left off. None of your work is lost.")
 )
 """Said to a rater who comes back in the middle of something."""
 
@@ -182,7 +183,8 @@ class HeldUnit(ABC, Generic[P]):
 
 
 Availability = Literal["open", "busy", "done_all", "all_taken", "interrupted"]
-"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a model's
+"""Whether a worker can begin: now; not beside their other page; never again; not until somebody leaves; not until a "
+"model's
 server is back."""
 
 

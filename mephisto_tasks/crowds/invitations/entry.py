@@ -30,7 +30,7 @@ INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
 WRONG = (
     phrase("Wrong link"),
     phrase(
-        "This link is not valid; a part of it may be missing. Please copy the whole link once more, or ask the person "
+        "This link is not valid; part of it may be missing. Please copy the whole link again, or ask the person "
         "who gave it to you."
     ),
 )
@@ -44,7 +44,8 @@ EXPIRED = (
 REVOKED = (
     phrase("This link is no longer valid"),
     phrase(
-        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it to you."
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it "
+        "to you."
     ),
 )
 FULL = (
@@ -55,7 +56,7 @@ FULL = (
     ),
 )
 BROKEN = (
-    phrase("We cannot check your link now"),
+    phrase("We cannot check your link right now"),
     phrase(
         "Something is broken on our side, and your link may well be valid. Please try again later, and tell the "
         "person who gave it to you."
@@ -63,7 +64,7 @@ BROKEN = (
 )
 MAILED = " .,;:!?)]}>'\"*»”’…"
 """What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
-AGAIN = phrase("Please open the link once more as it was given to you: this address is only a part of it.")
+AGAIN = phrase("Please open the whole link that you were given: this address is only part of it.")
 
 
 class BadLink(TurnedAway):

@@ -43,7 +43,7 @@ NO_LINK = phrase(
     "from the site that sent you here."
 )
 UNREADABLE = phrase(
-    "The address of this page cannot be read: a part of the link is damaged, or too long. Please open the study again "
+    "The address of this page cannot be read: part of the link is damaged or too long. Please open the study again "
     "with the link that you were given."
 )
 TWICE = phrase(
@@ -94,7 +94,8 @@ def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
 
 
 OTHER_PERSON = phrase(
-    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
+    "This link belongs to another person's participation. Please open the study with your own link, or from the site "
+    "that "
     "sent you here."
 )
 WRONG_LINK = phrase("This link does not work")
@@ -102,26 +103,26 @@ DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, a
 RETURNED_ALREADY = (
     phrase("This task is closed"),
     phrase(
-        "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
-        "saved. If you want to take part after all, please open the study again from the site that sent you here."
+        "You returned it, or its time ran out, and your place was given to somebody else. Your work until then is "
+        "saved. If you still want to take part, please open the study again from the site that sent you here."
     ),
 )
 RETURNED_NOW = (
     phrase("You have returned the task"),
     phrase(
-        "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "Your work until then is saved. Please also return it on the site that sent you here. Thank you for your "
         "interest!"
     ),
 )
 GIVEN_BACK = (
     phrase("You have given the task back"),
     phrase(
-        "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+        "Your work until then is saved. If you change your mind, open your link again. Thank you for your interest!"
     ),
 )
 DECLINED = (
-    phrase("You do not take part"),
-    phrase("That is all right: nothing about you was stored here. Thank you for your time!"),
+    phrase("You are not taking part"),
+    phrase("That is fine: nothing about you was stored here. Thank you for your time!"),
 )
 
 
@@ -146,7 +147,8 @@ class Reception:
         return None
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
-        """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, …."""
+        """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, "
+        "…."""
         arrival, here_to = visitor.arrival, visitor.data.get("here_to", "begin")
         assert arrival is not None, "visitors are identified first"
         try:
@@ -278,7 +280,7 @@ def _wrong_link(turned_away: TurnedAway) -> Refusal:
 
 
 GO_ON_THERE_BY_LINK = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, please write to the people who gave you the link."
 )
 

@@ -1,4 +1,5 @@
-"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is made."""
+"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is "
+"made."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, return the HIT and accept it again here. That does not count against you."
 )
 
@@ -149,7 +150,8 @@ class MTurkAccounts:
 
     key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
     needs: str = (
-        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
+        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in "
+        "~/.aws, "
         "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
     )
     no_keys: str = (

@@ -69,7 +69,7 @@ def _letters(setting: str, value: object) -> str:
 
 
 GO_ON_THERE_BY_PANEL = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, please return the task on the site that sent you here, or write to the researchers from there."
 )
 

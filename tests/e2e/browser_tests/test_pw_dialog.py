@@ -107,7 +107,7 @@ def _first_pair(rater: Rater, looks: Looks) -> list[list[Line]]:
     shown = judging.lines(2)
     looks.look(page, "pw-dialog-begin")
     rater.press("Continue")
-    expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you go on.")
+    expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you continue.")
     expect(page.get_by_role("radio").first).to_be_focused()
     rater.choose(2)
     rater.choose(1)
@@ -170,7 +170,8 @@ def _until_long(rater: Rater) -> int:
 
 
 def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Study) -> None:
-    """Side by side with thirty lines each; the question stays in sight all the way; markup is text; next, the top again."""
+    """Side by side with thirty lines each; the question stays in sight all the way; markup is text; next, the top "
+    "again."""
     rater = visit(study.url)
     page, judging, looks = rater.page, Judging(rater), Looks("wide")
     _enter(rater, "reads-wide")

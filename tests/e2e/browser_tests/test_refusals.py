@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 NO_CONVERSATION = "There is no conversation for you here"
 PRACTICE_ENDS = "The practice ends here"
 OTHER_BROWSER = "This task is open in another browser"
-FAILED = "some of your practice answers differed from what we look for"
-DONE = "You have already taken part in this study as often as one person may."
+FAILED = "differed from the ones this task needs"
+DONE = "You have already taken part in this study as many times as one person can."
 NO_PENALTY = "There is no penalty"
 
 
@@ -28,7 +28,8 @@ def _turned_away(rater: Rater, *sentences: str, title: str = NO_CONVERSATION) ->
 
 
 def test_practice_failed_twice(visit: Callable[..., Rater], embedded_study: Study) -> None:
-    """After the second try: a polite refusal. Coming back, in this tab or another: the same true reason, however often. To
+    """After the second try: a polite refusal. Coming back, in this tab or another: the same true reason, however "
+    "often. To
     another browser that is nobody's business."""
     rater = visit(embedded_study.url)
     rater.arrive("fails")

@@ -230,7 +230,7 @@ describe("a study with a consent text", () => {
     await settle();
     session.decline();
     await settle();
-    expect(session.getView().screen).toMatchObject({ kind: "refused", title: "You do not take part" });
+    expect(session.getView().screen).toMatchObject({ kind: "refused", title: "You are not taking part" });
     expect(http.requestAgent).toHaveBeenCalledTimes(1);
   });
 

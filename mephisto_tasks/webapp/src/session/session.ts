@@ -116,7 +116,7 @@ export class Session {
     if (this.view.config?.entry === "address") {
       this.ask("decline");
     } else {
-      this.show({ kind: "refused", title: t("You do not take part"), reason: t("That is all right: nothing about you was stored here. Thank you for your time!"), redirect: null });
+      this.show({ kind: "refused", title: t("You are not taking part"), reason: t("That is fine: nothing about you was stored here. Thank you for your time!"), redirect: null });
     }
   };
 
@@ -258,7 +258,7 @@ export class Session {
     }
     this.leave();
     if (failed !== null || agentId === null) {
-      const reason = failed ?? t("The server has no conversation to give out.");
+      const reason = failed ?? t("The server has no conversation available.");
       this.show(
         details.screen === OTHER_BROWSER
           ? { kind: "other_browser", title: title ?? t("This task is open in another browser"), text: reason }

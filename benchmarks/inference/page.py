@@ -28,8 +28,8 @@ SD 1). Dialogues that are judged several times differ in quality (log-odds, SD {
 of equal models (a quarter of that with reused dialogues), and {WHOLE.gap:,} studies with the gap at which CR1 has a power
 of {AIM:g} if workers are equal. {WHOLE.asked} and {WHOLE.asked_gap} of these studies also go through the report's function.
 Two thirds of them are chosen from the studies with p between {BOUNDS[0]:g} and {BOUNDS[1]:g} in a test similar to the
-report's. The report's share is that test's share of all studies, corrected for how many more or fewer studies the report finds.
-Shares are means over ICC and pull. The benchmark fails if the report's share is outside {ALLOWED[0]:g} to {ALLOWED[1]:g} by
+report's. The report's share is that test's share of all studies, corrected for how many more or fewer studies
+the report finds. Shares are means over ICC and pull. The benchmark fails if the report's share is outside {ALLOWED[0]:g} to {ALLOWED[1]:g} by
 more than {ERRORS:g} standard errors of the simulation. For one model against a baseline, it fails only above that range,
 because a small number of workers cannot show that a rate is above .95.
 
@@ -53,8 +53,8 @@ In these crowds, the models are equal on average over workers. In some crowds, a
 model, so all other workers lean slightly to the second. In other crowds, a worker's number of dialogues correlates with
 their taste (ICC {TASTE:g}). Each cell shows the share of false positives and, after the slash, the power. The power is the
 mean over a gap in either direction that is found in {POWER:.0%} of studies with unequal workers without such tastes. For
-each crowd, there are {STUDIES:,} studies of equal models, so the standard error of a rate of .05 is .005. Reports used to give
-only the first column. They now show the second column next to it, with a remark if the two disagree.
+each crowd, there are {STUDIES:,} studies of equal models, so the standard error of a rate of .05 is .005. Reports used to
+give only the first column. They now show the second column next to it, with a remark if the two disagree.
 
 - **Counting every worker once** finds a difference in .048 to .060 of studies (.067 in one crowd), without losing
   power: with unequal workers, it has more. The benchmark fails if it finds more than {ALLOWED[1]:g} by over

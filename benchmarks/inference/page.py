@@ -29,7 +29,8 @@ of equal models (a quarter of that with reused dialogues), and {WHOLE.gap:,} stu
 of {AIM:g} if workers are equal. {WHOLE.asked} and {WHOLE.asked_gap} of these studies also go through the report's function.
 Two thirds of them are chosen from the studies with p between {BOUNDS[0]:g} and {BOUNDS[1]:g} in a test similar to the
 report's. The report's share is that test's share of all studies, corrected for how many more or fewer studies
-the report finds. Shares are means over ICC and pull. The benchmark fails if the report's share is outside {ALLOWED[0]:g} to {ALLOWED[1]:g} by
+the report finds. Shares are means over ICC and
+pull. The benchmark fails if the report's share is outside {ALLOWED[0]:g} to {ALLOWED[1]:g} by
 more than {ERRORS:g} standard errors of the simulation. For one model against a baseline, it fails only above that range,
 because a small number of workers cannot show that a rate is above .95.
 

@@ -36,8 +36,8 @@ AS_INSTALLED = None
 """As many threads as torch takes of its own: what somebody gets who types the two commands."""
 NOTE = (
     "a generator talks to itself on this machine, with six exchanges per dialogue, 24 tokens per reply, greedy search, and "
-    "the same number of processor threads for both sides. Peer: `parlai self_chat`, which supports only batch size 1. Loading "
-    "does not count, but ours includes writing the file. The two sides take turns, and the best round of each counts"
+    "the same number of processor threads for both sides. Peer: `parlai self_chat`, which supports only batch size 1. "
+    "Loading does not count, but ours includes writing the file. The two sides take turns, and the best round of each counts"
 )
 
 

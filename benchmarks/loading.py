@@ -26,8 +26,8 @@ CASES = {
 }
 NOTE = (
     "a GPT-2 of {layers} layers and width {width} with random weights, loaded on the processor. The figure is the peak "
-    "memory minus the memory before, divided by the bytes of the model's files. Pages of a safetensors file that were read count, "
-    "although the system may reclaim them"
+    "memory minus the memory before, divided by the bytes of the model's files. Pages of a safetensors file that were "
+    "read count, although the system may reclaim them"
 )
 
 

@@ -348,7 +348,7 @@ def test_one_number_of_draws_and_one_seed():
     for row in section.rows:
         for result in (row.kappa, row.alpha):
             assert (result.details["draws"], result.details["seed"], result.level) == (120, 5, 0.9)
-    assert any("120 bootstraps over whole dialogues, seed 5" in method.text for method in section.methods())
+    assert any("120 bootstrap samples of whole dialogues, seed 5" in method.text for method in section.methods())
 
 
 def test_raters_and_their_order_do_not_matter():

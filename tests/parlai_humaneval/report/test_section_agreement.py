@@ -93,7 +93,7 @@ def test_how_often_each_was_judged_is_told():
     """Three raters of each are no double judgement; where some skipped, the mean is told; two of each are."""
     three = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", "bot"]}))
     assert three.rows[0].per_thing == 3
-    assert "of the pairs of answers on the same thing, for 2 things that 3 people judged, agree" in three.headline
+    assert "of the pairs of answers about the same item, for 2 items that 3 people judged, agree" in three.headline
     some = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", None]}))
     assert some.rows[0].per_thing == 2.5
     assert "2 things that 2.5 people on average judged" in some.headline

@@ -101,7 +101,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert others
     (label,) = document.sections["stopping"].labels().values()
     assert label.startswith("Estimates after optional stopping.")
-    assert label.endswith("decide nothing.")
+    assert label.endswith("do not determine the outcome.")
     assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):
         assert document.sections[key].remarks[0] == label
@@ -162,7 +162,7 @@ def test_a_study_that_goes_on() -> None:
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
     assert (
-        found.sections["turns"].remarks[0].startswith("This study ends when it is decided, and it is not decided yet.")
+        found.sections["turns"].remarks[0].startswith("This study ends once it reaches a decision, which it has not done yet.")
     )
     (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told
@@ -364,7 +364,7 @@ def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy,
         f"Every pair was decided after {standing.answered} of at most 600 dialogues by {standing.workers} raters"
         in words
     )
-    assert "α = .05 for any false claim that one model is better, and for any that two are equal" in words
+    assert "α = .05 for any false claim that one model is better, and for any false claim that two are equal" in words
     assert "less than 30 points apart" in words
     assert "clustered by rater" not in words
     assert document.to_json()["sentence"] == words

@@ -162,7 +162,9 @@ def test_a_study_that_goes_on() -> None:
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
     assert (
-        found.sections["turns"].remarks[0].startswith("This study ends once it reaches a decision, which it has not done yet.")
+        found.sections["turns"]
+        .remarks[0]
+        .startswith("This study ends once it reaches a decision, which it has not done yet.")
     )
     (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told

@@ -164,9 +164,11 @@ def test_a_study_that_goes_on() -> None:
     assert (
         found.sections["turns"]
         .remarks[0]
-        .startswith("This study ends once it reaches a decision, which it has not done yet.")
+        .startswith("This study ends once it reaches a decision, which it has not done yet")
     )
-    (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
+    (told,) = [
+        remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models count as equal")
+    ]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]

@@ -252,7 +252,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--gap 0.1 --stop decided", "add --technique"),
         ("--technique single_model --models 1 --gap 0.1 --stop decided", "set --models 2 or more"),
         ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
-        ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),
+        ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points out of 100"),
         ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "set --reuse 1"),
         ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "set a --gap below 0.17"),
         ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "set --models 10"),

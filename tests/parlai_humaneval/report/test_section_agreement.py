@@ -96,7 +96,7 @@ def test_how_often_each_was_judged_is_told():
     assert "of the pairs of answers about the same item, for 2 items that 3 people judged, agree" in three.headline
     some = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", None]}))
     assert some.rows[0].per_thing == 2.5
-    assert "2 things that 2.5 people on average judged" in some.headline
+    assert "2 items that 2.5 people on average judged" in some.headline
     two = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "bot"]}))
     assert two.rows[0].per_thing == 2
     assert "of 2 doubly judged answers agree" in two.headline

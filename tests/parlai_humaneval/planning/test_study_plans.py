@@ -163,7 +163,10 @@ def test_few_dialogues_are_told() -> None:
     """Guards the words for an answer that is about the dialogues at hand, by the report's own number; none is advised."""
     assert LEAST_DIALOGUES == FEW_DIALOGUES
     few = plan(technique="pw_dialog", gap=0.4, reuse=20, dialogue_icc=0.01)
-    assert any("dialogues per model are judged, each of them repeatedly, so the result is about these" in note for note in few.notes)
+    assert any(
+        "dialogues per model are judged, each of them repeatedly, so the result is about these" in note
+        for note in few.notes
+    )
     assert few.best_reuse is not None
     assert few.best_reuse["reuse"] < 20
 

@@ -218,8 +218,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
     asked = plan_study(ask(technique="pw_turn", gap=0.3, power=0.5)).n_dialogues
     assert found.truths[0].expected.n > asked
     assert any(
-        f"Those {asked:,} are fewer than a study with --stop decided takes on average" in note
-        for note in found.notes
+        f"Those {asked:,} are fewer than a study with --stop decided takes on average" in note for note in found.notes
     )
 
 

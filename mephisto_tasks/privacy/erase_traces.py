@@ -408,8 +408,8 @@ class Outside(BaseModel, extra="forbid", frozen=True):
         return {
             "rewritten": f"rewritten without {counted(self.rows, 'row') if self.rows else 'their words'}",
             "deleted": "deleted (the command that wrote it makes a new one)",
-            "nothing of theirs": "holds nothing of theirs",
-            "changed since": "it has changed since it was written: PLEASE CHECK",
+            "nothing of theirs": "contains nothing of theirs",
+            "changed since": "has changed since it was written: PLEASE CHECK",
             "not there": "no longer exists: if it was moved or copied, PLEASE CHECK",
             "stays": "stays: it names nobody, and its rows cannot be linked to people",
         }[self.done]

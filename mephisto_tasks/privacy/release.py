@@ -106,14 +106,14 @@ class Card(_Part):
 def anonymised(coarse: Coarse) -> list[str]:
     to_the = "to the day" if coarse == "day" else "to the week"
     return [
-        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release, the same "
-        "in all its tables. No record links them to the originals.",
-        f"Dates count from the first day of the study, which is called 2000-01-01, {to_the}; there is no time of day.",
-        "Times that raters took are whole seconds, and at least one; times that models took are tenths of a second.",
-        "Seeds, and numbers of units and assignments, were left out. The order of rows carries no information.",
+        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release. They are "
+        "the same in all of its tables, and no record links them to the originals.",
+        f"Dates are given {to_the}, without a time of day, and shifted so that the study begins on 2000-01-01.",
+        "Times of raters are rounded to whole seconds (at least one), and times of models to tenths of a second.",
+        "Seeds and the numbers of units and assignments were left out. The order of rows carries no information.",
         "In all texts, e-mail addresses, telephone numbers, accounts, worker IDs, and names of workers and invited people "
-        "were replaced by marks such as [e-mail]. A program cannot find other names: somebody must have read "
-        "the texts.",
+        "were replaced by marks such as [e-mail]. A program cannot find other names, so somebody must have "
+        "read the texts.",
     ]
 
 
@@ -277,8 +277,8 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
 
 
 LOG_LEFT_OUT = (
-    "The log of decisions of a study that ended when it was decided, because it shows who came when, and in which order. "
-    "The stopping biases estimates from these data a little, and makes intervals for a fixed size too narrow."
+    "The log of decisions of a study that stopped once it reached a decision, because it shows who came when and in which "
+    "order. This way of stopping slightly biases estimates from these data, and makes intervals for a fixed size too narrow."
 )
 
 
@@ -345,7 +345,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
         if gone := len(records) - len(kept):
             many = counted(gone, "record")
-            left_out.append(f"{many} with words or answers of people who did not agree to a release.")
+            left_out.append(f"{many} with words or answers by people who did not agree to a release.")
         records = kept
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)

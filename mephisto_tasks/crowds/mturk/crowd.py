@@ -73,7 +73,7 @@ class MTurkCrowd(crowd.Crowd):
         if not self.costs_money or rules.locales:
             return []
         places = ", ".join(MEPHISTOS_LOCALES)
-        return [f"Only workers in {places} will see the task (Mephisto's choice); others: {PREFIX}locales=[…]."]
+        return [f"Only workers in {places} will see the task (Mephisto's default). Set {PREFIX}locales to change this."]
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
         from mephisto_tasks.crowds.mturk.launch import fee_share, quote
@@ -150,16 +150,15 @@ class MTurkAccounts:
 
     key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
     needs: str = (
-        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in "
-        "~/.aws, "
-        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
+        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
+        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without asking"
     )
     no_keys: str = (
         "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
         "and this is not a terminal where you could type them"
     )
     keys_advice: str = "provide one of these"
-    only_here: str = "Its keys come from the environment and are not stored: set them wherever you launch."
+    only_here: str = "Its keys come from the environment and are not stored, so set them wherever you launch."
 
     def has_keys(self, name: str) -> bool:
         import boto3
@@ -198,7 +197,7 @@ class MTurkAccounts:
             return [crowd.AccountCheck(name=name, provider=self.provider, wrong=str(error))]
 
     def forget(self, name: str) -> str:
-        kept = f"The keys of {name} are AWS's: other programs may use them"
+        kept = f"The keys of {name} belong to AWS, and other programs may use them"
         return f"{kept}. Delete the profile {plain_name(name)} from ~/.aws/credentials yourself."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:

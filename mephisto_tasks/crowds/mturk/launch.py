@@ -95,7 +95,7 @@ def quote(
         facts=[("HITs open at once, at most", str(most_open))],
         heading="This launch spends real money on MTurk"
         if is_real
-        else "In MTurk's sandbox nothing is spent. On MTurk",
+        else "In MTurk's sandbox, no money is spent. On MTurk",
         is_real=is_real,
         refusal=refusal,
     )

@@ -128,18 +128,18 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
 
 BY_PANEL = (
     "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
-    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not return to it "
-    "as complete get everything as a bonus: do not approve their submissions as well"
+    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not return to the "
+    "panel as complete get everything as a bonus, so do not approve their submissions as well"
 )
 NOT_ASKED = (
-    "{panel}: no list of its submissions was read, so the approvals may include some returned there, or timed "
-    "out. Download its export and add --submissions FILE"
+    "{panel}: the list of its submissions was not read, so the approvals may include some that were returned or timed "
+    "out there. Download its export and add --submissions FILE"
 )
 DECIDE = "Decide what is right, do it on the panel's site, and record it with --settled {worker}"
 AS_LISTED: dict[Meaning, str] = {
     "at_work": "{panel} lists submission {session} as {status}: it is not submitted yet. Once it is, read a newer list "
     "with --submissions FILE",
-    "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
+    "over": "{panel} lists submission {session} as {status}, although the work is complete here, so it is not approved. "
     + DECIDE,
     "rejected": "{panel} lists submission {session} as {status}, so nothing is paid for it. " + DECIDE,
     "unknown": "{panel} lists submission {session} as {status}, which is an unknown status, so nothing is paid "

@@ -32,12 +32,12 @@ from parlai_humaneval._util.files import make_private_folder
 class ProlificAccounts:
     key_words: tuple[str, ...] = ("API token (Prolific: Settings → API tokens)",)
     needs: str = (
-        f"an API token, which you make in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
-        "without a question. A token has all rights of its owner: keep it as you keep a password"
+        f"an API token, which you create in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
+        "without asking. Anyone with the token can do everything that you can, so protect it like a password"
     )
     no_keys: str = "there is no token for the requester {name!r}, and this is not a terminal where you could type it"
     keys_advice: str = NEW_TOKEN
-    only_here: str = f"Its token is that of {TOKEN_ENV}, and is not stored: set it wherever you launch and pay."
+    only_here: str = f"Its token comes from {TOKEN_ENV} and is not stored, so set it wherever you launch and pay."
 
     def has_keys(self, name: str) -> bool:
         return has_token(name)
@@ -71,14 +71,14 @@ class ProlificAccounts:
         try:
             with Prolific(read_token(name), patience=BRIEF) as client, asking("read the balance"):
                 return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
-                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; make one in Prolific's web app")
+                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; create one in Prolific's web app")
                 ]
         except ProlificError as error:
             return [AccountCheck(name, PROVIDER, wrong=str(error))]
 
     def forget(self, name: str) -> str:
         if forget_token(name):
-            return f"The token of {name} is deleted here. Delete it in Prolific, too: it is valid until then."
+            return f"The token of {name} was deleted here. Delete it in Prolific as well: it is valid until then."
         return f"No token is stored for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:

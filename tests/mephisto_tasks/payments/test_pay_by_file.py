@@ -175,8 +175,8 @@ def listed(data_dir: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        ("RETURNED", "although the work is complete here: it is not approved"),
-        ("TIMED-OUT", "although the work is complete here: it is not approved"),
+        ("RETURNED", "although the work is complete here, so it is not approved"),
+        ("TIMED-OUT", "although the work is complete here, so it is not approved"),
         (" timed out ", "as TIMED-OUT, although the work is complete here"),
         ("Rejected", "nothing is paid for it"),
         ("ACTIVE", "it is not submitted yet"),

@@ -277,7 +277,7 @@ def test_a_file_that_somebody_changed_is_left_alone_and_told_of(data_dir: Path, 
     changed.write_text(changed.read_text() + "\n")
     (tmp_path / "tables" / "ratings.csv").unlink()
     said = done("forget", WORKER, "--yes", "--data-dir", data_dir).stdout
-    assert f"{changed}: it has changed since it was written: PLEASE CHECK" in said
+    assert f"{changed}: has changed since it was written: PLEASE CHECK" in said
     assert f"{tmp_path / 'tables' / 'ratings.csv'}: no longer exists" in said
     assert "Zebulon" in changed.read_text()
 

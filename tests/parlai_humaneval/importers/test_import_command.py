@@ -105,7 +105,10 @@ def test_the_columns_are_told():
     assert shown.exit_code == 0
     for column in TABLES["comparisons"]:
         assert re.search(rf"\b{column.name}\b", shown.output)
-    assert "  seconds (number, may be empty or missing): seconds from showing it to the answer" in shown.output
+    assert (
+        "  seconds (number, may be empty or missing): seconds between showing the comparison and the answer"
+        in shown.output
+    )
     assert "  winner (text): " in shown.output
     everything = CliRunner().invoke(main, ["import", "--list-columns", "all"]).output
     assert all(f"\n{name}: " in f"\n{everything}" for name in TABLES)

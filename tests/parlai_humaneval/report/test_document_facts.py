@@ -109,7 +109,7 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
     ]
     (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
     assert line == (
-        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it counts all the same. "
+        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it still counts. "
         "For its meaning, see “Which answers count” in the documentation."
     )
 

@@ -483,7 +483,7 @@ def test_win_rates_are_told_both_ways():
     assert (labels["win_rate"], labels["win_rate_pooled"]) == ("Win rate, mean over opponents", "Win rate, pooled")
     assert "mean over" in table.notes[0]
     assert section.headline.startswith("c wins 75 %")
-    assert "in the mean over the other bots (pooled 75 %" in section.headline
+    assert "on average over the other bots (pooled 75 %" in section.headline
     assert any("pooled" in method.text for method in section.methods() if method.name == "Win rate")
 
 

@@ -101,7 +101,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert others
     (label,) = document.sections["stopping"].labels().values()
     assert label.startswith("Estimates after optional stopping.")
-    assert label.endswith("decide nothing.")
+    assert label.endswith("do not determine the outcome.")
     assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):
         assert document.sections[key].remarks[0] == label
@@ -120,7 +120,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert len(cited) > 2
     assert all("Cite “What was decided, and when”" in part for part in cited)
     (turns,) = (answer for answer in others if answer.section == "turns")
-    assert any("none of these p-values" in note for note in table_of_pairs(turns).notes)
+    assert any("rather than these p-values" in note for note in table_of_pairs(turns).notes)
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -162,9 +162,13 @@ def test_a_study_that_goes_on() -> None:
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
     assert (
-        found.sections["turns"].remarks[0].startswith("This study ends when it is decided, and it is not decided yet.")
+        found.sections["turns"]
+        .remarks[0]
+        .startswith("This study ends once it reaches a decision, which it has not done yet")
     )
-    (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
+    (told,) = [
+        remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models count as equal")
+    ]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
@@ -216,7 +220,7 @@ def test_warnings_are_said_first() -> None:
     assert slow.standing().warnings
     found = build_report(tables_of(slow), OPTIONS)
     (answer,) = leading(found.summaries())
-    assert answer.remarks[0].endswith("Set a longer time in your next study; the time of this study is fixed.")
+    assert answer.remarks[0].endswith("Set a longer time limit in your next study; the limit of this study is fixed.")
     assert found.sections["stopping"].remarks[0] == answer.remarks[0]
 
 
@@ -312,14 +316,14 @@ def test_what_intervals_are_of_is_said_in_the_unit_that_is_shown(document: Docum
     """Guards the note on intervals: shares beside shares, points beside points, and no stopping where nothing stopped."""
     found = document.sections["stopping"]
     (answer,) = leading(document.summaries())
-    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals use dialogues")]
+    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals use only dialogues")]
     assert "the mean is too far from 0 after optional stopping" in of_points
     assert of_points.endswith("contain 0.")
-    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals use dialogues")]
+    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals use only dialogues")]
     assert "the mean is too far from one half after optional stopping" in of_shares
     assert of_shares.endswith("contain 50 %.")
     (going,) = section(log_of(stopped(workers=12))).summary()
-    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals use dialogues")]
+    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals use only dialogues")]
     assert "stopp" not in so_far
 
 
@@ -364,7 +368,7 @@ def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy,
         f"Every pair was decided after {standing.answered} of at most 600 dialogues by {standing.workers} raters"
         in words
     )
-    assert "α = .05 for any false claim that one model is better, and for any that two are equal" in words
+    assert "α = .05 for any false claim that one model is better, and for any false claim that two are equal" in words
     assert "less than 30 points apart" in words
     assert "clustered by rater" not in words
     assert document.to_json()["sentence"] == words
@@ -437,7 +441,7 @@ def test_a_study_without_answers_has_no_empty_table_and_no_peek() -> None:
     (answer,) = found.summary()
     assert answer.pairs == []
     assert found.headline == "3 of 3 pairs open."
-    assert not any("Intervals use dialogues" in words or "If you had tested" in words for words in answer.remarks)
+    assert not any("Intervals use only dialogues" in words or "If you had tested" in words for words in answer.remarks)
     assert not any("If you had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
 
 

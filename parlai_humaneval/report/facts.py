@@ -289,14 +289,12 @@ def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
     counts = finished(turns) | include_partial
     first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
-    rows = turns[[*_TURN, "seconds"]][counts & _asked_turns(turns) & first_hand]
-    return median(rows.drop_duplicates(_TURN)["seconds"])
-
-
-def _asked_turns(turns: pd.DataFrame) -> Flags:
     several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
     choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
-    return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
+    rows = turns[[*_TURN, "seconds"]][
+        counts & np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool) & first_hand
+    ]
+    return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
 def _attention(checks: pd.DataFrame) -> document.AttentionChecks:

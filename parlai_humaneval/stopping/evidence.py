@@ -161,7 +161,7 @@ class Evidence:
 
     @property
     def pooled(self) -> Floats:
-        """Studies × 2 × pairs: what decides who is better, with dialogues of one of the two with a third where these count."""
+        """What decides who is better: with dialogues of one of the two with a third, where these count."""
         return self.of("pooled" if self.is_pooled else "direct")
 
     @property

@@ -63,11 +63,15 @@ def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, s
     boards = [board for answer in answers if (board := _board(_renamed(answer, blind or {}), facts))]
     nothing = say("leaderboard", "alone")[0] if answers else facts.nothing
     titles = ": ".join(filter(None, ("Leaderboard", ", ".join(map(title_of, facts.techniques)))))
+    raters = facts.raters
+    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
+    complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
+    parts = [counted(raters.workers, who), *complete]
     return Leaderboard(
         title=title or titles,
         made=facts.made,
         note=facts.note,
-        basis=_basis(facts),
+        basis=f"{', '.join(parts)}.",
         boards=boards,
         nothing="" if boards else nothing,
         blinded=blind is not None,
@@ -162,15 +166,6 @@ def _told(answer: Summary) -> str:
         "falling": values in (sorted(values), sorted(values, reverse=True)),
     }
     return sentence("leaderboard", "told", answer=answer, leader=leader_words(answer.best, answer.pairs), **facts)
-
-
-def _basis(facts: Facts) -> str:
-    """“24 people, 48 complete dialogues.”: how much it rests on; programs are no people."""
-    raters = facts.raters
-    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
-    complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
-    parts = [counted(raters.workers, who), *complete]
-    return f"{', '.join(parts)}."
 
 
 BY_RANK = "Models by rank"

@@ -58,8 +58,7 @@ class Judged:
     @property
     def again(self) -> pd.DataFrame:
         """Rows of things of which it is known what the own rater had said."""
-        rows: pd.DataFrame = self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
-        return rows
+        return self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
 
 
 def questions(tables: Tables) -> Iterator[Judged]:
@@ -131,8 +130,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
 def _named(rows: pd.DataFrame) -> pd.DataFrame:
     """A dialogue that was rated once more keeps the name of its own technique."""
     known = {name: rows[f"own_{name}"].fillna(rows[name]) for name in ("technique", "setting")}
-    named: pd.DataFrame = rows.assign(**known)
-    return named
+    return rows.assign(**known)
 
 
 def _has(ticks: pd.Series[str], name: str) -> Floats:
@@ -149,7 +147,7 @@ def _said(
     """Rows of :class:`Judged`, with what they are grouped by; ``things``: columns that name a thing together."""
     names = pd.DataFrame(dict(enumerate(things)))
     codes: npt.ArrayLike = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
-    said: pd.DataFrame = pd.DataFrame(
+    return pd.DataFrame(
         {
             **{name: rows[name].fillna("").to_numpy(dtype=object) for name in _GROUP},
             "thing": np.asarray(codes, dtype=int),
@@ -165,7 +163,6 @@ def _said(
         },
         index=rows.index,
     )
-    return said
 
 
 def _by_group(source: Source, said: pd.DataFrame, what: str, scale: Scale) -> Iterator[Judged]:

@@ -277,16 +277,14 @@ class Matched:
     def pairs(self) -> pd.DataFrame:
         """A row for each answer of the judge and each person's about the same: ``judged``, ``label``, ``dialogue``."""
         judged = self.by_judge[["thing", "label"]].rename(columns={"label": "judged"})
-        rows: pd.DataFrame = self.by_people.merge(judged, on="thing")
-        return rows
+        return self.by_people.merge(judged, on="thing")
 
     @property
     def things(self) -> pd.DataFrame:
         """A row for each thing: what the judge (``judged``) and people (``label``) said in the mean."""
         about = {name: (name, "first") for name in ("dialogue", "model_a", "model_b", "kind")}
         people = self.by_people.groupby("thing", sort=False).agg(label=("label", "mean"), **about)
-        rows: pd.DataFrame = people.assign(judged=self.by_judge.groupby("thing")["label"].mean())
-        return rows
+        return people.assign(judged=self.by_judge.groupby("thing")["label"].mean())
 
 
 def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:

@@ -223,18 +223,7 @@ def build(tables: Tables, options: Options) -> Likert | None:
             named = {"model_a": a.model, "model_b": b.model, "n_a": len(a.values), "n_b": len(b.values)}
             section.pairs.append(LikertPair.of(group, pair, named, gap=pair.difference))
     turns = single_groups(tables)
-    left_out = _add_regression(section, turns, groups, level)
-    section.combos = list(_combos(turns, groups, level))
-    section.summaries = [_summary(section, group.family, level) for group in groups]
-    section.headline = _verdict(section.models, section.pairs, level)
-    section.remarks = [*_disagreements(section.pairs), *_on_models(section.models, left_out)]
-    return section
-
-
-def _add_regression(
-    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[likert.RatedCriterion], level: float
-) -> int:
-    """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
+    # Fills the regression of each technique and setting; returns how many dialogues it could not use.
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
@@ -246,7 +235,12 @@ def _add_regression(
             for clustered, paper in zip(fit.terms, fit.paper, strict=True)
         ]
         left_out += fits[0].left_out if fits else 0
-    return left_out
+    left_out = left_out
+    section.combos = list(_combos(turns, groups, level))
+    section.summaries = [_summary(section, group.family, level) for group in groups]
+    section.headline = _verdict(section.models, section.pairs, level)
+    section.remarks = [*_disagreements(section.pairs), *_on_models(section.models, left_out)]
+    return section
 
 
 def _combos(

@@ -160,7 +160,9 @@ def build(tables: Tables, options: Options) -> Rankings | None:
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
         compared = orient_pairs(pairs[of_group])
-        models, of_models = _models(rows, group, options.level), _pairs(compared, group, options)
+        family = RankedRow(**group).group
+        wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
+        models, of_models = _models(rows, group, options.level), [RankedPair.of(pair, group) for pair in wins]
         order = _order(models, of_models)
         if order is not None and len(order.groups) > 1:
             models = [row for name in order.names for row in models if row.model == name]
@@ -193,12 +195,6 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
             )
         )
     return sorted(models, key=lambda row: row.mean_rank.estimate or 0.0)
-
-
-def _pairs(compared: pd.DataFrame, group: dict[str, str], options: Options) -> list[RankedPair]:
-    family = RankedRow(**group).group
-    wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
-    return [RankedPair.of(pair, group) for pair in wins]
 
 
 def _ranking(

@@ -100,7 +100,11 @@ def build(tables: Tables, options: Options) -> Replies | None:
     if live.empty or live["text"].isna().all():
         return None
     names = sorted(set(live["model"]))
-    told = _told(live, names)
+    from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
+
+    texts = live["text"].fillna("")
+    found = {text: bool(giveaways(text, names)) for text in texts.unique()}
+    told = texts.map(found).astype(bool)
     named = _named(live, names)
     models = [_of_model(name, live[live["model"] == name], told, named) for name in names]
     timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
@@ -128,14 +132,6 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
     scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
     remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
     return [] if remark is None else [remark]
-
-
-def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
-
-    texts = rows["text"].fillna("")
-    found = {text: bool(giveaways(text, names)) for text in texts.unique()}
-    return texts.map(found).astype(bool)
 
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:

@@ -22,7 +22,7 @@ from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
 from parlai_humaneval.stopping.events import Began, Claimed, PairStatus, StoppingStatus, read_log
 from parlai_humaneval.stopping.simulation import FEWEST
-from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
+from parlai_humaneval.stopping.study import ReplayError, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
 from parlai_humaneval.techniques.registry import techniques
@@ -299,7 +299,24 @@ def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
         return
     began, standing = study.began, study.standing()
     names = {"study": log.study, "technique": began.technique, "setting": began.setting, "metric": began.metric}
-    found.studies.append(_study(names, study, standing, _question(began, tables)))
+    rule = study.rule
+    found.studies.append(
+        DecidedStudy.of(
+            rule,
+            standing,
+            names,
+            models=list(rule.models),
+            said=str(standing),
+            pairs=len(standing.pairs),
+            open=len(standing.open),
+            of_fixed=standing.answered / standing.fixed,
+            of_pooled=standing.answered / standing.fixed_pooled,
+            helped="" if standing.judge is None else sentence(standing.judge.said),
+            judge="" if standing.judge is None else standing.judge.plain_name,
+            question=_question(began, tables),
+            warnings=[sentence(warning) for warning in standing.warnings],
+        )
+    )
     after: dict[frozenset[str], int] = {}
     for event in study.log:
         if isinstance(event, Claimed):
@@ -321,25 +338,6 @@ def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
     said = f"this study ends when it is decided, and {trouble}"
     names = dict(zip(("technique", "setting", "metric"), design, strict=True))
     return DecidedStudy(study=study, **names, models=[], answer="", said=said, ended=None, trouble=trouble)
-
-
-def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus, question: str) -> DecidedStudy:
-    rule = study.rule
-    return DecidedStudy.of(
-        rule,
-        standing,
-        names,
-        models=list(rule.models),
-        said=str(standing),
-        pairs=len(standing.pairs),
-        open=len(standing.open),
-        of_fixed=standing.answered / standing.fixed,
-        of_pooled=standing.answered / standing.fixed_pooled,
-        helped="" if standing.judge is None else sentence(standing.judge.said),
-        judge="" if standing.judge is None else standing.judge.plain_name,
-        question=question,
-        warnings=[sentence(warning) for warning in standing.warnings],
-    )
 
 
 def pair_rows(

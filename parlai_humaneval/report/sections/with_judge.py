@@ -5,7 +5,6 @@ Prediction-powered inference: people's answers on a part of what a judge answere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from parlai_humaneval.report.facts import decided_designs
@@ -95,14 +94,14 @@ def build(tables: Tables, options: Options) -> WithJudge | None:
     kept = [row for row in rows if not decided & {(row.technique, row.setting, of) for of in (row.metric, "")}]
     section = WithJudge(judge=options.judge, rows=kept, trouble=trouble)
     passed_over = [row.what for row in rows if row not in kept]
-    facts = {"s": section, "best": _best(kept), "passed_over": passed_over, "most": NAMED}
+    best = max(kept, key=lambda row: row.gain, default=None)
+    facts = {
+        "s": section,
+        "best": (best if best is not None and best.gain > 1 else None),
+        "passed_over": passed_over,
+        "most": NAMED,
+    }
     return section.model_copy(update=told("with_judge", **facts))
-
-
-def _best(rows: Sequence[WithJudgeRow]) -> WithJudgeRow | None:
-    """The answer that the judge helps most."""
-    best = max(rows, key=lambda row: row.gain, default=None)
-    return best if best is not None and best.gain > 1 else None
 
 
 def _row(result: Result) -> WithJudgeRow:

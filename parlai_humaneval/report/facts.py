@@ -19,7 +19,7 @@ from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.text import json_list
 from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
-from parlai_humaneval.report.views import CellKind, DataTable, plain_table
+from parlai_humaneval.report.views import CellKind, DataTable, listed_table, plain_table, shown
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set, median, rater_kinds, unique
@@ -425,17 +425,8 @@ def data_words(facts: document.Facts) -> list[Pair]:
 
 def facts_tables(facts: document.Facts) -> list[DataTable]:
     """Set-up: what was collected, what was rated on scales, and the models."""
-    designs = plain_table(
+    designs = listed_table(
         "setup_designs",
-        "What was collected",
-        {
-            "technique": "Technique",
-            "setting": "Setting",
-            "metric": "Metric",
-            "models": "Models",
-            "workers": ("Workers", "count"),
-            "rows": "Rows of tables",
-        },
         [
             {
                 **{name: getattr(design, name) or None for name in ("technique", "setting", "metric")},
@@ -446,16 +437,12 @@ def facts_tables(facts: document.Facts) -> list[DataTable]:
             for design in facts.designs
         ],
     )
-    statements = plain_table(
+    statements = listed_table(
         "setup_statements",
-        "What was rated or ticked",
-        {"criterion": "Criterion", "text": "As raters saw it", "scale": "Scale"},
         [{"criterion": one.criterion, "text": one.text, "scale": one.whole_scale or None} for one in facts.statements],
     )
-    models = plain_table(
+    models = listed_table(
         "setup_models",
-        "The models",
-        {"model": "Model", "description": "Description", "source": "Source", "options": "Options"},
         [
             {
                 "model": model.name,
@@ -466,7 +453,7 @@ def facts_tables(facts: document.Facts) -> list[DataTable]:
             if model.description or model.source or model.options
         ],
     )
-    return [table for table in (designs, statements, models) if table.rows]
+    return shown(designs, statements, models)
 
 
 def excluded_table(excluded: document.Excluded) -> DataTable:

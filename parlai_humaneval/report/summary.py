@@ -191,19 +191,6 @@ def answer_tables(answers: Sequence[Summary]) -> Iterator[views.DataTable]:
 
 def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
     """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
-    labels = {
-        "technique": "Technique",
-        "setting": "Setting",
-        "metric": "Metric",
-        "question": "Question",
-        "section": "Section",
-        "leader": "Ranks first",
-        "together": "Tied for the first rank",
-        "unordered": "Cannot be ordered",
-        "told": "Below another model",
-        "untested": "Not tested",
-        "by": "By",
-    }
     rows = [
         {
             **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
@@ -215,7 +202,7 @@ def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
         for answer in answers
         if answer.best is not None
     ]
-    return views.plain_table("leaders", "Who leads", labels, rows)
+    return views.listed_table("leaders", rows)
 
 
 def pairs_table(answer: Summary) -> views.DataTable:

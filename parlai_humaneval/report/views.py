@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ from parlai_humaneval.statistics.core.rows import Cell as Cell
 from parlai_humaneval.statistics.core.rows import CellKind as CellKind
 from parlai_humaneval.statistics.core.rows import DataTable as DataTable
 from parlai_humaneval.statistics.core.rows import Part as Part
+from parlai_humaneval.statistics.core.rows import Row, table_of
 from parlai_humaneval.statistics.core.rows import TableColumn as TableColumn
 from parlai_humaneval.statistics.core.rows import View as View
 
@@ -32,6 +33,23 @@ def plain_table(
     named = {name: (label, "text") if isinstance(label, str) else label for name, label in labels.items()}
     columns = tuple(TableColumn(key=name, label=label, kind=kind) for name, (label, kind) in named.items())
     return DataTable(key=key, title=title, columns=columns, rows=tuple(map(dict, rows)), notes=tuple(notes))
+
+
+def table(key: str, rows: Sequence[Row], *notes: str, **options: Any) -> DataTable:
+    """:func:`.table_of` with the title and the notes of ``tables.yaml``, behind which other ``notes`` stand."""
+    known = _known("tables.yaml")[key]
+    return table_of(key, known["title"], rows, *known.get("notes", ()), *notes, **options)
+
+
+def listed_table(key: str, rows: Iterable[Mapping[str, Cell]]) -> DataTable:
+    """:func:`plain_table` with the title and the columns of ``tables.yaml``."""
+    known = _known("tables.yaml")[key]
+    return plain_table(key, known["title"], known["columns"], rows)
+
+
+def shown(*tables: DataTable) -> list[DataTable]:
+    """Those that have rows."""
+    return [table for table in tables if table.rows]
 
 
 class IntervalPoint(View):
@@ -114,14 +132,14 @@ class Method(View):
 
 
 @cache
-def _methods() -> dict[str, dict[str, dict[str, str]]]:
-    known: dict[str, dict[str, dict[str, str]]] = read_yaml(Path(__file__).with_name("methods.yaml"))
+def _known(file: str) -> dict[str, dict[str, Any]]:
+    known: dict[str, dict[str, Any]] = read_yaml(Path(__file__).with_name(file))
     return known
 
 
 def method(section: str, name: str, **values: object) -> Method:
     """A method of ``methods.yaml``, with the values for the names in its braces."""
-    told = _methods()[section][name]
+    told = _known("methods.yaml")[section][name]
     return Method(**{part: text.format(**values) if values else text for part, text in told.items()})
 
 

@@ -15,12 +15,12 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
 from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.raters import agreement
 from parlai_humaneval.tables.build import Tables
@@ -256,23 +256,8 @@ class Agreement(Section):
 
     def data_tables(self) -> list[DataTable]:
         again = [row for row in self.rows if row.own_mean is not None]
-        tables = [
-            table_of(
-                "agreement_measures",
-                "Agreement on what was judged twice",
-                self.rows,
-                "own: the dialogue's own rater and another rater of it (Cohen's κ); several: Fleiss' κ.",
-            ),
-            table_of(
-                WITH_OWN,
-                "Answers of a dialogue's own rater, and of other raters of it",
-                again,
-                "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
-                "clustered by worker.",
-            ),
-            table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),
-        ]
-        return [table for table in tables if table.rows]
+        measures, with_own = table("agreement_measures", self.rows), table(WITH_OWN, again)
+        return shown(measures, with_own, table("agreement_by_turn", self.by_turn))
 
     def figures(self) -> list[Figure]:
         title = "Krippendorff's α with its interval (0: chance, 1: full agreement)"

@@ -10,9 +10,8 @@ from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.report.conclusions import BY_WORKER
 from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
-from parlai_humaneval.statistics.core.rows import table_of
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
 from parlai_humaneval.statistics.preference.subgroups import (
     FEWEST,
@@ -50,11 +49,7 @@ class ByGroup(Section):
     rates: list[QuestionRate]
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of("by_group_tests", "Is the win rate the same in all groups?", self.tests),
-            table_of("by_group_rates", "Win rates by group", self.rates, *say(KEY, "of_rates")),
-        ]
-        return [table for table in tables if table.rows]
+        return shown(table("by_group_tests", self.tests), table("by_group_rates", self.rates, *say(KEY, "of_rates")))
 
     def figures(self) -> list[Figure]:
         figures: list[Figure] = []

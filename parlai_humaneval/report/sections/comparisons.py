@@ -12,11 +12,11 @@ from pydantic import Field
 from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, say, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, with_note
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table, with_note
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,
@@ -160,13 +160,12 @@ class Comparisons(Section):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
-        tables = [
-            table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
-            table_of("comparisons_models", "Each model against all the models that it met", self.models),
-            table_of("comparisons_first_shown", "Is the model shown first chosen more often?", self.first_shown),
-            table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),
-        ]
-        return [table for table in tables if table.rows]
+        return shown(
+            table("comparisons_pairs", self.pairs, *notes),
+            table("comparisons_models", self.models),
+            table("comparisons_first_shown", self.first_shown),
+            table("comparisons_reuse", reused, *say(KEY, "of_reuse")),
+        )
 
     def figures(self) -> list[Figure]:
         """Win rates with intervals of each group, and for more than two models the matrix of who beats whom."""

@@ -9,12 +9,22 @@ from pydantic import Field
 
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    Method,
+    interval_figures,
+    method,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.formatting import seconds_words, with_article
 from parlai_humaneval.statistics.core.means import t_test
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
@@ -78,17 +88,7 @@ class CrowdTime(Section):
     pairs: list[PairTime] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
-        found = [
-            table_of("crowd_time_spent", "Time that raters spent", self.spent),
-            table_of(
-                "crowd_time_pairs",
-                "Rater hours to distinguish two models",
-                self.pairs,
-                "Hours until the paper's p was below .05 for the first time, and until it stayed there; the same for a "
-                "p-value that may be looked at after every answer. A dash means never within the time spent.",
-            ),
-        ]
-        return [table for table in found if table.rows]
+        return shown(table("crowd_time_spent", self.spent), table("crowd_time_pairs", self.pairs))
 
     def figures(self) -> list[Figure]:
         units = []

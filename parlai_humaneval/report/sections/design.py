@@ -31,7 +31,6 @@ from parlai_humaneval.statistics.core.rows import (
     Name,
     Row,
     interval_keys,
-    table_of,
 )
 from parlai_humaneval.statistics.core.two_way import by_both
 from parlai_humaneval.statistics.ratings.correlations import (
@@ -188,13 +187,9 @@ class Design(Section):
     alpha: float = 0.05
 
     def data_tables(self) -> list[views.DataTable]:
-        title = "Precision lost because answers of a rater are correlated, and the smallest gap found with power .8"
-        gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
-        return [
-            table_of("design_measures", title, self.measures, *say("design", "of_measures")),
-            table_of(LIKENESS, "Correlation of answers", self.measures, *say("design", "of_likeness")),
-            *gaps,
-        ]
+        measures = views.table("design_measures", self.measures, *say("design", "of_measures"))
+        likeness = views.table(LIKENESS, self.measures, *say("design", "of_likeness"))
+        return views.shown(measures, likeness, views.table("design_pairs", self.pairs))
 
     def figures(self) -> list[views.Figure]:
         names = [f"{row.source}: {row.named}" for row in self.measures]

@@ -10,7 +10,7 @@ from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
 from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
-from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
+from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
 from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, SystemScore, assessed
 from parlai_humaneval.tables.build import Tables
@@ -54,24 +54,16 @@ class DirectAssessment(Assessment, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         cited = conclusions.to_cite(self.lines, self.of_decided)
-        tables = [
+        return views.shown(
             *_scores_tables(self.models, self.basis.criteria),
             self._workers_table(),
-            table_of("direct_assessment_pairs", "Pairs of models by overall z", self.pairs, *cited),
-            table_of("direct_assessment_settings", "Overall z by setting", self.settings),
+            views.table("direct_assessment_pairs", self.pairs, *cited),
+            views.table("direct_assessment_settings", self.settings),
             self._correlations_table(),
-            table_of(
-                "direct_assessment_opinions",
-                "What raters thought of their topics",
-                self.opinions,
-                "Counts include the degraded model's dialogues; scores do not.",
-            ),
-            table_of(
-                "direct_assessment_raters", "Agreement of two raters of the same models (Pearson's r)", self.rater_pairs
-            ),
+            views.table("direct_assessment_opinions", self.opinions),
+            views.table("direct_assessment_raters", self.rater_pairs),
             self._replications_table(),
-        ]
-        return [table for table in tables if table.rows]
+        )
 
     def _workers_table(self) -> views.DataTable:
         """As the paper's Table 1."""
@@ -90,7 +82,7 @@ class DirectAssessment(Assessment, Section):
         if dialogues.n_cut:
             n_cut = counted(dialogues.n_cut, "dialogue")
             note += f" The time of {n_cut} whose page was left open is left out of the means."
-        return table_of("direct_assessment_workers", "Workers and dialogues", rows, note)
+        return views.table("direct_assessment_workers", rows, note)
 
     def _correlations_table(self) -> views.DataTable:
         """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""

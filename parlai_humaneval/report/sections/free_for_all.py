@@ -16,7 +16,7 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns, table_of
+from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
@@ -186,13 +186,12 @@ class FreeForAllSection(Section):
         return self.summaries
 
     def data_tables(self) -> list[views.DataTable]:
-        models = "Points and TrueSkill, dialogues in the order in which they began"
         cited = conclusions.to_cite([row.line() for row in self.tests], self.of_decided)
         return [
-            table_of("free_for_all_models", models, self.models, *say("free_for_all", "of_models")),
-            table_of("free_for_all_tests", "Pairs: difference of strengths in log-odds", self.tests, *cited),
-            table_of("free_for_all_positions", "Pull of the position", self.positions, of=PositionRow),
-            table_of("free_for_all_stability", "Rankings from fewer dialogues", self.stability, of=StabilityRow),
+            views.table("free_for_all_models", self.models, *say("free_for_all", "of_models")),
+            views.table("free_for_all_tests", self.tests, *cited),
+            views.table("free_for_all_positions", self.positions, of=PositionRow),
+            views.table("free_for_all_stability", self.stability, of=StabilityRow),
         ]
 
     def figures(self) -> list[views.Figure]:

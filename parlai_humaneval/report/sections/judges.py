@@ -24,13 +24,13 @@ from parlai_humaneval.report.sections.agreement import (
     questions,
     same_and_kappa,
 )
-from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method, shown, table
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys, table_of
+from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys
 from parlai_humaneval.statistics.judges.answers import (
     choices,
     first_chosen,
@@ -186,20 +186,10 @@ class Judges(Section):
     draws: int
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of(
-                "judges_agreement",
-                "Agreement with people",
-                self.agreement,
-                "Pairs of a judge's answer and a person's; both orders count. People: two people on the same item, "
-                "Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
-            ),
-            table_of("judges_pairs", "Win rates of two models by the judge and by people", self.pairs),
-            table_of("judges_bias", "Position and length", self.bias),
-            table_of("judges_family", "Models of the judge's own maker", self.family),
-            table_of("judges_asked", "What judges were asked, and at what cost", self.judges),
-        ]
-        return [table for table in tables if table.rows]
+        parts = ("agreement", "pairs", "bias", "family")
+        return shown(
+            *(table(f"judges_{part}", getattr(self, part)) for part in parts), table("judges_asked", self.judges)
+        )
 
     def figures(self) -> list[Figure]:
         found = [

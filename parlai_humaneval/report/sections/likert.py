@@ -23,7 +23,6 @@ from parlai_humaneval.statistics.core.rows import (
     Row,
     once_columns,
     p_columns,
-    table_of,
 )
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 from parlai_humaneval.statistics.ranking.order import EQUAL
@@ -164,13 +163,13 @@ class Likert(Section):
     def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
         cited = conclusions.to_cite(own, self.of_decided)
-        tables = [
-            table_of("likert_models", "Mean ratings", self.models),
-            table_of("likert_pairs", "Each pair of models", self.pairs, *cited),
-            table_of("likert_turn_weights", "Which turns weigh in the final ratings", self.regression),
-            table_of("likert_combos", "Turns and final rating together", self.combos),
-        ]
-        return [table for table in tables if table.rows]
+        pairs, weights = (
+            views.table("likert_pairs", self.pairs, *cited),
+            views.table("likert_turn_weights", self.regression),
+        )
+        return views.shown(
+            views.table("likert_models", self.models), pairs, weights, views.table("likert_combos", self.combos)
+        )
 
     def figures(self) -> list[views.Figure]:
         """Means with intervals, a figure a criterion; and the coefficient of each turn."""

@@ -22,12 +22,12 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
 )
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import AskedRow, Column, Count, Estimate, Key, Name, table_of
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Count, Estimate, Key, Name
 from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.pairs import orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.ranking.order import ModelOrder
@@ -111,16 +111,9 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        note = (
-            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of one dialogue."
-        )
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
-        tables = [
-            table_of("rankings_models", "Ranks of each model (1 is the best)", self.models, note),
-            table_of("rankings_pairs", "Which model got the better rank", self.pairs, note, *cited),
-            table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
-        ]
-        return [table for table in tables if table.rows]
+        pairs = table("rankings_pairs", self.pairs, *cited)
+        return shown(table("rankings_models", self.models), pairs, table("rankings_tau", self.rankings))
 
     def figures(self) -> list[Figure]:
         return [

@@ -14,8 +14,8 @@ import pandas as pd
 
 from parlai_humaneval.display.text import ONLY_THOUGHTS
 from parlai_humaneval.report.section import Options, Section, say, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, method
-from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
+from parlai_humaneval.report.views import DataTable, Figure, Method, method, shown, table
+from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.tables.build import Tables
 
 TELLING_GAP_S = 2.0
@@ -82,8 +82,7 @@ class Replies(Section):
     def data_tables(self) -> list[DataTable]:
         # What raters saw, and what the models took; the second only where something of it is known.
         known = [one for one in self.models if one.latency_median is not None or one.completion_tokens is not None]
-        served = [table_of(SERVED, "What did the models use?", known)] if known else []
-        return [table_of("replies_shown", "What did raters see of the models?", self.models), *served]
+        return shown(table("replies_shown", self.models), table(SERVED, known))
 
     def figures(self) -> list[Figure]:
         return []

@@ -16,7 +16,7 @@ from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import counted, percent
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
+from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.ranking.order import EQUAL, not_compared
 from parlai_humaneval.statistics.survival.spotting import MOST_MATCHES
 from parlai_humaneval.tables.build import Tables
@@ -62,10 +62,9 @@ class SegmentsSection(spot_numbers.Analysis, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         return [
-            table.model_copy(update={"key": f"segments_{table.key}{key}", "title": f"{table.title}{title}"})
+            table.model_copy(update={"key": f"{table.key}{key}", "title": f"{table.title}{title}"})
             for part, key, title in self._parts()
-            for table in _tables(part, self.of_decided)
-            if table.rows
+            for table in views.shown(*_tables(part, self.of_decided))
         ]
 
     def figures(self) -> list[views.Figure]:
@@ -204,22 +203,15 @@ _PAIR_LABELS = {
 
 def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.DataTable]:
     speakers = [*a.models, *([] if a.humans is None else [spot_numbers.SpottedModel(**dict(a.humans))])]
-    yield table_of(
-        "models",
-        "Bots and people",
-        speakers,
-        "Win rate: the share of decided segments won against each other bot, then the mean over these opponents (as in "
-        "the paper). Pooled: the share of all decided segments. Both are clustered by worker and dialogue; p tests the "
-        "mean against one half, without correction.",
-    )
+    yield views.table("segments_models", speakers)
     curves: list[dict[str, views.Cell]] = [
         {"model": row.model, **_cells({f"s{length}": point for length, point in row.curve.items()})}
         for row in a.speakers
     ]
     shares = [column for k in a.lengths for column in _ends(f"s{k}", f"S({k})", "low", "high")]
     title = "Share not spotted within k exchanges"
-    yield row_table("survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
-    yield table_of("lengths", "Labels after k exchanges", a.by_length)
+    yield row_table("segments_survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
+    yield views.table("segments_lengths", a.by_length)
     # The paper's Table 1.
     names = a.playing
     heat = conclusions.matrix_of("matrix", "Win rate of row over column, ties left out", names, a.win_rates)
@@ -228,13 +220,12 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
         for name, values in zip(names, heat.values, strict=True)
     ]
     shown: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
-    yield row_table(heat.key, heat.title, shown, against)
+    yield row_table("segments_matrix", heat.title, shown, against)
     cited = conclusions.to_cite([pair.line() for pair in a.pairs], decided)
-    yield table_of("pairs", "Pairs of bots", a.pairs, *cited, labels=_PAIR_LABELS)
-    note = "Above 0: B is spotted sooner. The one-step estimate from 0 is too small if the difference is large."
-    yield table_of("tests", "Is one spotted sooner? All pairs of bots", a.tests, note)
+    yield views.table("segments_pairs", a.pairs, *cited, labels=_PAIR_LABELS)
+    yield views.table("segments_tests", a.tests)
     note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
-    yield table_of("features", "Features, and their effect on being spotted", a.features, note)
+    yield views.table("segments_features", a.features, note)
     # The paper's Table 3.
     agreed: dict[str, dict[str, views.Cell]] = {}
     for row in a.labels:
@@ -249,14 +240,14 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
         )
     ]
     title = "Pairs of raters who both gave the label, as a share of pairs in which at least one did"
-    yield row_table("labels", title, (_MODEL, *columns), list(agreed.values()))
+    yield row_table("segments_labels", title, (_MODEL, *columns), list(agreed.values()))
     points = [
         spot_numbers.StabilityPoint(left_out=row.left_out or "none", dialogues=n, stability=most, as_all=same_as_all)
         for row in a.stability
         for n, most, same_as_all in zip(row.dialogues, row.stability, row.as_all, strict=True)
     ]
-    yield table_of("stability", "Stability of the ranking", points)
-    yield table_of("seconds", "Time to judge a segment", a.seconds)
+    yield views.table("segments_stability", points)
+    yield views.table("segments_seconds", a.seconds)
 
 
 _MODEL: tuple[str, str, views.CellKind] = ("model", "Model", "text")

@@ -14,7 +14,17 @@ from pydantic import Field, ValidationError
 from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
 from parlai_humaneval.report.facts import decided_designs, questions_in
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary, say
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
+from parlai_humaneval.report.views import (
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    method,
+    points_label,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.formatting import percent, sentence
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Key, Name, Row, table_of
@@ -221,13 +231,9 @@ class Stopping(Section):
     def data_tables(self) -> list[DataTable]:
         # Where testing would have said nothing, there are names, and nothing of them.
         peeks = self.peeks if any(peek.better for peek in self.peeks) else []
-        tables = [
-            pairs_table(self.pairs),
-            table_of("stopping_studies", "The rule, and the size of the study", self.studies),
-            table_of("stopping_peeks", "What testing after every worker would have claimed", peeks),
-            table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
-        ]
-        return [table for table in tables if table.rows]
+        studies, peeked = table("stopping_studies", self.studies), table("stopping_peeks", peeks)
+        strengths = table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE)
+        return shown(pairs_table(self.pairs), studies, peeked, strengths)
 
     def figures(self) -> list[Figure]:
         return [

@@ -10,8 +10,8 @@ from pydantic import Field
 from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
 from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
-from parlai_humaneval.statistics.core.rows import Column, table_of
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.statistics.core.rows import Column
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of
 from parlai_humaneval.statistics.ranking.style_control import StyleEffect, StylePair, style_control
 from parlai_humaneval.tables.build import Tables
@@ -41,11 +41,8 @@ class StyleControlled(Section):
     changed: list[str] = Field(default_factory=list, exclude=True)
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of("style_control_pairs", "Leads as rated, and at equal style", self.pairs, *say(KEY, "of_pairs")),
-            table_of("style_control_effects", "What goes with being chosen", self.effects, *say(KEY, "of_effects")),
-        ]
-        return [table for table in tables if table.rows]
+        pairs = table("style_control_pairs", self.pairs, *say(KEY, "of_pairs"))
+        return shown(pairs, table("style_control_effects", self.effects, *say(KEY, "of_effects")))
 
     def figures(self) -> list[Figure]:
         points = [

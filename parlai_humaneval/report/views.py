@@ -143,6 +143,13 @@ def method(section: str, name: str, **values: object) -> Method:
     return Method(**{part: text.format(**values) if values else text for part, text in told.items()})
 
 
+def look(key: str, place: object = "", **words: object) -> dict[str, Any]:
+    """Key, title, axes and looks of a figure as ``figures.yaml`` has them. ``place``: stands behind the key, where there are
+    several; ``words``: for the names in braces."""
+    known = _known("figures.yaml")[key].items()
+    return {"key": f"{key}{place}"} | {n: one.format(**words) if isinstance(one, str) else one for n, one in known}
+
+
 def interval_figures(
     key: str,
     title: str,

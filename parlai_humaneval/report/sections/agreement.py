@@ -15,7 +15,7 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
@@ -260,9 +260,8 @@ class Agreement(Section):
         return shown(measures, with_own, table("agreement_by_turn", self.by_turn))
 
     def figures(self) -> list[Figure]:
-        title = "Krippendorff's α with its interval (0: chance, 1: full agreement)"
         alphas = [(row.title, row.alpha) for row in self.rows]
-        return [*interval_figures("agreement_alpha", title, "α", alphas, reference=0.0)]
+        return [*interval_figures(**look("agreement_alpha"), results=alphas)]
 
     def methods(self) -> list[Method]:
         return [

@@ -16,6 +16,7 @@ from parlai_humaneval.report.views import (
     Figure,
     Method,
     interval_figures,
+    look,
     method,
     shown,
     table,
@@ -95,13 +96,12 @@ class CrowdTime(Section):
         for spent in self.spent:
             known = ", ".join(filter(None, (spent.technique, spent.setting)))
             units.append((f"{spent.unit} ({known})" if known else spent.unit, spent.trimmed))
-        label = "mean seconds, without pages that were left open; clustered interval"
         groups: dict[str, list[PairTime]] = {}
         for pair in self.pairs:
             if pair.curve_p:
                 groups.setdefault(pair.title, []).append(pair)
         curves = [_curves(place, *group) for place, group in enumerate(groups.items(), start=1)]
-        return [*interval_figures("crowd_time_spent", "Rater time a unit", label, units), *curves]
+        return [*interval_figures(**look("crowd_time_spent"), results=units), *curves]
 
     def methods(self) -> list[Method]:
         of_pairs = ("time_to_significance", "allowing_for_looks", "sd_over_chunks") if self.pairs else ()
@@ -201,11 +201,4 @@ def _curves(place: int, words: str, pairs: list[PairTime]) -> CurveFigure:
         Curve(name=f"{pair.model_a} against {pair.model_b}", x=tuple(pair.curve_hours), y=tuple(pair.curve_p))
         for pair in shown
     )
-    return CurveFigure(
-        key=f"crowd_time_p_{place}",
-        title=f"p over rater hours, {words}{more}",
-        x_label="rater hours",
-        y_label="p-value of the paper's test",
-        curves=tuple(curves),
-        reference=0.05,
-    )
+    return CurveFigure(**look("crowd_time_p", f"_{place}", words=words, more=more), curves=tuple(curves))

@@ -200,19 +200,13 @@ class Design(Section):
             for name, row in named
             if row.unit == "share" and row.detectable_gap is not None
         )
-        title = "Smallest gap between two models that would be found with power .8"
-        gaps = views.IntervalFigure(
-            key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0
-        )
         by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
         for pair in self.pairs:
             if pair.standard_error and pair.detectable_gap is not None and pair.df >= 1:
                 by_unit.setdefault(pair.unit, {}).setdefault(_name_of(pair), []).append(pair)
         return [
-            *views.interval_figures(
-                "design_icc", "Correlation of the answers of one worker", "ICC by worker", icc, reference=0.0
-            ),
-            *([gaps] if points else []),
+            *views.interval_figures(**views.look("design_icc"), results=icc),
+            *([views.IntervalFigure(**views.look("design_gaps"), points=points)] if points else []),
             *(_power_figure(unit, questions, self.alpha) for unit, questions in by_unit.items()),
         ]
 
@@ -364,11 +358,8 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
         name: power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha) for name, row in rows.items()
     }
     return views.CurveFigure(
-        key=f"design_power_{unit}",
-        title="Power: the chance that data like these show a true gap between two models",
+        **views.look("design_power", f"_{unit}"),
         x_label=_GAPS_OF[unit],
-        y_label="power",
         curves=tuple(views.Curve(name=name, x=tuple(gaps.tolist()), y=tuple(y.tolist())) for name, y in powers.items()),
         reference=POWER,
-        share=True,
     )

@@ -121,29 +121,19 @@ class DirectAssessment(Assessment, Section):
         return row_table("direct_assessment_replications", title, listed, rows)
 
     def figures(self) -> list[views.Figure]:
-        scores = views.interval_figures(
-            "direct_assessment_scores",
-            "Overall score of each model, with its interval",
-            "overall z (0: the mean of all that a worker rated)",
-            [(model.model, model.z_overall) for model in self.models],
-            reference=0.0,
-        )
+        of_models = [(model.model, model.z_overall) for model in self.models]
+        scores = views.interval_figures(**views.look("direct_assessment_scores"), results=of_models)
         middles = tuple(round(-1 + 2 / TENTHS * (place + 0.5), 6) for place in range(TENTHS))
-        agreement = views.curve_figures(
-            "direct_assessment_rater_agreement",
-            "Agreement of two raters of the same models",
-            ("Pearson's r of two raters", "share of pairs"),
-            (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs),
-            share=True,
-        )
-        tests, models, correlations = self.significance, self.significance.models, self.correlations
-        better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-        differ = "p that the two models differ (clustered, Holm)"
-        alike = "Pearson correlation of criteria over models"
+        curves = (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs)
+        agreement = views.curve_figures(**views.look("direct_assessment_rater_agreement"), curves=curves)
+        tests, criteria = self.significance, self.correlations
         heats = [
-            views.square("direct_assessment_significance", better, models, tests.p, "p"),
-            views.square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p"),
-            views.square("direct_assessment_criteria", alike, correlations.labels, correlations.pearson, "correlation"),
+            views.square(**views.look(f"direct_assessment_{of}"), names=names, values=values)
+            for of, names, values in (
+                ("significance", tests.models, tests.p),
+                ("significance_clustered", tests.models, tests.p_clustered),
+                ("criteria", criteria.labels, criteria.pearson),
+            )
         ]
         # Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are.
         return [*scores, *(heats if len(self.models) > 2 else ()), *agreement]

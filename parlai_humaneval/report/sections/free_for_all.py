@@ -201,10 +201,7 @@ class FreeForAllSection(Section):
         key = f"_{number}" if number > 1 else ""
         where = f": {group.where}" if len(self.groups) > 1 else ""
         models = [row for row in self.models if row.where == group.where]
-        for of, title, middle, ends in (
-            ("scores", "TrueSkill scores with bootstrap intervals", "middle", "bootstrap"),
-            ("orders", "Order sensitivity: range of the scores over random orders", "order_middle", "order"),
-        ):
+        for of, middle, ends in (("scores", "middle", "bootstrap"), ("orders", "order_middle", "order")):
             points = tuple(
                 views.IntervalPoint(
                     label=row.model,
@@ -213,20 +210,12 @@ class FreeForAllSection(Section):
                 )
                 for row in models
             )
-            named = {"key": f"free_for_all_{of}{key}", "title": f"{title}{where}", "x_label": "μ − 3σ"}
-            yield views.IntervalFigure(**named, points=points)
-        yield from views.interval_figures(
-            f"free_for_all_strengths{key}",
-            f"Plackett–Luce strengths, clustered by worker{where}",
-            "log-odds against the mean",
-            [(views.with_note(row.model, row.strength_note), row.strength) for row in models],
-            reference=0.0,
-        )
+            yield views.IntervalFigure(**views.look(f"free_for_all_{of}", key, where=where), points=points)
+        strengths = [(views.with_note(row.model, row.strength_note), row.strength) for row in models]
+        yield from views.interval_figures(**views.look("free_for_all_strengths", key, where=where), results=strengths)
         stability = [row for row in self.stability if row.where == group.where]
-        title = f"Share of samples with the ranking of all dialogues{where}"
         curves = [_curve(stability, limit) for limit in dict.fromkeys(point.turns for point in stability)]
-        axes = ("dialogues", "same ranking")
-        yield from views.curve_figures(f"free_for_all_stability{key}", title, axes, curves, share=True)
+        yield from views.curve_figures(**views.look("free_for_all_stability", key, where=where), curves=curves)
 
     def methods(self) -> list[views.Method]:
         names = ("points_and_trueskill", "order_sensitivity", "bootstrap_of_trueskill", "strengths", "stability")

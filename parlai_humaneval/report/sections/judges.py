@@ -24,7 +24,17 @@ from parlai_humaneval.report.sections.agreement import (
     questions,
     same_and_kappa,
 )
-from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.report.views import (
+    CellKind,
+    DataTable,
+    Figure,
+    Method,
+    interval_figures,
+    look,
+    method,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import clustered_mean
@@ -197,8 +207,7 @@ class Judges(Section):
             for row in self.agreement
             for whose, alpha in ((f"{row.judge} and people", row.alpha), ("people", row.people_alpha))
         ]
-        title = "Krippendorff's α of judges with people, and of people (0: chance, 1: full agreement)"
-        return [*interval_figures("judges_alpha", title, "α", found, reference=0.0)]
+        return [*interval_figures(**look("judges_alpha"), results=found)]
 
     def methods(self) -> list[Method]:
         return [

@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.section import Options, Part, Section, say, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
@@ -105,9 +105,8 @@ class Justifications(Section):
         return shown(table("justifications_words", self.groups), *weighty, telling)
 
     def figures(self) -> list[Figure]:
-        label = "words per reason, for each chosen model"
         lengths = [(group.label, group.words) for group in self.groups]
-        return [*interval_figures("justifications_words", "Length of reasons", label, lengths)]
+        return [*interval_figures(**look("justifications_words"), results=lengths)]
 
     def methods(self) -> list[Method]:
         return [

@@ -177,15 +177,12 @@ class Likert(Section):
         for number, (_, rows) in enumerate(groupby(self.models, key=lambda row: row.family), start=1):
             first, *others = rows
             known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
-            title = f"Mean rating, {first.criterion}{f' ({known})' if known else ''}"
-            axis = f"mean rating{' (more is worse)' if first.reversed else ''}"
+            words = {"criterion": first.criterion, "where": f" ({known})" if known else ""}
+            words["worse"] = " (more is worse)" if first.reversed else ""
             means = [(row.model, row.mean) for row in (first, *others)]
-            figures += views.interval_figures(f"likert_means_{number}", title, axis, means)
-        title, curves = "Weight of each turn in the final rating", _curves(self.regression)
-        return [
-            *figures,
-            *views.curve_figures("likert_turn_weights", title, ("turn", "coefficient"), curves, reference=0.0),
-        ]
+            figures += views.interval_figures(**views.look("likert_means", f"_{number}", **words), results=means)
+        curves = _curves(self.regression)
+        return [*figures, *views.curve_figures(**views.look("likert_turn_weights"), curves=curves)]
 
     def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""

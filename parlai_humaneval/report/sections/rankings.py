@@ -22,7 +22,7 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
 )
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, tau_b_of_pairs
@@ -120,10 +120,8 @@ class Rankings(Section):
             figure
             for place, ranking in enumerate(self.rankings, start=1)
             for figure in interval_figures(
-                f"rankings_places_{place}",
-                f"Mean rank, {_where(ranking)}",
-                "mean rank (1 is the best)",
-                [(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
+                **look("rankings_places", f"_{place}", where=_where(ranking)),
+                results=[(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
             )
         ]
 

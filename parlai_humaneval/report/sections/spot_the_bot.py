@@ -69,7 +69,7 @@ class SegmentsSection(spot_numbers.Analysis, Section):
 
     def figures(self) -> list[views.Figure]:
         return [
-            figure.model_copy(update={"key": f"segments_{figure.key}{key}", "title": f"{figure.title}{title}"})
+            figure.model_copy(update={"key": f"{figure.key}{key}", "title": f"{figure.title}{title}"})
             for part, key, title in self._parts()
             for figure in _figures(part)
         ]
@@ -266,43 +266,30 @@ def _cells(results: Mapping[str, Result]) -> dict[str, views.Cell]:
 
 
 def _figures(a: spot_numbers.Analysis) -> Iterator[views.Figure]:
-    yield from views.curve_figures(
-        "survival",
-        "Share not taken for a bot within k exchanges",
-        ("exchanges", "share not spotted"),
-        (_curve(row, "people" if row.model == HUMAN else row.model) for row in a.speakers),
-        share=True,
-        step=True,
-    )
+    survive = (_curve(row, "people" if row.model == HUMAN else row.model) for row in a.speakers)
+    yield from views.curve_figures(**views.look("segments_survival"), curves=survive)
     ranks = [
         views.IntervalPoint(label=row.model, estimate=row.rank, low=row.rank_low_workers, high=row.rank_high_workers)
         for row in a.models
         if row.rank is not None
     ]
     if ranks:
-        title = "Rank, workers resampled"
-        yield views.IntervalFigure(key="ranks", title=title, x_label="rank (1 is best)", points=tuple(ranks))
+        yield views.IntervalFigure(**views.look("segments_ranks"), points=tuple(ranks))
     # Matrices of three bots or more: of two there is one number, which the table has.
     names, playing = [row.model for row in a.models], a.playing
     if a.pairs and len(playing) > 2:
-        yield conclusions.matrix_of("win_rates", "Win rate of row over column", playing, a.win_rates)
+        yield conclusions.matrix_of(**views.look("segments_win_rates"), models=playing, win_rates=a.win_rates)
     wins = {(pair.model_a, pair.model_b): pair.win_rate.p_decides for pair in a.pairs}
     survival = {(test.model_a, test.model_b): test.clustered.p_decides for test in a.tests}
-    for key, title, models, p_values in (
-        ("win_p", "Do win rates differ from one half? p, clustered, Holm", playing, wins),
-        ("survival_p", "Is one spotted sooner? p, clustered, Holm", names, survival),
-    ):
+    for of, models, p_values in (("win_p", playing, wins), ("survival_p", names, survival)):
         if len(models) > 2 and any(p is not None for p in p_values.values()):
-            yield views.p_matrix(key, title, models, p_values)
+            yield views.p_matrix(**views.look(f"segments_{of}"), names=models, p_of_pairs=p_values)
     of_subsamples = (
         views.Curve(name=f"without {one.left_out}" if one.left_out else "all bots", x=one.dialogues, y=one.stability)
         for one in a.stability
         if len(one.dialogues) > 1
     )
-    title = "Share of subsamples with the most frequent ranking"
-    yield from views.curve_figures(
-        "stability", title, ("dialogues of each pair", "stability"), of_subsamples, share=True
-    )
+    yield from views.curve_figures(**views.look("segments_stability"), curves=of_subsamples)
 
 
 def _curve(row: spot_numbers.SpeakerRow, name: str) -> views.Curve:

@@ -20,6 +20,7 @@ from parlai_humaneval.report.views import (
     IntervalFigure,
     IntervalPoint,
     Method,
+    look,
     method,
     points_label,
     shown,
@@ -421,18 +422,8 @@ def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list
         for pair in (pair.ahead_first() for pair in pairs if pair.share is not None)
         for gap, low, high in [pair.gap]
     )
-    figure = IntervalFigure(
-        key=key,
-        title="How far the first is ahead of the second, with intervals that hold at all times",
-        x_label=points_label(margin),
-        points=points,
-        reference=0.0,
-        share=True,
-        band=(-margin, margin),
-        in_points=True,
-        labels_above=True,
-    )
-    return [figure] if points else []
+    looks = look("stopping_pairs") | {"key": key, "x_label": points_label(margin), "band": (-margin, margin)}
+    return [IntervalFigure(**looks, points=points)] if points else []
 
 
 def _about(found: Stopping, study: DecidedStudy) -> list[str]:

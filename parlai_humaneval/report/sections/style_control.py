@@ -10,7 +10,7 @@ from pydantic import Field
 from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
 from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, shown, table
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.rows import Column
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of
 from parlai_humaneval.statistics.ranking.style_control import StyleEffect, StylePair, style_control
@@ -50,8 +50,7 @@ class StyleControlled(Section):
             for pair in self.pairs[:NAMED]
             for when, rate in (("as rated", pair.chance_before), ("equal style", pair.chance_after))
         ]
-        axis = "chance of the first-named model, clustered interval"
-        return [*interval_figures("style_control", self.TITLE, axis, points, reference=0.5, share=True)]
+        return [*interval_figures(**look(KEY), results=points)]
 
     def methods(self) -> list[Method]:
         results = [pair.after for pair in self.pairs]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row, p_columns, table_of
 from parlai_humaneval.statistics.judges.tables import prediction_powered
@@ -67,9 +67,8 @@ class WithJudge(Section):
         """Differences and shares are on scales of their own: win rates alone are drawn."""
         shares = [row for row in self.rows if row.what.startswith("win rate")]
         most = sorted(shares, key=lambda row: -row.gain)[:FIGURES]
-        title = f"Win rates by people and {self.judge}"
         found = [(row.what, row.result) for row in shares if row in most]
-        return [*interval_figures("with_judge", title, "win rate", found, reference=0.5, share=True)]
+        return [*interval_figures(**look("with_judge", judge=self.judge), results=found)]
 
     def methods(self) -> list[Method]:
         return [method("judges", "with_judge")]

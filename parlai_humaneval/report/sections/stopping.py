@@ -376,21 +376,9 @@ def _paper(study: DecidedStudy, pairs: Sequence[DecidedPair]) -> str:
     """What was decided, with estimates, intervals and rule, as it can be in a paper; empty before there is an answer."""
     if not any(pair.share is not None for pair in pairs):
         return ""
-    entry = techniques().get(study.technique)
-    habits = None if entry is None else entry.habits
-    unit = "turns" if habits is None or habits.of_turns else f"{habits.judgement}s"
-    if study.rated == "apart":
-        unit = "ratings that were compared, half the scale as a whole win"
-    verb, than = "chose", "over"
-    if study.rated == "apart":
-        verb, than = "rated", "above"
-    elif entry is not None and "segments" in entry.tables:
-        verb, than = "took", "for a human rather than"
-    elif study.metric == PREFERENCE:
-        verb, than = "preferred", "to"
     ahead = [pair.ahead_first() for pair in pairs if pair.share is not None]
-    named = ahead if len(ahead) <= MOST_NAMED else []
-    return " ".join(say("stopping", "paper", study=study, pairs=named, verb=verb, than=than, unit=unit))
+    facts = {"study": study, "entry": techniques().get(study.technique), "preference": PREFERENCE}
+    return " ".join(say("stopping", "paper", pairs=ahead if len(ahead) <= MOST_NAMED else [], **facts))
 
 
 def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:

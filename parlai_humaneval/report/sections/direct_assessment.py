@@ -10,6 +10,7 @@ from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
 from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
 from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, SystemScore, assessed
@@ -37,10 +38,7 @@ class DirectAssessment(Assessment, Section):
         return [
             Summary(
                 section="direct_assessment",
-                technique=TECHNIQUE,
-                setting=self.basis.setting,
-                metric=self.basis.metric,
-                question=OVERALL,
+                **Family(TECHNIQUE, self.basis.setting, self.basis.metric, OVERALL)._asdict(),
                 what="overall z (0: the mean of all that a worker rated)",
                 verdict=self.headline,
                 models=lines,

@@ -338,10 +338,7 @@ def _summary(
     by_score = max(models, key=lambda row: row.ranges.middle).model
     return Summary(
         section="free_for_all",
-        technique=FREE_FOR_ALL.name,
-        setting=group.setting,
-        metric=group.metric,
-        question="",
+        **Family(FREE_FOR_ALL.name, group.setting, group.metric)._asdict(),
         what=SHARE_AXIS if shares else STRENGTH_AXIS if strengths else SCORE_AXIS,
         verdict=_verdict(group, models, tests, order),
         models=[row.line(shares=shares, strengths=strengths) for row in models],

@@ -15,6 +15,7 @@ from parlai_humaneval.report.sections import spot_numbers
 from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import counted, percent
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.ranking.order import EQUAL, not_compared
@@ -129,12 +130,10 @@ def _summary(analysis: SegmentsSection | SettingAnalysis, key: str) -> Summary:
     lines = [ModelLine.of(row.model, rate, "decided segments", share=True) for row, rate in ranked]
     pairs, order = [pair.line() for pair in analysis.pairs], analysis.order
     taken = [ModelLine.of(row.model, row.taken_for_human.result, "labels", share=True) for row in analysis.speakers]
+    question = spot_numbers.WINS if lines else "who is taken for a person"
     return Summary(
         section="segments",
-        technique=analysis.technique,
-        setting=analysis.setting,
-        metric=analysis.metric,
-        question=spot_numbers.WINS if lines else "who is taken for a person",
+        **Family(analysis.technique, analysis.setting, analysis.metric, question)._asdict(),
         what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=analysis.headline,
         models=lines or taken,
@@ -189,18 +188,6 @@ def _clusters(models: Sequence[spot_numbers.SpottedModel], name: str) -> list[li
     return [[row.model for row in models if row[name] == number] for number in numbers]
 
 
-_PAIR_LABELS = {
-    "model_a": "A",
-    "model_b": "B",
-    "wins_a": "A wins",
-    "wins_b": "B wins",
-    "p_clustered": "p (clustered)",
-    "p_clustered_holm": "p (clustered), Holm",
-    "p_value": "p (paper's χ²)",
-    "p_holm": "p (paper's χ²), Holm",
-}
-
-
 def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.DataTable]:
     speakers = [*a.models, *([] if a.humans is None else [spot_numbers.SpottedModel(**dict(a.humans))])]
     yield views.table("segments_models", speakers)
@@ -222,7 +209,7 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
     shown: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
     yield row_table("segments_matrix", heat.title, shown, against)
     cited = conclusions.to_cite([pair.line() for pair in a.pairs], decided)
-    yield views.table("segments_pairs", a.pairs, *cited, labels=_PAIR_LABELS)
+    yield views.table("segments_pairs", a.pairs, *cited)
     yield views.table("segments_tests", a.tests)
     note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
     yield views.table("segments_features", a.features, note)

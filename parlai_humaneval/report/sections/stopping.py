@@ -27,6 +27,7 @@ from parlai_humaneval.report.views import (
     table,
 )
 from parlai_humaneval.statistics.core.formatting import percent, sentence
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.ranking.fit import strength_note
@@ -211,10 +212,7 @@ class Stopping(Section):
         known = any(line.met for line in lines)
         return Summary(
             section=DECIDED,
-            technique=study.technique,
-            setting=study.setting,
-            metric=study.metric,
-            question=study.study if several else study.metric,
+            **Family(*study.design, study.study if several else study.metric)._asdict(),
             what="how far the first is ahead of the second",
             verdict=sentence(study.said),
             models=[],

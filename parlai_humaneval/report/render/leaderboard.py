@@ -171,14 +171,10 @@ def _told(answer: Summary) -> str:
 BY_RANK = "Models by rank"
 
 
-def to_page(board: Leaderboard) -> str:
-    """The page as a file: no network, no script. All names and texts are escaped."""
-    return _rendered("leaderboard.html.j2", board, served=False)
-
-
-def to_served_page(board: Leaderboard) -> str:
-    """The page as a server gives it: style and script stand beside it, and the script asks for :func:`to_fragment`."""
-    return _rendered("leaderboard.html.j2", board, served=True)
+def to_page(board: Leaderboard, *, served: bool = False) -> str:
+    """The page as a file: no network, no script. All names and texts are escaped. ``served``: as a server gives it, with
+    style and script beside it, which asks for :func:`to_fragment`."""
+    return _rendered("leaderboard.html.j2", board, served=served)
 
 
 def to_fragment(board: Leaderboard) -> str:

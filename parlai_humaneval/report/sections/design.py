@@ -27,7 +27,6 @@ from parlai_humaneval.statistics.core.rows import (
     Column,
     Count,
     Estimate,
-    Key,
     Name,
     Row,
     interval_keys,
@@ -152,8 +151,7 @@ class GapRow(Row):
     icc: Annotated[
         Result | None,
         Column("ICC for plan", name="icc_for_planning", path="estimate"),
-        Key(name="icc_for_planning_low", path="ci_low"),
-        Key(name="icc_for_planning_high", path="ci_high"),
+        interval_keys("icc_for_planning", "icc_for_planning")[1:],
     ]
     dialogue_icc: Annotated[Result | None, interval_keys("dialogue_icc_for_planning", "dialogue_icc_for_planning")]
     detectable_gap: Annotated[Score, Column("Detectable gap")]

@@ -29,7 +29,7 @@ from parlai_humaneval.report.section import Best, ModelLine, PairLine, sentence
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import Family, rescaled
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, Key, Name, p_columns
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, Key, Name, interval_keys, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.statistics.ranking.order import EQUAL
@@ -84,12 +84,7 @@ class PooledPair(AskedRow):
         Estimate("A ahead by", "points", name="lead_a", ends="lead", of="lead"),
         Estimate("A − B, log-odds", name="difference", ends="ci"),
     ]
-    superiority: Annotated[
-        Result | None,
-        Key(path="estimate"),
-        Key(name="superiority_low", path="ci_low"),
-        Key(name="superiority_high", path="ci_high"),
-    ]
+    superiority: Annotated[Result | None, interval_keys("superiority", "superiority")]
     together: Annotated[
         Result | None,
         Column("Simultaneous from", name="simultaneous_low", path="ci_low"),

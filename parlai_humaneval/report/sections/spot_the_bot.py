@@ -267,7 +267,7 @@ def _figures(a: spot_numbers.Analysis) -> Iterator[views.Figure]:
     if a.pairs and len(playing) > 2:
         yield conclusions.matrix_of(**views.look("segments_win_rates"), models=playing, win_rates=a.win_rates)
     wins = {(pair.model_a, pair.model_b): pair.win_rate.p_decides for pair in a.pairs}
-    survival = {(test.model_a, test.model_b): test.clustered.p_decides for test in a.tests}
+    survival = {(test.models[0], test.models[1]): test.clustered.p_decides for test in a.tests}
     for of, models, p_values in (("win_p", playing, wins), ("survival_p", names, survival)):
         if len(models) > 2 and any(p is not None for p in p_values.values()):
             yield views.p_matrix(**views.look(f"segments_{of}"), names=models, p_of_pairs=p_values)

@@ -184,8 +184,8 @@ def _planned(measure: correlations.Measure, name: str) -> bool:
 def _pilot(tables: Tables, sets: Sequence[correlations.Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
     habits, measure, gaps = plannable()[name], sets[0], correlations.pooled_gaps(sets)
-    by_worker = correlations.pooled_planning_icc(gaps)
-    by_dialogue = None if habits.held else correlations.pooled_planning_dialogue_icc(gaps)
+    by_worker = correlations.planning_icc(gaps)
+    by_dialogue = None if habits.held else correlations.planning_dialogue_icc(gaps)
     # The sets of models that were judged together: all of a measure where each worker meets all, else each two.
     together: list[set[str]] = []
     for one in sets:

@@ -311,8 +311,8 @@ def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: flo
         n_workers=len(set(gap.workers)),
         standard_error_independent=independent,
         variance_ratio=None if error is None or independent is None else (error / independent) ** 2,
-        icc=None if planned is None else planning_icc(planned, level=level),
-        dialogue_icc=None if planned is None else planning_dialogue_icc(planned, level=level),
+        icc=None if planned is None else planning_icc([planned], level=level),
+        dialogue_icc=None if planned is None else planning_dialogue_icc([planned], level=level),
         detectable_gap=_detectable(error, gap.effective_workers - 1 if df is None else df, measure.unit),
         detectable_gap_independent=_detectable(independent, None, measure.unit),
     )

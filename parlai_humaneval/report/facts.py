@@ -19,7 +19,7 @@ from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.text import json_list
 from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
-from parlai_humaneval.report.views import CellKind, DataTable, listed_table, plain_table, shown
+from parlai_humaneval.report.views import DataTable, listed_table, shown
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set, median, rater_kinds, unique
@@ -459,24 +459,10 @@ def facts_tables(facts: document.Facts) -> list[DataTable]:
 def excluded_table(excluded: document.Excluded) -> DataTable:
     """What each check found, and what was left out by all of them together."""
     judged = excluded.judgements_total > 0
-    live = excluded.dialogues_total > 0 or not judged
-    counts = {
-        "dialogues_failed": ("Dialogues failed", live),
-        "workers_failed": ("Workers failed", True),
-        "dialogues_removed": ("Dialogues removed", live),
-        "turns_removed": ("Turns removed", live),
-        "judgements_removed": ("Judgements removed", judged),
-        "not_judged": ("Not judged", True),
-    }
-    labels: dict[str, str | tuple[str, CellKind]] = {"check": "Check"}
-    labels |= {name: (label, "count") for name, (label, applies) in counts.items() if applies}
+    live = {"dialogues_failed", "dialogues_removed", "turns_removed"}
+    hidden = {"judgements_removed"} if not judged else set() if excluded.dialogues_total > 0 else live
     reach = "everything that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
     where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
     told = say("facts", "left_out_here", facts={"excluded": excluded, "raters": None})
-    return plain_table(
-        "excluded",
-        f"Left out by quality checks ({reach}); nothing is deleted",
-        labels,
-        [{name: getattr(row, name) for name in labels} for row in excluded.counts],
-        filter(None, (*told, where, OVERLAP)),
-    )
+    rows = [row.model_dump() for row in excluded.counts]
+    return listed_table("excluded", rows, filter(None, (*told, where, OVERLAP)), hidden, reach=reach)

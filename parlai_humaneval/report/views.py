@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -43,10 +43,19 @@ def table(key: str, rows: Sequence[Row], *notes: str, **options: Any) -> DataTab
     )
 
 
-def listed_table(key: str, rows: Iterable[Mapping[str, Cell]]) -> DataTable:
-    """:func:`plain_table` with the title and the columns of ``tables.yaml``."""
+def listed_table(
+    key: str,
+    rows: Iterable[Mapping[str, Cell]],
+    notes: Iterable[str] = (),
+    hidden: Container[str] = (),
+    **words: object,
+) -> DataTable:
+    """:func:`plain_table` with the title and the columns of ``tables.yaml``, but for those that are ``hidden``.
+    ``words``: for the names in braces."""
     known = _known("tables.yaml")[key]
-    return plain_table(key, known["title"], known["columns"], rows)
+    columns = {name: label for name, label in known["columns"].items() if name not in hidden}
+    cells = ({name: row[name] for name in columns} for row in rows)
+    return plain_table(key, known["title"].format(**words), columns, cells, notes)
 
 
 def shown(*tables: DataTable) -> list[DataTable]:

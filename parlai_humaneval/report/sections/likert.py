@@ -163,10 +163,8 @@ class Likert(Section):
     def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
         cited = conclusions.to_cite(own, self.of_decided)
-        pairs, weights = (
-            views.table("likert_pairs", self.pairs, *cited),
-            views.table("likert_turn_weights", self.regression),
-        )
+        pairs = views.table("likert_pairs", self.pairs, *cited)
+        weights = views.table("likert_turn_weights", self.regression)
         return views.shown(
             views.table("likert_models", self.models), pairs, weights, views.table("likert_combos", self.combos)
         )

@@ -308,40 +308,21 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
 
 def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, str]]:
     """Why such a study cannot be simulated, and what to do, the first first."""
-    habits, models = question.habits, question.models or 2
-    if question.method == "liu2023":
-        yield "--stop decided does not use the sizes of Liu et al. 2023", "leave --method out"
-    if habits.measures != "choice" and models < 2:
-        what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
-        yield what, "set --models 2 or more, or leave --stop out"
-    if models > _MOST_MODELS:
-        what = f"--models {models}: studies that end when decided can be simulated for at most {_MOST_MODELS} models"
-        yield what, f"set --models {_MOST_MODELS}, or leave --stop out"
-    if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
-        yield (
-            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
-            f"{question.reuse} times, but the rule assumes that raters are independent",
-            "set --reuse 1: then nobody judges dialogues of other raters",
-        )
-    decisive, icc = _decisive(question), question.icc or 0.0
-    widest = decisive if models < 2 else _widest(question, _scores(question))
-    if widest < decisive and _share_gap(question) >= widest:
-        what = f"--gap {question.gap:g}: {models} models cannot each be chosen in so many more turns than the next"
-        yield what, f"set a --gap below {widest:.2g}"
-    if _share_gap(question) >= decisive:
-        yield f"--gap {question.gap:g}: one model would win everything but ties", "set a smaller --gap"
-    if icc >= decisive:
-        what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be that correlated"
-        yield what, f"set an --icc below {decisive:.2g}"
-    if question.alpha > MOST_RISK:
-        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "set --alpha 0.05"
-    if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
-        if margin <= 0:
-            why = "with it two equal models would never be decided"
-        elif margin < SMALLEST_MARGIN:
-            why = f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
-        yield f"--margin {margin:g}: {why}", "set, say, --margin 0.1 for ten points"
+    models, decisive = question.models or 2, _decisive(question)
+    said = paragraphs(
+        "until_problems",
+        q=question,
+        h=question.habits,
+        models=models,
+        margin=margin,
+        decisive=decisive,
+        widest=decisive if models < 2 else _widest(question, _scores(question)),
+        gap=_share_gap(question),
+        most_models=_MOST_MODELS,
+        most_risk=MOST_RISK,
+        smallest=SMALLEST_MARGIN,
+    )
+    yield from zip(said[::2], said[1::2], strict=True)
 
 
 def _decisive(question: PlanInputs) -> float:

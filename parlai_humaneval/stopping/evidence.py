@@ -15,17 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
-from parlai_humaneval.statistics.core.sequential import (
-    Terms,
-    direct_terms,
-    equality_bets,
-    order_bets,
-    pooled_terms,
-    prediction_weight,
-    squares,
-    staked,
-    variance_seen,
-)
+from parlai_humaneval.statistics.core import sequential
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +72,6 @@ PRIOR_DIALOGUES = 2.0
 ORDER_KINDS = ("direct", "pooled", "indirect", "wide")
 
 
-def _equal_kinds(pooled: bool, together: bool) -> tuple[str, ...]:
-    return ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
-
-
 class _BetsOf:
     """Bets on some ``kinds`` of evidence, of which the first ``order`` are on who is better, the others on equality. A row
     for each kind: ``direct``, ``third``: 1 where dialogues of the two count, and those of one of them with a third model;
@@ -101,7 +87,7 @@ class _BetsOf:
         self.wider = margin / 2 * is_wide
         self.tilt = (margin / 2 * (is_equal - is_wide))[..., None]
         self.sides = (1 - 2 * is_equal)[..., None] * np.array([[1.0], [-1.0]])
-        held = [*[order_bets(margin)] * len(order), *[equality_bets(margin)] * len(equal)]
+        held = [*[sequential.order_bets(margin)] * len(order), *[sequential.equality_bets(margin)] * len(equal)]
         self.of = np.repeat(np.arange(len(held)), [len(bets.gains) for bets in held])
         each = np.concatenate([bets.weights for bets in held])
         self.weights = np.where(self.of == np.arange(len(held))[:, None], each, 0.0)
@@ -111,7 +97,7 @@ class _BetsOf:
     def _where(self, *kinds: str) -> Floats:
         return np.array([kind in kinds for kind in self.kinds], dtype=float)[:, None, None]
 
-    def stakes(self, said: Terms, variances: Floats) -> Floats:
+    def stakes(self, said: sequential.Terms, variances: Floats) -> Floats:
         """Bets × fillings × places; ``said``: kinds × 1 × places, ``variances``: fillings × places."""
         scale, most = said.scale(variances), said.most(self._most)
         return np.minimum(self._gains * scale.take(self.of, axis=0), most.take(self.of, axis=0))
@@ -123,12 +109,12 @@ class Evidence:
     where workers leave because of what they have just chosen. Filled with the mean of the turns that a worker did
     answer of the pair, it is fair where they leave because of what they like. With ``filled`` both bets are held, and
     the lower one counts: its chance of being wrong is held in either case. As long as nobody leaves in mid-dialogue
-    both are the same, and only one is held. ``order``: studies × kinds × 2 × pairs; the highest e-value so far that the
+    both are the same, and only one is held. ``of`` a kind: studies × 2 × pairs; the highest e-value so far that the
     first model of a pair is better, and that the second is. Kinds: of dialogues of the two alone; where evidence is
     pooled also with and of dialogues of one of them with a third; and of the two alone, that the gap is wider than the
     margin. ``equal``: studies × 2 × pairs; the same, that the first is not better by the margin, that the second is not:
     of direct dialogues, and with ``together`` also of those with a third, where evidence is pooled; ``equal_now`` is what
-    these are worth now, and ``alone`` what those of direct dialogues are. ``won``, ``met``: studies × models ×
+    these are worth now. ``won``, ``met``: studies × models ×
     models; the shares that the row's model won against the column's, and dialogues. ``dialogues``: studies × models;
     dialogues that were folded in; one that was cut off counts in part. ``judged``: what a judge predicted is taken off
     what workers say, as far as it proved right of earlier ones. A prediction is 0 on average over what could have been
@@ -152,7 +138,8 @@ class Evidence:
         self.together = together
         # Tables have the studies last, so that one step is one run through memory, and … × fillings first. What is left
         # unanswered is filled in one way, as long as there is nothing to fill.
-        self._bets = _BetsOf(margin, ORDER_KINDS if pooled else ("direct",), _equal_kinds(pooled, together))
+        equal = ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
+        self._bets = _BetsOf(margin, ORDER_KINDS if pooled else ("direct",), equal)
         shape = 2, studies, self.pairs.count
         self._capital = np.ones((len(self._bets.of), 1, *shape))
         self._best = np.ones((len(self._bets.kinds), *shape))
@@ -161,11 +148,6 @@ class Evidence:
         self._together, self._predicted = np.zeros((2, studies))
         self.won, self.met = np.zeros((2, studies, models, models))
         self.dialogues = np.zeros((studies, models))
-
-    @property
-    def order(self) -> Floats:
-        """See above."""
-        return self._best[: self._bets.order].transpose(2, 0, 1, 3)
 
     @property
     def equal(self) -> Floats:
@@ -178,29 +160,9 @@ class Evidence:
         return np.moveaxis(self._now[self._bets.order], 1, 0)
 
     @property
-    def alone(self) -> Floats:
-        """See above."""
-        return np.moveaxis(self._now[-1], 1, 0)
-
-    @property
-    def direct(self) -> Floats:
-        """Studies × 2 × pairs: evidence on who is better from dialogues of the two alone."""
-        return self._of_kind("direct")
-
-    @property
     def pooled(self) -> Floats:
-        """The same that decides: with dialogues of one of the two with a third, where these count."""
-        return self._of_kind("pooled" if self.is_pooled else "direct")
-
-    @property
-    def indirect(self) -> Floats | None:
-        """The same from dialogues with a third alone."""
-        return self._of_kind("indirect") if self.is_pooled else None
-
-    @property
-    def wide(self) -> Floats | None:
-        """Evidence of dialogues of the two alone that the first model is better by more than the margin, or the second."""
-        return self._of_kind("wide") if self.is_pooled else None
+        """What decides who is better: with dialogues of one of the two with a third, where these count."""
+        return self.of("pooled" if self.is_pooled else "direct")
 
     @property
     def clearest(self) -> Floats:
@@ -219,10 +181,11 @@ class Evidence:
 
     @property
     def least_alone(self) -> Floats:
-        """Studies × pairs; the lower side of :attr:`alone`."""
+        """Studies × pairs; the lower side of what evidence of equality from direct dialogues is worth now."""
         return np.asarray(np.minimum(*self._now[-1]))
 
-    def _of_kind(self, kind: str) -> Floats:
+    def of(self, kind: str) -> Floats:
+        """See above; unless evidence is pooled, there is that of direct dialogues alone."""
         return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
 
     def only_decide(self) -> None:
@@ -238,8 +201,8 @@ class Evidence:
         return np.asarray(self._variances(rows)[0], dtype=float)
 
     def weight(self, rows: Ints) -> Floats:
-        """How much of a judge's prediction is taken off what the next worker says; see :func:`prediction_weight`."""
-        return prediction_weight(self._together[rows], self._predicted[rows], self.variance(rows))
+        """How much of a judge's prediction is taken off what the next worker says; see :func:`.prediction_weight`."""
+        return sequential.prediction_weight(self._together[rows], self._predicted[rows], self.variance(rows))
 
     def help_of_judge(self, rows: Ints) -> tuple[Floats, Floats]:
         """That weight, and how many dialogues without the judge one with it has been worth so far."""
@@ -248,7 +211,7 @@ class Evidence:
         return weight, 1 + np.divide(saved, left, out=np.zeros_like(saved), where=left > 0)
 
     def _variances(self, rows: Ints) -> Floats:
-        return variance_seen(self._squares[:, rows], self._counted[:, rows])
+        return sequential.variance_seen(self._squares[:, rows], self._counted[:, rows])
 
     def take(self, rows: Ints | Flags) -> None:
         """Keep only these studies, in this order; a study may be taken several times."""
@@ -320,7 +283,7 @@ class Evidence:
         lead, terms = lead.take(shown_at, axis=1), terms.take(shown_at, axis=1)
         self._count(rows, at, pair, won.take(shown_at), met.take(shown_at))
         for known, values in (
-            (self._squares, squares(lead, terms)),
+            (self._squares, sequential.squares(lead, terms)),
             (self._counted, (terms > 0).astype(float)),
         ):
             known[:, rows] += _filled_sums(at, n, values)
@@ -357,12 +320,12 @@ class Evidence:
         given, direct, third = asked.take(places), bets.direct, bets.third
         leads, heard = (direct * each.take(places, axis=1) for each in (lead, terms))
         if indirect is None:
-            said = direct_terms(direct * given)
+            said = sequential.direct_terms(direct * given)
         else:
             leads += third * indirect.around.take(places, axis=1)
             heard += third / 4 * indirect.heard.take(places, axis=1)
             furthest = third * indirect.furthest.take(places) + bets.wider * given
-            said = pooled_terms(direct * given, third * indirect.informed.take(places), furthest)
+            said = sequential.pooled_terms(direct * given, third * indirect.informed.take(places), furthest)
         if further is not None:
             said = said.reaching(direct * further.take(places))
         # Kinds × fillings × sides × places.
@@ -370,7 +333,7 @@ class Evidence:
         stakes = bets.stakes(said, variances.take(at, axis=1))
         place = places + ((rows - np.arange(len(rows))) * count).take(at)
         table, best, now = (each.reshape(*each.shape[:-2], -1) for each in (self._capital, self._best, self._now))
-        grown = staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
+        grown = sequential.staked(table.take(place, axis=-1), stakes[:, :, None], outcome.take(bets.of, axis=0))
         table[..., place] = grown
         worth = (bets.weights @ grown.reshape(len(grown), -1)).reshape(outcome.shape)
         worth = worth.min(axis=1) if worth.shape[1] > 1 else worth[:, 0]

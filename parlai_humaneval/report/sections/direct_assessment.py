@@ -10,7 +10,8 @@ from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
 from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
-from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
+from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
 from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, SystemScore, assessed
 from parlai_humaneval.tables.build import Tables
@@ -37,10 +38,7 @@ class DirectAssessment(Assessment, Section):
         return [
             Summary(
                 section="direct_assessment",
-                technique=TECHNIQUE,
-                setting=self.basis.setting,
-                metric=self.basis.metric,
-                question=OVERALL,
+                **Family(TECHNIQUE, self.basis.setting, self.basis.metric, OVERALL)._asdict(),
                 what="overall z (0: the mean of all that a worker rated)",
                 verdict=self.headline,
                 models=lines,
@@ -54,24 +52,16 @@ class DirectAssessment(Assessment, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         cited = conclusions.to_cite(self.lines, self.of_decided)
-        tables = [
+        return views.shown(
             *_scores_tables(self.models, self.basis.criteria),
             self._workers_table(),
-            table_of("direct_assessment_pairs", "Pairs of models by overall z", self.pairs, *cited),
-            table_of("direct_assessment_settings", "Overall z by setting", self.settings),
+            views.table("direct_assessment_pairs", self.pairs, *cited),
+            views.table("direct_assessment_settings", self.settings),
             self._correlations_table(),
-            table_of(
-                "direct_assessment_opinions",
-                "What raters thought of their topics",
-                self.opinions,
-                "Counts include the degraded model's dialogues; scores do not.",
-            ),
-            table_of(
-                "direct_assessment_raters", "Agreement of two raters of the same models (Pearson's r)", self.rater_pairs
-            ),
+            views.table("direct_assessment_opinions", self.opinions),
+            views.table("direct_assessment_raters", self.rater_pairs),
             self._replications_table(),
-        ]
-        return [table for table in tables if table.rows]
+        )
 
     def _workers_table(self) -> views.DataTable:
         """As the paper's Table 1."""
@@ -90,7 +80,7 @@ class DirectAssessment(Assessment, Section):
         if dialogues.n_cut:
             n_cut = counted(dialogues.n_cut, "dialogue")
             note += f" The time of {n_cut} whose page was left open is left out of the means."
-        return table_of("direct_assessment_workers", "Workers and dialogues", rows, note)
+        return views.table("direct_assessment_workers", rows, note)
 
     def _correlations_table(self) -> views.DataTable:
         """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
@@ -129,29 +119,19 @@ class DirectAssessment(Assessment, Section):
         return row_table("direct_assessment_replications", title, listed, rows)
 
     def figures(self) -> list[views.Figure]:
-        scores = views.interval_figures(
-            "direct_assessment_scores",
-            "Overall score of each model, with its interval",
-            "overall z (0: the mean of all that a worker rated)",
-            [(model.model, model.z_overall) for model in self.models],
-            reference=0.0,
-        )
+        of_models = [(model.model, model.z_overall) for model in self.models]
+        scores = views.interval_figures(**views.look("direct_assessment_scores"), results=of_models)
         middles = tuple(round(-1 + 2 / TENTHS * (place + 0.5), 6) for place in range(TENTHS))
-        agreement = views.curve_figures(
-            "direct_assessment_rater_agreement",
-            "Agreement of two raters of the same models",
-            ("Pearson's r of two raters", "share of pairs"),
-            (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs),
-            share=True,
-        )
-        tests, models, correlations = self.significance, self.significance.models, self.correlations
-        better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-        differ = "p that the two models differ (clustered, Holm)"
-        alike = "Pearson correlation of criteria over models"
+        curves = (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs)
+        agreement = views.curve_figures(**views.look("direct_assessment_rater_agreement"), curves=curves)
+        tests, criteria = self.significance, self.correlations
         heats = [
-            views.square("direct_assessment_significance", better, models, tests.p, "p"),
-            views.square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p"),
-            views.square("direct_assessment_criteria", alike, correlations.labels, correlations.pearson, "correlation"),
+            views.square(**views.look(f"direct_assessment_{of}"), names=names, values=values)
+            for of, names, values in (
+                ("significance", tests.models, tests.p),
+                ("significance_clustered", tests.models, tests.p_clustered),
+                ("criteria", criteria.labels, criteria.pearson),
+            )
         ]
         # Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are.
         return [*scores, *(heats if len(self.models) > 2 else ()), *agreement]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Summary, say, sentence
@@ -327,35 +327,27 @@ class TurnsSection(turn_rows.TurnRows):
         self, number: int, where: tuple[Family, str], of: str, models: Sequence[turn_rows.TurnModel]
     ) -> Iterator[views.Figure]:
         one, rates = models[0].kind == "one", [(row.model, row.rate) for row in models]
-        looks: dict[str, Any] = {"reference": 1 / len(models) if one else None, "share": True}
-        yield from views.interval_figures(
-            f"turns_win_rates_{number}", f"Win rates{of}", axis_of(models[0]), rates, **looks
-        )
+        looks = views.look("turns_win_rates", f"_{number}", of=of) | {"x_label": axis_of(models[0])}
+        yield from views.interval_figures(**looks, results=rates, reference=1 / len(models) if one else None)
         turns = [row for row in self.by_turn if row.where == where]
         names = sorted({row.model for row in turns})
         if len({row.turn for row in turns}) > 1:
             of_models = [(name, [row for row in turns if row.model == name]) for name in names]
-            looks = {"reference": 1 / len(names) if one else None, "share": True}
             curves = [
                 views.curve_of(name, [row.turn for row in rows], [row.rate for row in rows]) for name, rows in of_models
             ]
-            axes = ("turn", "win rate")
-            yield from views.curve_figures(f"turns_by_turn_{number}", f"Win rate by turn{of}", axes, curves, **looks)
+            looks = views.look("turns_by_turn", f"_{number}", of=of) | ({"reference": 1 / len(names)} if one else {})
+            yield from views.curve_figures(**looks, curves=curves)
         if len(models) < 3:
             return
         tests = [row for row in self.tests if row.where == where and row.test.of_pair]
-        title = f"p of each pair, clustered by worker, Holm's correction{of}"
         p_values = {row.pair: row.test.clustered.p_holm for row in tests}
-        yield views.p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
+        looks = views.look("turns_pairs", f"_{number}", of=of)
+        yield views.p_matrix(**looks, names=[row.model for row in models], p_of_pairs=p_values)
         known = [row for row in self.strengths if row.where == where and row.strength.estimate is not None]
         known.sort(key=lambda row: -(row.strength.estimate or 0.0))
-        yield from views.interval_figures(
-            f"turns_strengths_{number}",
-            f"Plackett–Luce strengths{of}",
-            "log-odds against the mean, clustered by worker",
-            [(views.with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
-            reference=0.0,
-        )
+        strengths = [(views.with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2]
+        yield from views.interval_figures(**views.look("turns_strengths", f"_{number}", of=of), results=strengths)
 
     def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""

@@ -350,11 +350,9 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
 
 
 def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairOutcome:
-    outcome, ones, name = (
-        rows["outcome"].to_numpy(dtype=float),
-        np.ones(len(rows)),
-        f"win rate of {model_a} over {model_b}",
-    )
+    outcome = rows["outcome"].to_numpy(dtype=float)
+    ones = np.ones(len(rows))
+    name = f"win rate of {model_a} over {model_b}"
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())

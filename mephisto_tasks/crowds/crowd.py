@@ -207,125 +207,6 @@ class AccountSettings(BaseModel, use_attribute_docstrings=True):
     no surprise."""
 
 
-class Crowd:
-    """A crowd, apart from any launch."""
-
-    place: str  # the word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder
-    provider_type: str  # Mephisto's name, as databases have it
-    title: str  # for people
-    words: CrowdWords
-    example: str = ""  # settings of a launch there, as they are typed
-    Settings: type[BaseModel] = NoSettings  # what it reads below ``mephisto.provider``, with its documentation
-    literal_settings: tuple[str, ...] = ()
-    """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
-    page: PagePolicy = ONLY_HERE
-    page_entry: Literal["address", "start", "site"] = "site"
-    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
-    the crowd's site first."""
-    page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
-    market: Market = Market()
-    takes_invitations: bool = False  # raters may come with invitations
-    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
-    is_trial: bool = False  # its site pays no real money
-    costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
-    checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
-    private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
-
-    @property
-    def confs(self) -> Path:
-        """The folder of its ``place/WORD.yaml``."""
-        return Path(inspect.getfile(type(self))).parent / "confs"
-
-    @property
-    def page_type(self) -> str:
-        """By which pages of earlier versions know how raters come."""
-        return self.provider_type
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        """What binds its workers to a browser."""
-        return ClaimPolicy(self.provider_type)
-
-    def register_provider(self) -> None:
-        """Make Mephisto know its provider."""
-
-    def takes(self, settings: Mapping[str, Any]) -> bool:
-        """Whether a launch with these settings below ``mephisto.provider`` is of this crowd, of several of one type."""
-        return True
-
-    def status(self) -> str | None:
-        """Why nobody should launch there any more, in a sentence; None: it is open."""
-        return None
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raises ConfigError where its settings cannot be."""
-
-    def is_near(self, settings: Mapping[str, Any]) -> bool:
-        """Whether raters may be in the same room, so that pages need no https address."""
-        return False
-
-    def stand_in(self) -> str | None:
-        """The address of a program on this machine that answers in place of its site; None: the site itself does."""
-        return None
-
-    def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
-        from mephisto_tasks.admission.admission import PREFIX
-
-        unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
-        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
-
-    def who_checks(self, settings: Mapping[str, Any]) -> str:
-        """What to do about such rules, as a clause."""
-        return "invite only people who meet this rule"
-
-    def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
-        """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""
-        return None
-
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        """The crowd during a launch."""
-        return CrowdLaunch(self, config, data_dir, task_name, waiting_for)
-
-    def blocks(self) -> SiteBlocks | None:
-        """Its own list of blocked workers."""
-        return None
-
-    def accounts(self) -> Accounts | None:
-        """In whose name its site is asked."""
-        return None
-
-    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
-        """Pays for what was done in these runs of a task: by default with a list for whoever pays by hand."""
-        from mephisto_tasks.crowds.by_file import FilePayer
-
-        return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
-
-    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
-        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
-        return []
-
-    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
-        """Where its own stores name a worker who is forgotten."""
-        return []
-
-    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
-        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
-        return []
-
-    def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
-        """What its site calls the worker's participations."""
-        return []
-
-    def people(self, data_dir: Path, tasks: Sequence[str], worker_name: str | None = None) -> list[str]:
-        """Names and addresses of people that its own stores have: of one worker, or of all."""
-        return []
-
-    def health(self, data_dir: Path) -> list[Health]:
-        """For ``doctor``."""
-        return []
-
-
 @dataclass
 class CrowdLaunch:
     """A crowd during one launch. Its methods stand in the order in which a launch calls them."""
@@ -408,3 +289,123 @@ class CrowdLaunch:
     def running(self, control: LaunchControl) -> AbstractContextManager[Any]:
         """What has to be done for as long as raters are at work."""
         return nullcontext()
+
+
+class Crowd:
+    """A crowd, apart from any launch."""
+
+    place: str  # the word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder
+    provider_type: str  # Mephisto's name, as databases have it
+    title: str  # for people
+    words: CrowdWords
+    example: str = ""  # settings of a launch there, as they are typed
+    Settings: type[BaseModel] = NoSettings  # what it reads below ``mephisto.provider``, with its documentation
+    Launch: type[CrowdLaunch] = CrowdLaunch  # what it is during a launch
+    literal_settings: tuple[str, ...] = ()
+    """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
+    page: PagePolicy = ONLY_HERE
+    page_entry: Literal["address", "start", "site"] = "site"
+    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
+    the crowd's site first."""
+    page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
+    market: Market = Market()
+    takes_invitations: bool = False  # raters may come with invitations
+    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
+    is_trial: bool = False  # its site pays no real money
+    costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
+    checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
+    private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
+
+    @property
+    def confs(self) -> Path:
+        """The folder of its ``place/WORD.yaml``."""
+        return Path(inspect.getfile(type(self))).parent / "confs"
+
+    @property
+    def page_type(self) -> str:
+        """By which pages of earlier versions know how raters come."""
+        return self.provider_type
+
+    @property
+    def claims(self) -> ClaimPolicy:
+        """What binds its workers to a browser."""
+        return ClaimPolicy(self.provider_type)
+
+    def register_provider(self) -> None:
+        """Make Mephisto know its provider."""
+
+    def takes(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a launch with these settings below ``mephisto.provider`` is of this crowd, of several of one type."""
+        return True
+
+    def status(self) -> str | None:
+        """Why nobody should launch there any more, in a sentence; None: it is open."""
+        return None
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raises ConfigError where its settings cannot be."""
+
+    def is_near(self, settings: Mapping[str, Any]) -> bool:
+        """Whether raters may be in the same room, so that pages need no https address."""
+        return False
+
+    def stand_in(self) -> str | None:
+        """The address of a program on this machine that answers in place of its site; None: the site itself does."""
+        return None
+
+    def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
+        """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
+        from mephisto_tasks.admission.admission import PREFIX
+
+        unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
+        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
+
+    def who_checks(self, settings: Mapping[str, Any]) -> str:
+        """What to do about such rules, as a clause."""
+        return "invite only people who meet this rule"
+
+    def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
+        """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""
+        return None
+
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+        """The crowd during a launch."""
+        return self.Launch(self, config, data_dir, task_name, waiting_for)
+
+    def blocks(self) -> SiteBlocks | None:
+        """Its own list of blocked workers."""
+        return None
+
+    def accounts(self) -> Accounts | None:
+        """In whose name its site is asked."""
+        return None
+
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+        """Pays for what was done in these runs of a task: by default with a list for whoever pays by hand."""
+        from mephisto_tasks.crowds.by_file import FilePayer
+
+        return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
+
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
+        return []
+
+    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+        """Where its own stores name a worker who is forgotten."""
+        return []
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
+        return []
+
+    def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
+        """What its site calls the worker's participations."""
+        return []
+
+    def people(self, data_dir: Path, tasks: Sequence[str], worker_name: str | None = None) -> list[str]:
+        """Names and addresses of people that its own stores have: of one worker, or of all."""
+        return []
+
+    def health(self, data_dir: Path) -> list[Health]:
+        """For ``doctor``."""
+        return []

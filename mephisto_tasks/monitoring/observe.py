@@ -310,7 +310,7 @@ def _looking(facts: Facts, answers: Sequence[status.Answer]) -> str:
         return ""
     can, said = any(answer.looked_at for answer in answers), WORDS["looking"]
     if any(setting.values.get("planned_for_looking") is True for setting in facts.settings):
-        return said["planned"] if can else said["planned_without"]
+        return str(said["planned" if can else "planned_without"])
     return f"{said['costs']} {said['stays_valid'] if can else said['wait']}"
 
 

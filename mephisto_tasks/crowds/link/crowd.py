@@ -23,15 +23,13 @@ from mephisto_tasks.admission.visits import (
     Visitor,
     instead_of_returning,
 )
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
 from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mephisto_tasks.server.app import Guard
 
 MOST_PARAMETERS = 50
@@ -283,11 +281,47 @@ GO_ON_THERE_BY_LINK = phrase(
 )
 
 
+@dataclass
+class LinkLaunch(CrowdLaunch):
+    crowd: LinkCrowd
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Those below ``mephisto.provider``."""
+        return {str(name): value for name, value in self.provider.items()}
+
+    def prepare(self, db: Any) -> list[str]:
+        requester = str(self.provider.requester_name)
+        if not db.find_requesters(requester_name=requester):
+            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
+        return []
+
+    def receive(self, db: Any) -> Reception | None:
+        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
+        store = self.crowd.mephisto_provider()(db).datastore
+        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
+        return self._reception
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site = self._reception
+        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
+        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
+        return setup
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
+
+    def page_words(self) -> dict[str, Any]:
+        return {"panel": None}
+
+
 class LinkCrowd(Crowd, ABC):
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
+    Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""
 
@@ -314,9 +348,6 @@ class LinkCrowd(Crowd, ABC):
     def check(self, settings: Mapping[str, Any]) -> None:
         self.doors(settings, Path(), "")
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return LinkLaunch(self, config, data_dir, task_name, waiting_for)
-
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         theirs = "DELETE FROM visits WHERE worker_name = ?"
         statements = [(f"{theirs} AND task_name = ?", (person.name, task)) for task in person.tasks]
@@ -331,39 +362,3 @@ class LinkCrowd(Crowd, ABC):
         sql = f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / FILE, "visits", sql, [person.name, *person.tasks])
         return [str(value) for row in rows for value in row]
-
-
-@dataclass
-class LinkLaunch(CrowdLaunch):
-    crowd: LinkCrowd
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Those below ``mephisto.provider``."""
-        return {str(name): value for name, value in self.provider.items()}
-
-    def prepare(self, db: Any) -> list[str]:
-        requester = str(self.provider.requester_name)
-        if not db.find_requesters(requester_name=requester):
-            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
-        return []
-
-    def receive(self, db: Any) -> Reception | None:
-
-        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
-        store = self.crowd.mephisto_provider()(db).datastore
-        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
-        return self._reception
-
-    def setup(self, db: Any) -> CrowdSetup:
-        setup = super().setup(db)
-        setup.site = self._reception
-        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
-        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
-        return setup
-
-    def raters_link(self, url: str, live_run: Any) -> str:
-        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
-
-    def page_words(self) -> dict[str, Any]:
-        return {"panel": None}

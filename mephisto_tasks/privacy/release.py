@@ -25,6 +25,7 @@ from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval import __version__
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import write_rows
 from parlai_humaneval.display.images import SUFFIX
@@ -42,6 +43,7 @@ from parlai_humaneval.viewer.write import check_folder, viewer_files, write_view
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
+WORDS: dict[str, list[str]] = read_yaml(Path(__file__).with_name("words.yaml"))
 LICENCE = "none was named (--license), so nobody may use these data"
 
 
@@ -103,20 +105,6 @@ class Card(_Part):
     files: list[File] = []
 
 
-def anonymised(coarse: Coarse) -> list[str]:
-    to_the = "to the day" if coarse == "day" else "to the week"
-    return [
-        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release, the same "
-        "in all its tables. No record links them to the originals.",
-        f"Dates count from the first day of the study, which is called 2000-01-01, {to_the}; there is no time of day.",
-        "Times that raters took are whole seconds, and at least one; times that models took are tenths of a second.",
-        "Seeds, and numbers of units and assignments, were left out. The order of rows carries no information.",
-        "In all texts, e-mail addresses, telephone numbers, accounts, worker IDs, and names of workers and invited people "
-        "were replaced by marks such as [e-mail]. A program cannot find other names: somebody must have read "
-        "the texts.",
-    ]
-
-
 def card_of(
     tables: Tables,
     *,
@@ -149,7 +137,7 @@ def card_of(
         left_out=list(left_out),
         consent=[ConsentCard(people=number, text=text) for text, number in consent],
         consent_elsewhere=consent_elsewhere,
-        anonymised=anonymised(coarse),
+        anonymised=[sentence.format(coarse=coarse) for sentence in WORDS["anonymised"]],
         marks=dict(marks),
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.schema import steps
@@ -53,22 +55,8 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
 
 
 MAX_TOPIC_CHARS = 200
-EMPTY_WORDS = frozenset(
-    {
-        "a", "an", "the", "ok", "okay", "k", "yes", "yeah", "yep", "no", "nope", "none", "nothing", "na", "it",
-        "is", "this", "that", "better", "best", "good", "nice", "bad", "reply", "response", "answer", "text",
-        "test", "any", "anything", "something", "some", "more", "one", "write", "asdf", "qwerty", "lol", "hmm",
-        "hm", "um", "uh", "well", "so",
-    }
-)  # fmt: skip
-"""A written reply of these words alone fills the field and says nothing."""
-EMPTY_PHRASES = frozenset(
-    {
-        "i dont know", "i do not know", "dont know", "idk", "no idea", "i have no idea", "not sure", "im not sure",
-        "i am not sure", "no comment", "whatever", "does not matter", "doesnt matter",
-    }
-)  # fmt: skip
-"""So does one of these, whatever the punctuation."""
+EMPTY = read_yaml(Path(__file__).with_name("empty.yaml"))
+EMPTY_WORDS, EMPTY_PHRASES = set(EMPTY["words"].split()), set(EMPTY["phrases"])
 
 
 def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str | None:
@@ -155,9 +143,7 @@ def _none_words(step: steps.ChooseStep | steps.TickStep) -> str:
 def _check_said(step: steps.ChooseStep | steps.TickStep, answer: steps.ChooseAnswer | steps.TickAnswer) -> str | None:
     if not answer.selected and not answer.none:
         return t("Please choose, or say that none fits: “{none}”.", none=_none_words(step))
-    if step.reason is not None and step.reason.required:
-        return _check_reason(step.reason, answer.reason)
-    return None
+    return _check_reason(step.reason, answer.reason)
 
 
 def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
@@ -198,10 +184,8 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     for name, question in questions.items():
         if answer.values[name] not in {option.option_id for option in question.options}:
             return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
-        if question.reason is not None and question.reason.required:
-            problem = _check_reason(question.reason, answer.reasons.get(name, ""))
-            if problem is not None:
-                return problem
+        if problem := _check_reason(question.reason, answer.reasons.get(name, "")):
+            return problem
     return None
 
 
@@ -220,9 +204,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
         return t("Ranks go from 1 to {last}. Please give every reply one of these.", last=len(shown))
     if not step.ties and len(set(answer.ranks.values())) < len(shown):
         return t("Two replies have the same rank. Please give each reply a different rank.")
-    if step.reason is not None and step.reason.required:
-        return _check_reason(step.reason, answer.reason)
-    return None
+    return _check_reason(step.reason, answer.reason)
 
 
 def check_topic(step: steps.TopicStep, answer: steps.TopicAnswer) -> str | None:
@@ -248,8 +230,8 @@ def _check_text(text: str, max_chars: int) -> str | None:
     return None
 
 
-def _check_reason(field: steps.ReasonField, reason: str) -> str | None:
-    needed = max(1, field.min_words)
+def _check_reason(field: steps.ReasonField | None, reason: str) -> str | None:
+    needed = max(1, field.min_words) if field is not None and field.required else 0
     if count_words(reason) >= needed:
         return None
     return tn("Please give your reason in at least one word.", "Please give your reason in at least {n} words.", needed)

@@ -304,7 +304,7 @@ class HeldConversations(HeldUnit[DialoguePlan]):
         super().__init__(
             page,
             unit.plans,
-            name=f"dialogue {unit.plans[0].dialogue_id}",
+            unit=f"dialogue {unit.plans[0].dialogue_id}",
             over=OVER if unit.conversations == 1 else ALL_OVER,
             go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
             between=NEXT,

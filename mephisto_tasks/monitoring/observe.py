@@ -158,7 +158,7 @@ class Observer:
     def _signs(self) -> object:
         """What tells, at little cost, whether anything is stored that was not at the last look."""
         agents = [agent for agent, _ in results.stored_states(self._data_dir, self._task_name, files=self._files)]
-        practised = results.query(self._data_dir, results.ONBOARDINGS, [self._task_name, ""])
+        practised = results.query(self._data_dir, "practices", [self._task_name, ""])
         results.practice_logs(self._data_dir, practised, self._files)
         payments = Ledger(self._data_dir, self._task_name).payments()
         decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))

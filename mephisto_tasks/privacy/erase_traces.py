@@ -91,22 +91,6 @@ class ErasurePlan(BaseModel, extra="forbid", frozen=True):
         return sorted(forms, key=len, reverse=True)
 
 
-_UNITS = """
-    SELECT agents.agent_id, agents.unit_id, tasks.task_name, agents.task_run_id, agents.assignment_id, agents.creation_date
-      FROM agents JOIN tasks ON tasks.task_id = agents.task_id WHERE agents.worker_id = ?
-  ORDER BY CAST(agents.agent_id AS INTEGER)
-"""
-_PRACTICES = """
-    SELECT onboarding_agents.onboarding_agent_id, tasks.task_name, onboarding_agents.task_run_id,
-           onboarding_agents.creation_date
-      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-     WHERE onboarding_agents.worker_id = ? ORDER BY onboarding_agents.onboarding_agent_id
-"""
-_GRANTED = """
-    SELECT qualification_name FROM qualifications JOIN granted_qualifications USING (qualification_id) WHERE worker_id = ?
-"""
-
-
 class Places:
     """What a data directory holds of workers, read once for all of them."""
 
@@ -142,7 +126,7 @@ class Places:
         sql = "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id"
         ledgers = [study_folder(self.data_dir, task) / LEDGER for task in wanted]
         paid = [row for ledger in ledgers for row in rows_of(ledger, "payments", sql, [known.pseudonym])]
-        granted = query(self.data_dir, _GRANTED, [known.worker_id]) if everywhere else []
+        granted = query(self.data_dir, "granted", [known.worker_id]) if everywhere else []
         held = {str(row[0]) for row in granted}
         ids = [*of_crowds, *(str(value) for row in paid for value in row)]
         return ErasurePlan(
@@ -162,13 +146,13 @@ class Places:
         )
 
     def _parts(self, known: KnownWorker) -> Iterator[tuple[WorkerPart, float]]:
-        for agent, unit, task, run, assignment, at in query(self.data_dir, _UNITS, [known.worker_id]):
+        for agent, unit, task, run, assignment, at in query(self.data_dir, "parts_of_worker", [known.worker_id]):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
             yield (
                 WorkerPart(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder),
                 seconds(str(at)),
             )
-        for agent, task, run, at in query(self.data_dir, _PRACTICES, [known.worker_id]):
+        for agent, task, run, at in query(self.data_dir, "practices_of_worker", [known.worker_id]):
             folder = str(RUNS / str(run) / "onboarding" / f"onboarding_{agent}")
             yield WorkerPart(agent_id=str(agent), unit_id="", task_name=str(task), folder=folder), seconds(str(at))
 

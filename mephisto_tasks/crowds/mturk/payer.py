@@ -172,7 +172,7 @@ class MTurkPayer:
 
     @cached_property
     def _returned(self) -> set[str]:
-        rows = query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        rows = query(self._data_dir, "returned")
         return {str(agent) for (agent,) in rows}
 
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
@@ -211,11 +211,8 @@ class MTurkPayer:
         mine = [one for one in self._handed_in.values() if one.worker_name == name and one.status != "Rejected"]
         if mine:
             return min(mine, key=lambda one: (one.submitted, one.id)).id
-        sql = "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)"
-        for (agent_id,) in query(
-            self._data_dir, sql, [work.worker_id]
-        ):  # of other requesters, too: MTurk knows its own
-            noted = self._noted.get(str(agent_id))
+        for row in query(self._data_dir, "parts_of_worker", [work.worker_id]):  # MTurk knows those of its requester
+            noted = self._noted.get(str(row[0]))
             other = None if noted is None else self._assignment(noted[1])
             if other is not None and other.worker_name == name and other.status != "Rejected":
                 return other.id

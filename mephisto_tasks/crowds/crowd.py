@@ -135,11 +135,11 @@ class AccountCheck:
 class Accounts(Protocol):
     """Accounts at a crowd's site in whose name it is asked."""
 
-    key_words: tuple[str, ...]  # what each key is called, as they are asked for; the last one is a secret
-    needs: str  # for help, where the keys come from and what they must be allowed
-    no_keys: str  # that there are none, with ``{name}``
-    keys_advice: str  # what to do then
-    only_here: str  # a remark where the keys are the environment's
+    @property
+    def words(self) -> Mapping[str, Any]:
+        """Of its ``words.yaml``. ``key_words``: what each key is called, as they are asked for; the last one is a secret.
+        ``needs``: for help, where they come from and what they must be allowed. ``no_keys``: that there are none, with
+        ``{name}``; ``keys_advice``: what to do then. ``only_here``: a remark where they are the environment's."""
 
     def has_keys(self, name: str) -> bool: ...  # whether keys are kept under that name
     def needs_keys(self, name: str) -> bool: ...  # whether keys must be given: none are kept or in the environment

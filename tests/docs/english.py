@@ -36,6 +36,7 @@ NOISE = ("MassNouns", "MissingTo", "MoreAdjective", "MultipleSequentialPronouns"
 SETTINGS = ("config.py", "presenter.py", "settings.py", "stopping.py", "task.py", "worker_rules.py")
 YAML = (
     "*/*/words.yaml",
+    "*/*/*/words.yaml",
     "*/cli/*.yaml",
     "*/report/methods.yaml",
     "*/data/stopping_words.yaml",

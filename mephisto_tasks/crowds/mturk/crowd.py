@@ -16,6 +16,7 @@ from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
 from mephisto_tasks.storage.results import stored_agents
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrase
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.payments.policy import Quote
 
 
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
     "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
@@ -146,18 +148,7 @@ class MTurkAccounts:
     """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
 
     provider: str
-
-    key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
-    needs: str = (
-        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
-        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
-    )
-    no_keys: str = (
-        "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
-        "and this is not a terminal where you could type them"
-    )
-    keys_advice: str = "provide one of these"
-    only_here: str = "Its keys come from the environment and are not stored: set them wherever you launch."
+    words = WORDS
 
     def has_keys(self, name: str) -> bool:
         import boto3

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
@@ -314,6 +314,8 @@ class Crowd:
     is_trial: bool = False  # its site pays no real money
     costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
     checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
+    claims_per_assignment: bool = False  # its workers may have another browser for each
+    claim_advice: str = GO_ON_THERE  # for who comes with another browser than the one in which they began
     private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
 
     @property
@@ -329,7 +331,7 @@ class Crowd:
     @property
     def claims(self) -> ClaimPolicy:
         """What binds its workers to a browser."""
-        return ClaimPolicy(self.provider_type)
+        return ClaimPolicy(self.provider_type, per_assignment=self.claims_per_assignment, advice=self.claim_advice)
 
     def register_provider(self) -> None:
         """Make Mephisto know its provider."""

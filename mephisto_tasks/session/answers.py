@@ -55,6 +55,9 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
 
 
 MAX_TOPIC_CHARS = 200
+MESSAGE_TOO_LONG = phrase("Please shorten your message to {most} characters (it has {length}).")
+TEXT_TOO_LONG = phrase("Please shorten your text to {most} characters (it has {length}).")
+COMMENT_TOO_LONG = phrase("Please shorten your comment to {most} characters (it has {length}).")
 EMPTY = read_yaml(Path(__file__).with_name("empty.yaml"))
 EMPTY_WORDS, EMPTY_PHRASES = set(EMPTY["words"].split()), set(EMPTY["phrases"])
 
@@ -62,12 +65,8 @@ EMPTY_WORDS, EMPTY_PHRASES = set(EMPTY["words"].split()), set(EMPTY["phrases"])
 def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str | None:
     if not answer.text.strip():
         return t("Please write a message first.")
-    if len(answer.text) > step.max_chars:
-        return t(
-            "Please shorten your message to {most} characters (it has {length}).",
-            most=step.max_chars,
-            length=len(answer.text),
-        )
+    if problem := _too_long(MESSAGE_TOO_LONG, answer.text, step.max_chars):
+        return problem
     if count_words(answer.text) < step.min_words:
         return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     if len(answer.images) > step.max_images:
@@ -150,8 +149,7 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
     scales = {scale.scale_id: scale for scale in step.scales}
     if not set(answer.values) <= set(scales):
         return t("That is not among the statements that you were shown. Please rate the ones below.")
-    open_ = len(scales) - len(answer.values)
-    if open_:
+    if open_ := len(scales) - len(answer.values):
         return tn(
             "Please rate every statement: one is still without an answer.",
             "Please rate every statement: {n} are still without an answer.",
@@ -174,8 +172,7 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     questions = {question.question_id: question for question in step.questions}
     if not {*answer.values, *answer.reasons} <= set(questions):
         return t("That is not among the questions that you were shown. Please answer the ones below.")
-    open_ = len(questions) - len(answer.values)
-    if open_:
+    if open_ := len(questions) - len(answer.values):
         return tn(
             "Please answer every question: one is still without an answer.",
             "Please answer every question: {n} are still without an answer.",
@@ -193,8 +190,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
         return t("That reply is not among the ones that you were shown. Please rank each of the replies below.")
-    open_ = len(shown) - len(answer.ranks)
-    if open_:
+    if open_ := len(shown) - len(answer.ranks):
         return tn(
             "Please rank every reply: one has no rank yet.",
             "Please rank every reply: {n} have no rank yet.",
@@ -225,9 +221,11 @@ def _letters(text: str) -> str:
 def _check_text(text: str, max_chars: int) -> str | None:
     if not count_words(text):
         return t("Please write something in words first.")
-    if len(text) > max_chars:
-        return t("Please shorten your text to {most} characters (it has {length}).", most=max_chars, length=len(text))
-    return None
+    return _too_long(TEXT_TOO_LONG, text, max_chars)
+
+
+def _too_long(words: str, text: str, most: int) -> str | None:
+    return t(words, most=most, length=len(text)) if len(text) > most else None
 
 
 def _check_reason(field: steps.ReasonField | None, reason: str) -> str | None:
@@ -238,13 +236,7 @@ def _check_reason(field: steps.ReasonField | None, reason: str) -> str | None:
 
 
 def check_feedback(step: steps.FeedbackStep, answer: steps.FeedbackAnswer) -> str | None:
-    if len(answer.text) > step.max_chars:
-        return t(
-            "Please shorten your comment to {most} characters (it has {length}).",
-            most=step.max_chars,
-            length=len(answer.text),
-        )
-    return None
+    return _too_long(COMMENT_TOO_LONG, answer.text, step.max_chars)
 
 
 CHECKS: Mapping[type[WireAnswer], Callable[[Any, Any], str | None]] = {

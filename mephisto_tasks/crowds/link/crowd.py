@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mephisto_tasks.admission.visits import (
     Arrival,
-    ClaimPolicy,
     OnlyLooks,
     Outcome,
     Parameters,
@@ -321,13 +320,10 @@ class LinkCrowd(Crowd, ABC):
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
+    claim_advice = GO_ON_THERE_BY_LINK
     Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_LINK)
 
     @abstractmethod
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:

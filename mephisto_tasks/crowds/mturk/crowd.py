@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
@@ -44,17 +43,14 @@ class MTurkCrowd(crowd.Crowd):
         referrer="strict-origin-when-cross-origin",
     )
     market = crowd.Market(lists_units=True)
-    checks_rules = True
+    checks_rules = claims_per_assignment = True
+    claim_advice = GO_ON_THERE_ON_MTURK
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
     def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:
         self.place = self.provider_type = provider_type
         self.title, self.words = title, words
         self.costs_money, self.is_trial = costs_money, not costs_money
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, per_assignment=True, advice=GO_ON_THERE_ON_MTURK)
 
     def register_provider(self) -> None:
         import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (it registers both)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.crowds.crowd import CrowdWords
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
@@ -98,13 +97,10 @@ class PanelCrowd(LinkCrowd):
         link="Link to enter at the panel, which fills in the participant:",
     )
     Settings, Launch = PanelSettings, PanelLaunch
+    claim_advice = GO_ON_THERE_BY_PANEL
     literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_PANEL)
 
     def takes(self, settings: Mapping[str, Any]) -> bool:
         return str(settings.get("panel", NO_PANEL)) != NO_PANEL

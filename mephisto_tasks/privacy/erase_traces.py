@@ -31,6 +31,7 @@ from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import unguarded, write_rows
 from parlai_humaneval.statistics.core.formatting import counted
@@ -377,6 +378,7 @@ WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thought
 """Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""
 FORGOTTEN = "forgotten"
 
+_DONE = read_yaml(Path(__file__).with_name("words.yaml"))["outside"]
 Done = Literal["rewritten", "deleted", "nothing of theirs", "changed since", "not there", "stays"]
 
 
@@ -389,14 +391,8 @@ class Outside(BaseModel, extra="forbid", frozen=True):
 
     @property
     def words(self) -> str:
-        return {
-            "rewritten": f"rewritten without {counted(self.rows, 'row') if self.rows else 'their words'}",
-            "deleted": "deleted (the command that wrote it makes a new one)",
-            "nothing of theirs": "holds nothing of theirs",
-            "changed since": "it has changed since it was written: PLEASE CHECK",
-            "not there": "no longer exists: if it was moved or copied, PLEASE CHECK",
-            "stays": "stays: it names nobody, and its rows cannot be linked to people",
-        }[self.done]
+        rows = counted(self.rows, "row") if self.rows else "their words"
+        return str(_DONE[self.done].format(rows=rows))
 
 
 def outside(data_dir: Path, person: ErasurePlan, called: Sequence[str], *, dry: bool) -> list[Outside]:

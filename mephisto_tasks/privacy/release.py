@@ -43,7 +43,7 @@ from parlai_humaneval.viewer.write import check_folder, viewer_files, write_view
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
-WORDS: dict[str, list[str]] = read_yaml(Path(__file__).with_name("words.yaml"))
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 LICENCE = "none was named (--license), so nobody may use these data"
 
 
@@ -247,27 +247,10 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
     if not found.uncovered or (not found.texts and without_text.strip()):
         return
     if not found.texts:
-        raise ReleaseError(
-            "no consent text is stored with these answers, so nothing shows that they may be published",
-            try_=(
-                "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
-                '--without-consent-text "Signed forms, ethics board 12/26"',
-                "for a next study: consent_file=…",
-            ),
-        )
-    raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that allows answers "
-        "to be published (covers_release), so nothing was written: "
-        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
-        try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
-        "true asks everybody who comes again",
-    )
-
-
-LOG_LEFT_OUT = (
-    "The log of decisions of a study that ended when it was decided, because it shows who came when, and in which order. "
-    "The stopping biases estimates from these data a little, and makes intervals for a fixed size too narrow."
-)
+        raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+    names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
+    what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
+    raise ReleaseError(what, try_=WORDS["uncovered_advice"])
 
 
 @dataclass(frozen=True)
@@ -338,7 +321,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
-        left_out.append(LOG_LEFT_OUT)
+        left_out.append(WORDS["log_left_out"])
     check_covered(found, people, wanted.without_text)
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}

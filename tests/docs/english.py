@@ -40,6 +40,7 @@ YAML = (
     "*/cli/*.yaml",
     "*/report/methods.yaml",
     "*/data/stopping_words.yaml",
+    "*/data/ray_words.yaml",
     "*/data/server_refusals.yaml",
 )
 NO_PROSE = re.compile(r"\(\?[:<!]|\\[bdswb(]|\b(?:FROM|INTO|SELECT|UPDATE) |-src '|\bfrom \w+ import |^[a-z_' ]{60,}$")

@@ -348,6 +348,5 @@ class StudyIOHandler(ClientIOHandler):
 
 
 def _failed(agent: OnboardingAgent) -> bool:
-    """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment "
-    "later."""
+    """Whether a practice ended with a no, which its page has read or is about to: Mephisto lets go of it a moment later."""
     return bool(agent.db_status == AgentState.STATUS_REJECTED)

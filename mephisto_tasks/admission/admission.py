@@ -60,8 +60,7 @@ DONE_ALL = phrase(
 )
 DONE_ALL_ACROSS = phrase(
     "You have already taken part in this study and its sister studies as many times as one person can. Thank you! "
-    "Please return "
-    "the task."
+    "Please return the task."
 )
 
 PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
@@ -314,7 +313,7 @@ def load_eligibility(
         if name not in known:
             what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
             raise ConfigError(what, where=where, **choose_from(name, known))
-    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if has_database() else []
+    rows = query(data_dir, "qualifications") if has_database() else []
     held_here = {str(row[0]) for row in rows}
     named = [*rules.qualifications, *rules.not_qualifications]
     if lacking := [] if site_has_qualifications else [name for name in named if name not in held_here]:

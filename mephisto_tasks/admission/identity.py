@@ -22,8 +22,7 @@ from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
 
 CONSENT = "consent"
-"""In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to "
-"read."""
+"""In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to read."""
 AGREED = "agreed_to_consent"  # in what Mephisto passes on of a registration, where somebody has just agreed
 WORDS = phrase("Please read this, and choose whether you agree. Nothing about you is stored until you do.")
 
@@ -183,8 +182,7 @@ class Reception(Protocol):
     """Receives the visitors of a crowd whose addresses say who they are."""
 
     def identify(self, visitor: Visitor) -> Refusal | None:
-        """Fill in who the visitor says to be, and which visits they claim; a refusal says why the address names "
-        "nobody."""
+        """Fill in who the visitor says to be, and which visits they claim; a refusal says why the address names nobody."""
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
         """Why the crowd has nothing for the visitor any more; whether they are at work or only look is filled in."""
@@ -211,8 +209,7 @@ class ChecksArrivals(Protocol):
 
 
 class IdentityRule(PageRule):
-    """Compares a visitor with those who came before. Asked first: nobody else may learn how a worker fares, or "
-    "change that.
+    """Compares a visitor with those who came before. Asked first: nobody else may learn how a worker fares, or change that.
     Raises BookUnusable."""
 
     def __init__(

@@ -57,8 +57,7 @@ class OnlyLooks(TurnedAway):
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same "
-    "everywhere."""
+    """Somebody whom a door lets in. ``worker_name`` begins with the door's name and a colon, and is the same everywhere."""
 
     worker_name: str
     door: str
@@ -136,8 +135,7 @@ def instead_of_returning(text: str, what: str) -> str:
 
 
 Stage = Literal["arrives", "looks", "registers", "unserved"]
-"""The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The "
-"database
+"""The page of somebody asks for work, and the database may not know them yet. They only look at what there is. The database
 knows them, and no practice has begun. Mephisto found no unit for them."""
 
 

@@ -180,7 +180,7 @@ class HeldBatch(HeldUnit[PlannedItem]):
         super().__init__(
             page,
             plan.items,
-            name=f"unit {plan.name}",
+            unit=f"unit {plan.name}",
             over=phrase("That was the last one. Thank you! Is there anything you would like to tell us? (optional)"),
             go_on=GO_ON if plan.number > 1 or page.recorded.finished(plan.judgement_id(0)) else None,
         )

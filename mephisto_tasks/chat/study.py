@@ -166,8 +166,7 @@ class ChatStudy(engine.Study):
         self.presenter = replace(self.presenter, appearance=appearance)
         if formatted:
             self.remarks.append(
-                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first "
-                f"reply. "
+                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first reply. "
                 "To show replies exactly as written, set replies.appearance=as_said."
             )
         elif silent := [name for name in models if name not in said]:
@@ -238,8 +237,7 @@ class ChatStudy(engine.Study):
         now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
-                f"From now on each rater gets one {now}, because only so many groups are left. The page's "
-                f"instructions say "
+                f"From now on each rater gets one {now}, because only so many groups are left. The page's instructions say "
                 f"{before} until the next launch. The pay is the same."
             )
         return steered
@@ -308,7 +306,7 @@ class HeldConversations(HeldUnit[DialoguePlan]):
         super().__init__(
             page,
             unit.plans,
-            name=f"dialogue {unit.plans[0].dialogue_id}",
+            unit=f"dialogue {unit.plans[0].dialogue_id}",
             over=OVER if unit.conversations == 1 else ALL_OVER,
             go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
             between=NEXT,

@@ -51,8 +51,7 @@ def same_token(given: str, expected: str) -> bool:
 
 
 def origin(site: object) -> str:
-    """A site that may show the page, ``https://host[:port]``; http only here. Raises ValueError: it goes into a "
-    "header."""
+    """A site that may show the page, ``https://host[:port]``; http only here. Raises ValueError: it goes into a header."""
     text = str(site).strip().rstrip("/")
     match = _ORIGIN.fullmatch(text)
     if match is None or (match["scheme"] == "http" and match["host"] not in THIS_MACHINE):
@@ -169,8 +168,7 @@ class Visitors:
         return address
 
     def is_one_visitor(self, peer: str) -> bool:
-        """Whether a connection's other end is a single visitor: neither a trusted proxy, nor a program on this "
-        "machine."""
+        """Whether a connection's other end is a single visitor: neither a trusted proxy, nor a program on this machine."""
         address = address_of(peer)
         return address is not None and not address.is_loopback and not self._trusts(address)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import re
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from types import NoneType
 from typing import Any, TextIO
 
@@ -134,3 +137,11 @@ def json_list(text: str) -> list[Any]:
     except ValueError:
         return []
     return value if isinstance(value, list) else []
+
+
+def seconds_to_wait(retry_after: str | None) -> float | None:
+    """What a header ``Retry-After`` says, a number or a time; None: nothing that can be read."""
+    for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
+        with suppress(ValueError):
+            return max(0.0, read(retry_after)) if retry_after else None
+    return None

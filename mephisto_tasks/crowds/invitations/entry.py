@@ -44,8 +44,7 @@ EXPIRED = (
 REVOKED = (
     phrase("This link is no longer valid"),
     phrase(
-        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it "
-        "to you."
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it to you."
     ),
 )
 FULL = (
@@ -90,7 +89,8 @@ class InvitationDoor:
     def __init__(self, data_dir: Path, task_name: str, book: InvitationStore | None = None) -> None:
         """``book``: that of the study, with a clock of its own."""
         self._book = book or InvitationStore(study_folder(data_dir, task_name))
-        self._links, self._visitors = link_signer(data_dir, task_name), visitor_signer(data_dir)
+        self._links = link_signer(data_dir, task_name)
+        self._visitors = LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
         """Who came, if they may; its ``study`` is the invitation. Raises BadLink."""
@@ -170,7 +170,3 @@ def worker_namer(data_dir: Path) -> Callable[[Person], str]:
 
 def link_signer(data_dir: Path, task_name: str) -> LinkSigner:
     return LinkSigner(study_folder(data_dir, task_name) / LINK_KEY, "invitation", INVITE_ANEW)
-
-
-def visitor_signer(data_dir: Path) -> LinkSigner:
-    return LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)

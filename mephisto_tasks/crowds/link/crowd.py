@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mephisto_tasks.admission.visits import (
     Arrival,
-    ClaimPolicy,
     OnlyLooks,
     Outcome,
     Parameters,
@@ -23,15 +22,13 @@ from mephisto_tasks.admission.visits import (
     Visitor,
     instead_of_returning,
 )
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
 from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mephisto_tasks.server.app import Guard
 
 MOST_PARAMETERS = 50
@@ -94,8 +91,7 @@ def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
 
 
 OTHER_PERSON = phrase(
-    "This link belongs to another person's participation. Please open the study with your own link, or from the site "
-    "that "
+    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
     "sent you here."
 )
 WRONG_LINK = phrase("This link does not work")
@@ -147,8 +143,7 @@ class Reception:
         return None
 
     def refusal(self, visitor: Visitor) -> Refusal | None:
-        """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, "
-        "…."""
+        """Why a visitor does not come in, by their visit and what their page is ``here_to`` do: ``look``, ``begin``, …."""
         arrival, here_to = visitor.arrival, visitor.data.get("here_to", "begin")
         assert arrival is not None, "visitors are identified first"
         try:
@@ -285,17 +280,50 @@ GO_ON_THERE_BY_LINK = phrase(
 )
 
 
+@dataclass
+class LinkLaunch(CrowdLaunch):
+    crowd: LinkCrowd
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Those below ``mephisto.provider``."""
+        return {str(name): value for name, value in self.provider.items()}
+
+    def prepare(self, db: Any) -> list[str]:
+        requester = str(self.provider.requester_name)
+        if not db.find_requesters(requester_name=requester):
+            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
+        return []
+
+    def receive(self, db: Any) -> Reception | None:
+        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
+        store = self.crowd.mephisto_provider()(db).datastore
+        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
+        return self._reception
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site = self._reception
+        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
+        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
+        return setup
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
+
+    def page_words(self) -> dict[str, Any]:
+        return {"panel": None}
+
+
 class LinkCrowd(Crowd, ABC):
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
+    claim_advice = GO_ON_THERE_BY_LINK
+    Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_LINK)
 
     @abstractmethod
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
@@ -316,9 +344,6 @@ class LinkCrowd(Crowd, ABC):
     def check(self, settings: Mapping[str, Any]) -> None:
         self.doors(settings, Path(), "")
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return LinkLaunch(self, config, data_dir, task_name, waiting_for)
-
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         theirs = "DELETE FROM visits WHERE worker_name = ?"
         statements = [(f"{theirs} AND task_name = ?", (person.name, task)) for task in person.tasks]
@@ -333,39 +358,3 @@ class LinkCrowd(Crowd, ABC):
         sql = f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / FILE, "visits", sql, [person.name, *person.tasks])
         return [str(value) for row in rows for value in row]
-
-
-@dataclass
-class LinkLaunch(CrowdLaunch):
-    crowd: LinkCrowd
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Those below ``mephisto.provider``."""
-        return {str(name): value for name, value in self.provider.items()}
-
-    def prepare(self, db: Any) -> list[str]:
-        requester = str(self.provider.requester_name)
-        if not db.find_requesters(requester_name=requester):
-            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
-        return []
-
-    def receive(self, db: Any) -> Reception | None:
-
-        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
-        store = self.crowd.mephisto_provider()(db).datastore
-        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
-        return self._reception
-
-    def setup(self, db: Any) -> CrowdSetup:
-        setup = super().setup(db)
-        setup.site = self._reception
-        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
-        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
-        return setup
-
-    def raters_link(self, url: str, live_run: Any) -> str:
-        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
-
-    def page_words(self) -> dict[str, Any]:
-        return {"panel": None}

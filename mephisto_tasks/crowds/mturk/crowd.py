@@ -1,5 +1,4 @@
-"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is "
-"made."""
+"""Amazon's Mechanical Turk and its sandbox: sites that list HITs, and that are asked for money before anything is made."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
@@ -17,6 +15,7 @@ from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
 from mephisto_tasks.storage.results import stored_agents
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrase
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.payments.policy import Quote
 
 
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
     "Please continue in the browser and on the device where you started: all your work is saved there. If you "
@@ -43,17 +43,14 @@ class MTurkCrowd(crowd.Crowd):
         referrer="strict-origin-when-cross-origin",
     )
     market = crowd.Market(lists_units=True)
-    checks_rules = True
+    checks_rules = claims_per_assignment = True
+    claim_advice = GO_ON_THERE_ON_MTURK
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
     def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:
         self.place = self.provider_type = provider_type
         self.title, self.words = title, words
         self.costs_money, self.is_trial = costs_money, not costs_money
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, per_assignment=True, advice=GO_ON_THERE_ON_MTURK)
 
     def register_provider(self) -> None:
         import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (it registers both)
@@ -147,18 +144,7 @@ class MTurkAccounts:
     """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
 
     provider: str
-
-    key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
-    needs: str = (
-        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
-        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without asking"
-    )
-    no_keys: str = (
-        "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
-        "and this is not a terminal where you could type them"
-    )
-    keys_advice: str = "provide one of these"
-    only_here: str = "Its keys come from the environment and are not stored, so set them wherever you launch."
+    words = WORDS
 
     def has_keys(self, name: str) -> bool:
         import boto3

@@ -49,8 +49,7 @@ SLACK_S = 60.0  # between two clocks
 KEYS_FRESH_S = 24 * 3600.0
 ASKED_AGAIN_S = 30.0  # for a key that is not among those known, at most so often
 NOT_SIGNED = phrase(
-    "Prolific has not signed this link, or the signature is too old. Please open the study again from its page on "
-    "Prolific."
+    "Prolific has not signed this link, or the signature is too old. Please open the study again from its page on Prolific."
 )
 _SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
 """What stands before the digest in a PKCS #1 v1.5 signature."""
@@ -256,8 +255,7 @@ class Endings:
             return ending.done is not None or self._ask(study, ending)
 
     def _is_paid(self, session: str) -> bool:
-        """Whether ``pay`` has gone before: completed now, the submission would be approved by itself, and paid once "
-        "more."""
+        """Whether ``pay`` has gone before: completed now, the submission would be approved by itself, and paid once more."""
         data_dir, task_name = self._store.data_dir, self._task_name
         payments = [one for one in Ledger(data_dir, task_name).payments() if one.state != "failed"]
         theirs = sessions(data_dir, task_name, PROVIDER) if payments else ()

@@ -1,5 +1,4 @@
-"""Pictures in a real browser: attached by keyboard and mouse, described, shown in replies of every technique, on "
-"record."""
+"""Pictures in a real browser: attached by keyboard and mouse, described, shown in replies of every technique, on record."""
 
 from __future__ import annotations
 

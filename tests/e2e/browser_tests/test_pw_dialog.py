@@ -170,8 +170,7 @@ def _until_long(rater: Rater) -> int:
 
 
 def test_two_long_dialogues_on_a_laptop(visit: Callable[..., Rater], study: Study) -> None:
-    """Side by side with thirty lines each; the question stays in sight all the way; markup is text; next, the top "
-    "again."""
+    """Side by side with thirty lines each; the question stays in sight all the way; markup is text; next, the top again."""
     rater = visit(study.url)
     page, judging, looks = rater.page, Judging(rater), Looks("wide")
     _enter(rater, "reads-wide")

@@ -28,8 +28,7 @@ def _turned_away(rater: Rater, *sentences: str, title: str = NO_CONVERSATION) ->
 
 
 def test_practice_failed_twice(visit: Callable[..., Rater], embedded_study: Study) -> None:
-    """After the second try: a polite refusal. Coming back, in this tab or another: the same true reason, however "
-    "often. To
+    """After the second try: a polite refusal. Coming back, in this tab or another: the same true reason, however often. To
     another browser that is nobody's business."""
     rater = visit(embedded_study.url)
     rater.arrive("fails")

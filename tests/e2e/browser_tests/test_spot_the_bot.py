@@ -161,8 +161,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study) -> Non
 
 
 def test_launch_that_ends_in_the_middle(visit: Callable[..., Rater], study: Study) -> None:
-    """The rater is told that the study was paused; with the next launch their page goes on by itself with the "
-    "conversation
+    """The rater is told that the study was paused; with the next launch their page goes on by itself with the conversation
     that was in sight, and what they did is kept."""
     rater = visit(study.url)
     page, judging, looks = rater.page, Judging(rater), Looks("wide")

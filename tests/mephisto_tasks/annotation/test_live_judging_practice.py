@@ -1,5 +1,4 @@
-"""The practice before finished dialogues: judged on the server, two tries with words in between, for every kind of "
-"item."""
+"""The practice before finished dialogues: judged on the server, two tries with words in between, for every kind of item."""
 
 from __future__ import annotations
 

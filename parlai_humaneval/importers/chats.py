@@ -94,6 +94,9 @@ class _Chat:
 
 
 _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_utterance", "person2_seed_utterance")
+_IDS = ("workers", "bad_workers", "hit_ids", "assignment_ids")
+KNOWN = {"dialog", "task_description", "acceptability_violations", *_IDS, *_CONTEXT}
+"""Fields that either task saves of a chat."""
 
 
 def _json(value: object) -> str:

@@ -26,6 +26,7 @@ from parlai_humaneval.importers.vocabulary import (
     blanks_removed,
     guessed_columns,
     guessed_table,
+    map_option,
     mapped,
     summaries,
     table_advice,
@@ -35,6 +36,7 @@ from parlai_humaneval.importers.vocabulary import (
     with_texts_of_sides,
 )
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -202,7 +204,9 @@ def _completed(
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
-    frame = with_our_names(table, _renamed(frame, plan, use, seen))
+    given = _renamed(frame, plan, use, seen)
+    frame = with_our_names(table, given)
+    seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
     frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
@@ -236,6 +240,7 @@ def _completed(
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame, clean = with_clean_labels(table, frame)
+    seen.values |= {name: f"cleaned in {counted(n, 'cell')}" for one in clean for name, n in one.cells.items()}
     if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
         apart = answers_apart(table, frame, keep=True, only_comments=True)
         frame = apart.answers
@@ -339,7 +344,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or typo:
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are one, repeat with --map 'model:{rare}={common}'."
+                f"they are one, repeat with {map_option('model', [rare], common)}."
             )
     return told
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval._util.text import clean_label
+from parlai_humaneval._util.text import clean_label, escaped, visible
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
 
@@ -71,10 +71,6 @@ class Understood:
     notes: list[str] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.columns or self.values or self.guesses)
 
 
 def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str, str]:
@@ -239,7 +235,9 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
         bad.append(int(meaning == BOTH_BAD))
         winners.append(TIE if meaning == BOTH_BAD else _filled({"model_a": a, "model_b": b}.get(meaning, meaning)))
     named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
-    shown = [f"{old} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named]
+    shown = [
+        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named
+    ]
     if shown:
         understood.values["winner"] = ", ".join(shown)
     understood.guesses[:] = list(dict.fromkeys(understood.guesses))
@@ -276,21 +274,23 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
     winner = frame["winner"].iloc[row]
     near = misspelt(str(winner), [str(frame[side].iloc[row]) for side in SIDES])
     if near is not None:
-        return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
+        return f"if it is misspelt, {map_option('winner', [near.word], near.nearest[0])}"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
     foreign = {_word(word) for word in frame["winner"].dropna() if word not in models}
-    return f"give its meaning with {_map('winner', foreign, '…')}, with model_a, model_b, tie, both_bad or a name for each …"
+    given = map_option("winner", foreign, "…")
+    return f"give its meaning with {given}, with model_a, model_b, tie, both_bad or a name for each …"
 
 
 def value_advice(frame: pd.DataFrame) -> str:
     """What to type where ratings are no numbers."""
     words = {word for cell in frame["value"].dropna() if not _is_number(word := _word(cell))}
-    return f"leave such answers out with {_map('value', words, '')}, or write the number that each means behind its ="
+    return f"leave such answers out with {map_option('value', words, '')}, or write the number that each means behind its ="
 
 
-def _map(column: str, words: Set[str], meaning: str) -> str:
+def map_option(column: str, words: Iterable[str], meaning: str) -> str:
+    """The option that gives words of a column a meaning, with escapes for what cannot be seen in them."""
     pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:4])
-    return f"--map {quote(column + ':' + ','.join(pairs))}"
+    return f"--map {quote(escaped(column + ':' + ','.join(pairs)))}"
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:

@@ -192,12 +192,31 @@ def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tm
     ]
     rows[0]["model_b"] = "Llama"
     (tmp_path / "v.csv").write_text(csv_of(rows))
-    assert "'model:Llama=llama'" in command("--from", "tables", tmp_path / "v.csv").stdout
+    assert "--map model:Llama=llama." in command("--from", "tables", tmp_path / "v.csv").stdout
     assert command("--from", "tables", tmp_path / "v.csv", "--map", "model:Llama=llama", "--force").exit_code == 0
     assert set(read_tables(command.out).comparisons["model_a"]) == {"llama"}
     (tmp_path / "v.csv").write_text(csv_of([{**rows[1], "winner": "lama\u200b"}]), encoding="utf-8")
     refused = command("--from", "tables", tmp_path / "v.csv", "--force")
-    assert "--map 'winner:lama=llama'" in refused.stderr
+    assert "--map winner:lama=llama" in refused.stderr
+
+
+def test_advice_shows_what_cannot_be_seen_and_can_be_typed(command, tmp_path: Path):
+    """A zero-width space inside a word is an escape in the advice, which ``--map`` reads."""
+    path = tmp_path / "comparisons.csv"
+    path.write_text(csv_of([*VOTES, {**VOTES[0], "item_id": "i9", "winner": "the\u200bfirst"}]), encoding="utf-8")
+    assert r"--map 'winner:the\u200bfirst=…'" in command(path).stderr
+    assert command(path, "--map", r"winner:the\u200bfirst=model_a").exit_code == 0
+    assert read_tables(command.out).comparisons["winner"].tolist()[-1] == "x"
+
+
+def test_what_was_understood_is_shown_for_names_cleaned_cells_and_a_first_row(command, tmp_path: Path):
+    """Other letters of a header, blanks at the ends, and columns that pass through: the first row before and after."""
+    rows = [{("Item_ID" if key == "item_id" else key): cell for key, cell in vote.items()} for vote in NESTED]
+    (tmp_path / "comparisons.csv").write_text(csv_of([rows[0], {**rows[1], "worker_id": "w1 "}, *rows[2:]]))
+    done = command(tmp_path / "comparisons.csv")
+    assert "  item_id ← Item_ID\n  worker_id (values) ← cleaned in 1 cell\n  passed through: chat\n" in done.stderr
+    assert "  first row: Item_ID i0, worker_id w0" in done.stderr
+    assert "  becomes: item_id i0, worker_id w0" in done.stderr
 
 
 def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_path: Path):

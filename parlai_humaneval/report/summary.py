@@ -263,7 +263,8 @@ def _notes_of_pairs(answer: Summary, cited: str) -> Iterator[str]:
         yield MODELLED
     if any(pair.by_dialogue for pair in pairs):
         alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
-        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
+        unit = "question" if any(pair.by_question for pair in pairs) else "dialogue"
+        yield f"Clustered: by worker and by {unit}{f'; by worker alone: {alone}' if alone else ''}."
     for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]

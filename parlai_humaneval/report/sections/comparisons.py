@@ -17,6 +17,7 @@ from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
+from parlai_humaneval.statistics.core.two_way import shared_by
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,
@@ -159,9 +160,14 @@ class Comparisons(Section):
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
-        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
+        by = shared_by([pair.win_rate for pair in self.pairs])
+        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited, by=by)
+        of_both = {"dialogue_low": "From", "dialogue_high": "To", "p_dialogue": "p", "p_dialogue_holm": "p"}
+        labels = {
+            name: f"{end}, by {by} alone{', Holm' if name.endswith('holm') else ''}" for name, end in of_both.items()
+        }
         tables = [
-            table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
+            table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes, labels=labels),
             table_of("comparisons_models", "Each model against all the models that it met", self.models),
             table_of("comparisons_first_shown", "Is the model shown first chosen more often?", self.first_shown),
             table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),

@@ -4,7 +4,7 @@ is."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from parlai_humaneval.statistics.core.rows import (
     p_columns,
 )
 from parlai_humaneval.statistics.core.shares import binomial_test
-from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
+from parlai_humaneval.statistics.core.two_way import QUESTION, crossed_share, two_way_share
 from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unfinished
@@ -345,7 +345,8 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     known = (~np.isnan(balanced)).astype(float)
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     parts = (np.nan_to_num(balanced), known, workers, shown)
-    result = multiplicity.with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
+    named: Any = {"name": unadjusted.name, "level": unadjusted.level, "shared": _unit(rows)}
+    result = multiplicity.with_once_each(crossed_share, *parts, **named)
     return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
 
 
@@ -359,6 +360,7 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())
     ties = len(rows) - wins - losses
+    named: Any = {"name": name, "level": level, "shared": _unit(rows)}
     return PairOutcome(
         model_a=model_a,
         model_b=model_b,
@@ -371,14 +373,16 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
         win_rate=with_dispersion(
-            multiplicity.with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
+            multiplicity.with_once_each(crossed_share, won, decided, workers, shown, **named),
             np.where(outcome == 0, np.nan, won),
             workers,
         ),
         by_worker=clustered_share(sums, name=name, level=level),
-        by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
+        by_dialogue=two_way_share(won, decided, *shown, name=name, level=level, cluster=_unit(rows)),
         paper=binomial_test(wins, wins + losses, name=name, level=level),
-        score=crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level),
+        score=crossed_share(
+            (outcome + 1) / 2, ones, workers, shown, **{**named, "name": f"{name}, ties counting half"}
+        ),
         p_sign_flip=sign_flip_p(sums),
     )
 
@@ -386,10 +390,14 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
 def _shown(rows: pd.DataFrame) -> list[Objects]:
     """What answers have in common besides their worker: the dialogues on both sides, or the question that they answer, where
     that is known of all rows and is not the same in all."""
-    asked = rows.get("start", pd.Series(None, rows.index, dtype=object))
-    if asked.notna().all() and asked.nunique() > 1:
-        return [asked.to_numpy(dtype=object)] * 2
+    if _unit(rows) == QUESTION:
+        return [rows["start"].to_numpy(dtype=object)] * 2
     return [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
+
+
+def _unit(rows: pd.DataFrame) -> str:
+    asked = rows.get("start", pd.Series(None, rows.index, dtype=object))
+    return QUESTION if asked.notna().all() and asked.nunique() > 1 else "dialogue"
 
 
 class ModelOutcome(Row):
@@ -416,7 +424,8 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]
         won, decided = (score > 0).astype(float), (score != 0).astype(float)
         of_a, of_b = (dialogues[took_part] for dialogues in shown)
         sides = [np.where(is_a, of_a, of_b), np.where(is_a, of_b, of_a)]
-        rate = crossed_share(won, decided, workers[took_part], sides, name=f"win rate of {model}", level=level)
+        named: Any = {"name": f"win rate of {model}", "level": level, "shared": _unit(rows)}
+        rate = crossed_share(won, decided, workers[took_part], sides, **named)
         standings.append(
             ModelOutcome(
                 model=model,

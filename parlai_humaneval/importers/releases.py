@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
 from parlai_humaneval.importers.fields import (
     PLACE,
     Data,
@@ -197,7 +197,7 @@ def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
 
 def _placed(path: Path) -> list[Data]:
     if not path.is_file():
-        raise TableError("there is no such file or folder", where=path)
+        raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
     return [placed(row, path, place) for place, row in read_rows(path).items()]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.importers.readers import Imported
@@ -50,7 +51,7 @@ from parlai_humaneval.tables.columns import (
     with_clean_labels,
     with_our_names,
 )
-from parlai_humaneval.tables.files import Checked, checked, settled, tables_of
+from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
@@ -95,7 +96,7 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
                 raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
             found += inside
         elif not path.is_file():
-            raise TableError("there is no such file or folder", where=path)
+            raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
         elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
@@ -355,13 +356,15 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
     table, path, reading = source
     places: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64)
     frame = frame.reset_index(drop=True)
+
+    def check(frame: pd.DataFrame) -> Checked:
+        whole = typed(table, frame)
+        # Which of them count is said once, of all files together.
+        return checked(table, in_order(whole) if table == "comparisons" else whole, None if repeats is None else "keep")
+
     while len(frame):
         try:
-            whole = typed(table, frame)
-            if table == "comparisons":
-                whole = in_order(whole)
-            # Which of them count is said once, of all files together.
-            return checked(table, whole, None if repeats is None else "keep").frame.set_axis(places)
+            return check(frame).frame.set_axis(places)
         except TableError as wrong:
             error = wrong.of_file(places)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
@@ -371,7 +374,7 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
                     *([reading.advice] if reading and reading.advice else []),
                     *_hints(table, frame, error, places),
                 ]
-                raise TableError(error, error.rows, where=path, try_=hints) from wrong
+                raise all_faults(frame, check, places, path, hints) from wrong
             bad = list(error.rows)
             rows = ", ".join(map(str, dict.fromkeys(places[bad] + 1)))  # of a wide row several are bad
             skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")

@@ -79,6 +79,8 @@ def test_no_file_of_dialogues(tmp_path: Path, content: str, said: str) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "nowhere.jsonl" in said_to(tmp_path, "pw_dialog", "dialogues=[nowhere.jsonl]")
+    (tmp_path / "chats.jsonl").write_text("")
+    assert "Did you mean chats.jsonl?" in said_to(tmp_path, "pw_dialog", f"dialogues=[{tmp_path / 'nochats.jsonl'}]")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.formats import read_frame
 
@@ -198,6 +199,34 @@ def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tm
     (tmp_path / "v.csv").write_text(csv_of([{**rows[1], "winner": "lama\u200b"}]), encoding="utf-8")
     refused = command("--from", "tables", tmp_path / "v.csv", "--force")
     assert "--map winner:lama=llama" in refused.stderr
+
+
+def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
+    """Of several columns, each with row and cell, ten at most; and rows whose cells are too many or too few."""
+    rows = [{**VOTES[0], "item_id": f"i{n}", "seconds": "4"} for n in range(30)]
+    for n in range(2, 14):
+        rows[n]["winner"] = f"bot{n}"
+    rows[1]["seconds"], rows[20]["worker_id"] = "soon", ""
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    with pytest.raises(TableError) as raised:
+        read_tables(tmp_path)
+    for said in (command(tmp_path / "comparisons.csv").stderr, str(raised.value)):
+        assert "comparisons.worker_id: empty in row 22 (" in said
+        assert "comparisons.seconds: 'soon' in row 3, expected a number" in said
+        assert (
+            said.count("comparisons.winner: 'bot")
+            == said.count(", expected 'x' (model_a), 'y' (model_b) or 'tie'")
+            == 8
+        )
+        assert "… and 4 more rows" in said
+    (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n")
+    with pytest.raises(TableError, match="row 2 has 1 cell, the header 2; row 4 has 3 cells, the header 2"):
+        read_tables(tmp_path)
+
+
+def test_a_missing_file_is_told_the_nearest_name(command, tmp_path: Path):
+    (tmp_path / "chats.csv").write_text("a\n1\n")
+    assert "Did you mean chats.csv?" in command("--from", "tables", tmp_path / "nochats.csv").stderr
 
 
 def test_advice_shows_what_cannot_be_seen_and_can_be_typed(command, tmp_path: Path):

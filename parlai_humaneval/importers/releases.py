@@ -87,7 +87,9 @@ class Form:
 
     def fits(self, row: Data) -> bool:
         return all(
-            any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
+            take(row, need) is not None
+            if isinstance(need, Mapping)
+            else any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
             for need in self.needs
         ) and not any(at(row, path) is not None for path in self.lacks)
 
@@ -211,9 +213,7 @@ def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, 
 
 def _misfit(release: Release, rows: Sequence[Data]) -> str:
     names = ", ".join(name for name in (rows[0] if rows else {}) if name != PLACE) or "nothing"
-    forms = " or ".join(
-        ", ".join(" / ".join(need) if isinstance(need, list) else need for need in form.needs) for form in release.forms
-    )
+    forms = " or ".join(", ".join(map(_origin, form.needs)) for form in release.forms)
     return f"it is not a file of {release.name} ({release.title}). Expected: {forms}; the file has {names}"
 
 

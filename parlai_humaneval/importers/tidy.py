@@ -29,6 +29,7 @@ from parlai_humaneval.importers.vocabulary import (
     guessed_table,
     map_option,
     mapped,
+    of_quiz,
     summaries,
     table_advice,
     value_advice,
@@ -211,7 +212,8 @@ def _completed(
     frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
-    if reading is None and len(of_form) > 2 and not {*of_form} & {*plan.wide}:
+    of_form = [*(of_form if len(of_form) > 2 else []), *(of_quiz(frame) if reading is None else [])]
+    if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]

@@ -19,6 +19,7 @@ from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label, escaped, visible
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
+from parlai_humaneval.techniques.registry import picking, techniques
 
 WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
@@ -50,6 +51,9 @@ _SCALES = [
     {_plain(word): place for place, step in enumerate(scale, start=1) for word in step.split("|")}
     for scale in WORDS["scales"]
 ]
+
+
+_POINTS, _OF_QUESTION = re.compile(r"[\d.]+ / [\d.]+"), re.compile(r"(.+) \[(?:Score|Feedback)\]")
 
 
 class Written(str):
@@ -103,6 +107,15 @@ def summaries(frame: pd.DataFrame) -> list[Any]:
     length = next((place for place, word in enumerate(reversed(first)) if word not in words), 0)
     below = first[len(first) - length :]
     return [] if {*below} & {*first[: len(first) - length]} else list(frame.index[len(first) - length :])
+
+
+def of_quiz(frame: pd.DataFrame) -> list[str]:
+    """The columns that a quiz of Google Forms adds: points and feedback of each question, and points in all."""
+    names = list(map(str, frame.columns))
+    found = [name for name in names if (match := _OF_QUESTION.fullmatch(name)) and match[1] in names]
+    of_form = found or "timestamp" in map(plain_name, names)
+    sums = [name for name in names if of_form and plain_name(name) in ("score", "totalscore")]
+    return [*found, *(name for name in sums if all(_POINTS.fullmatch(str(cell)) for cell in frame[name].dropna()))]
 
 
 def table_advice(names: Sequence[str]) -> str:
@@ -223,9 +236,15 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     counts: Counter[tuple[str, str]] = Counter()
     winners: list[Any] = []
     bad: list[int] = []
-    for a, b, winner in rows:
+    both: list[bool] = []
+    any_number = picking("any") | {name for name, entry in techniques().items() if "any" in entry.picks.values()}
+    studies = frame.reindex(columns=["technique", "setting"]).astype(str).to_numpy()
+    for (a, b, winner), study in zip(rows, studies, strict=True):
         word = "" if pd.isna(winner) else _word(winner)
         meaning = winner if not word or (winner in (a, b) and word not in given) else meanings.get(word)
+        both.append(not any_number.isdisjoint(study) and {part.strip() for part in re.split("[,;]", word)} == {a, b})
+        if both[-1]:
+            meaning = TIE
         if meaning is None:  # a model's name in other letters
             meaning = next((model for model in (a, b) if str(model).casefold() == word.casefold()), winner)
             if meaning != winner:
@@ -242,6 +261,12 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
         understood.values["winner"] = ", ".join(shown)
     understood.guesses[:] = list(dict.fromkeys(understood.guesses))
     columns: dict[str, Any] = {"winner": pd.Series(winners, frame.index, dtype=object)}
+    for side in SIDES if any(both) else ():
+        chosen = [int(one or a == b) for one, a, b in zip(both, winners, frame[side], strict=True)]
+        columns[side.replace("model", "selected")] = chosen
+    if any(both):
+        what = f"where a cell names both models, both were chosen, which is a tie: {sum(both):,}"
+        understood.notes.append(f"{understood.source}: {what}.")
     if numbers and any(word.startswith(("-", "−")) for word in numbers):
         columns["winner_as_given"] = frame["winner"]
     if any(bad) and BOTH_BAD not in frame.columns:

@@ -436,3 +436,30 @@ def test_whole_numbers_with_a_point_are_the_same_id(command, tmp_path: Path, wor
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
     assert (ratings["worker_id"].nunique(), ratings["dialogue_id"].tolist()) == (raters, ["d1", "d2", "d4", "3"])
+
+
+def test_several_ticks_in_a_cell_are_a_tie_where_any_number_may_be_chosen(command, tmp_path: Path):
+    """Of a technique in which raters choose one, they are an error as before."""
+    rows = [{**VOTES[0], "technique": "sata"}, {**VOTES[1], "technique": "sata", "winner": "y, x"}]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    done = command(tmp_path / "comparisons.csv")
+    assert "where a cell names both models, both were chosen, which is a tie: 1." in done.stdout
+    got = read_tables(command.out).comparisons
+    assert got[["winner", "selected_a", "selected_b"]].values.tolist() == [["x", 1, 0], ["tie", 1, 1]]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows).replace("sata", "pw_turn"))
+    assert "'y, x' in row 3, expected" in command(tmp_path / "comparisons.csv", "--force").stderr
+
+
+def test_points_of_a_quiz_of_google_forms_are_no_ratings(command, tmp_path: Path):
+    """Its sum, and points and feedback of each question, are left out with a remark."""
+    row = {"Timestamp": "5/1/2024 10:00:00", "Username": "a@x.org", "Score": "1 / 2", "model": "x", "dialogue": "d1"}
+    row |= {"Fluent?": 4, "Fluent? [Score]": "1.00 / 1", "Fluent? [Feedback]": ""}
+    rows = [row, {**row, "Username": "b@x.org", "Score": "0 / 2", "Fluent?": 2}]
+    (tmp_path / "form.csv").write_text(csv_of(rows))
+    done = command(
+        "--from", "tables", "--table", "ratings", tmp_path / "form.csv", "--rename", "Username=worker_id", "--yes"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "left out (--rename keeps it): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
+    got = read_tables(command.out).ratings
+    assert got[["criterion", "value"]].values.tolist() == [["Fluent?", 4.0], ["Fluent?", 2.0]]

@@ -18,25 +18,10 @@ import pandas as pd
 from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
+from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
-from parlai_humaneval.importers.vocabulary import (
-    SIDES,
-    WORDS,
-    Understood,
-    blanks_removed,
-    guessed_columns,
-    guessed_table,
-    map_option,
-    mapped,
-    of_quiz,
-    summaries,
-    table_advice,
-    value_advice,
-    winner_advice,
-    winner_of_scores,
-    with_texts_of_sides,
-)
+from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
@@ -100,10 +85,10 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
             raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
-        elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
+        elif (guess := vocabulary.guessed_table(list(map(str, read_frame(path).columns)))) is not None:
             found.append(Source(guess, path))
         else:
-            advice = table_advice(list(map(str, read_frame(path).columns)))
+            advice = vocabulary.table_advice(list(map(str, read_frame(path).columns)))
             raise TableError("the file's name does not show which table it is", where=path, try_=advice)
     return found
 
@@ -193,7 +178,7 @@ def _completed(
     table, path, reading = source
     if reading is None:
         frame = _distinct_names(one_header(read_frame(path)))
-        if below := summaries(frame):
+        if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
             use.left_out["rows below the table with averages or sums"] += len(below)
     else:
@@ -209,22 +194,26 @@ def _completed(
     given = _renamed(frame, plan, use, seen)
     frame = with_our_names(table, given)
     seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
-    frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
+    frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
-    of_form = [*(of_form if len(of_form) > 2 else []), *(of_quiz(frame) if reading is None else [])]
+    of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
-    if table == "comparisons" and missing == ["winner"] and not guessed_columns(missing, list(frame.columns)):
-        frame = winner_of_scores(frame, seen)
+    if (
+        table == "comparisons"
+        and missing == ["winner"]
+        and not vocabulary.guessed_columns(missing, list(frame.columns))
+    ):
+        frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
     needed = [name for name in missing if not (wide and name in wide.makes)]
-    guesses = guessed_columns(needed, free)
+    guesses = vocabulary.guessed_columns(needed, free)
     if (
         "item_id" in needed
         and "item_id" not in guesses.values()
@@ -252,7 +241,7 @@ def _completed(
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
     known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
     use.names.update(known)
-    frame = mapped(table, blanks_removed(table, frame), maps, seen)
+    frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
     if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
@@ -347,7 +336,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or typo:
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are one, repeat with {map_option('model', [rare], common)}."
+                f"they are one, repeat with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 
@@ -407,9 +396,9 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     if error.rows and error.what.startswith("empty in row"):
         hints.append("fill it in, or leave such rows out with --skip-bad")
     if column == "winner" and error.rows:
-        hints.append(winner_advice(frame, error.rows[0]))
+        hints.append(vocabulary.winner_advice(frame, error.rows[0]))
     elif column == "value" and error.what.endswith("expected a number"):
-        hints.append(value_advice(frame))
+        hints.append(vocabulary.value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
         hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:

@@ -18,7 +18,7 @@ from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, counts_matter, once_each_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
-from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, QUESTION, about_words, is_by_both, shared_by
+from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, about_words, in_words, is_by_both, shared_by
 from parlai_humaneval.statistics.preference.pairs import DecidedPair, as_lead
 from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.statistics.ranking.fit import other_groups
@@ -248,7 +248,7 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
     few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{about_words(few[0], shared_by(known))}"
+    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{in_words(about_words(few[0]), shared_by(known))}"
     several = f" ({few[0]:,} for some pairs, up to {few[-1]:,} for others)" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
@@ -328,7 +328,8 @@ BY_WORKER = method(
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
     """How dialogues that several workers judged were allowed for; nothing where none was."""
     both = list(filter(is_by_both, results))
-    shared, sides = shared_by(both), "" if shared_by(both) == QUESTION else " (in a comparison, A's and B's)"
+    shared = shared_by(both)
+    sides = " (in a comparison, A's and B's)" if shared == "dialogue" else ""
     facts = {"shared": shared, "Shared": shared.title(), "sides": sides, "source": CROSSED_SOURCE}
     return [method("conclusions", "reuse", **facts)] if both else []
 

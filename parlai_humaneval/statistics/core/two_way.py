@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +59,9 @@ def crossed_share(
     total = max(float(n.sum()), 1.0)
     influence = (x - (by_worker.estimate or 0.0) * n) / total
     seen = [np.asarray(of, dtype=object)[used] for of in dialogues]
-    how: Any = {"null": null, "limits": clustered.SHARE_LIMITS, "sizes": n, "share": True, "shared": shared}
-    return by_both(by_worker, influence, raters, seen, **how)
+    result = by_both(by_worker, influence, raters, seen, null=null, limits=clustered.SHARE_LIMITS, sizes=n, share=True)
+    words = {name: tuple(in_words(one, shared) for one in getattr(result, name)) for name in ("assumptions", "notes")}
+    return result.but(method=in_words(result.method, shared), **words)
 
 
 def by_both(
@@ -75,13 +75,12 @@ def by_both(
     sizes: Floats | None = None,
     models: npt.ArrayLike | None = None,
     share: bool = False,
-    shared: str = "dialogue",
 ) -> Result:
     """``by_worker`` with the interval and test of both; itself where no dialogue was judged by several workers.
 
     ``influence``: what each observation adds to the error of the estimate; ``sizes``: how much it counts;
     ``dialogues``: an array a dialogue that was seen; ``models``: of each observation, where a dialogue belongs to one
-    of several; ``share``: the variance depends on the value; ``shared``: what ``dialogues`` are.
+    of several; ``share``: the variance depends on the value.
     """
     if by_worker.estimate is None:
         return by_worker
@@ -100,7 +99,7 @@ def by_both(
     least_of_model = min(len(np.unique(codes[of_model == model])) for codes, model in several)
     effective = min(clustered.effective_clusters(np.bincount(codes, weights=weights)) for codes in judged_by_several)
     few = few_dialogues([least_of_model], effective, n_dialogues)
-    few_notes = tuple(about_words(n, shared) for n in few.values())
+    few_notes = tuple(about_words(n) for n in few.values())
     counted = [codes for codes in judged_by_several if codes.max() + 1 >= clustered.MIN_CLUSTERS]
     if not counted or raters.max() + 1 < clustered.MIN_CLUSTERS:
         notes = (*by_worker.notes, *few_notes)
@@ -112,13 +111,13 @@ def by_both(
     least = max((clustered.least_p(codes, models) for codes in many), default=0.0)
     if tested is None:
         details = {**by_worker.details, **numbers}
-        alike = _without_variance(by_worker, clusterings, weights, null, least, shared, share=share)
+        alike = _without_variance(by_worker, clusterings, weights, null, least, share=share)
         return alike.but(details={**alike.details, **details}, notes=(*alike.notes, *few_notes))
     tested = clustered.not_below(tested, least, null)
     of_workers = np.bincount(raters, weights=weights)
     return tested.but(
-        method=f"two-way t, {_OF_BOTH}{shared}",
-        assumptions=(f"answers without a common worker or {shared} are independent",),
+        method=BY_BOTH,
+        assumptions=("answers without a common worker or dialogue are independent",),
         source=CROSSED_SOURCE,
         notes=(*clustered.small_sample_notes(len(of_workers), "worker", of_workers), *few_notes, *tested.notes),
         details={**tested.details, **numbers},
@@ -277,22 +276,15 @@ def by_t(base: Result, error: float, df: float, null: float | None, limits: clus
 
 
 def _without_variance(
-    by_worker: Result,
-    clusterings: Sequence[Codes],
-    weights: Floats,
-    null: float | None,
-    least: float,
-    shared: str,
-    *,
-    share: bool,
+    by_worker: Result, clusterings: Sequence[Codes], weights: Floats, null: float | None, least: float, *, share: bool
 ) -> Result:
     """Nothing differs. Where all was won, or all lost, the fewer of workers and dialogues count, one answer each."""
     estimate = by_worker.estimate or 0.0
     fewest = min(range(len(clusterings)), key=lambda place: int(clusterings[place].max()))
     if not share or null is None or fewest == 0 or 1e-9 < estimate < 1 - 1e-9:
-        return clustered.not_below(by_worker.but(method=f"{clustered.EXACT_FLIPS}, {_OF_BOTH}{shared}"), least, null)
+        return clustered.not_below(by_worker.but(method=f"{clustered.EXACT_FLIPS}, {OF_BOTH}"), least, null)
     sums = clustered.cluster_sums(round(estimate) * weights, weights, clusterings[fewest])
-    return clustered.clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster=shared)
+    return clustered.clustered_share(sums, name=by_worker.name, null=null, level=by_worker.level, cluster="dialogue")
 
 
 def is_by_both(result: Result) -> bool:
@@ -305,11 +297,16 @@ def shared_by(results: Iterable[Result]) -> str:
     return QUESTION if any(f"{_OF_BOTH}{QUESTION}" in result.method for result in results) else "dialogue"
 
 
-def about_words(n: int, shared: str = "dialogue") -> str:
+def about_words(n: int) -> str:
     """What is said of an answer that rests on few dialogues."""
-    these = f"these {n:,} {shared}s" if n > 1 else f"this one {shared}"
-    others = f"{shared}s" if shared == QUESTION else f"{shared}s of the same models"
-    return f"{ABOUT_THESE} {these}: with other {others}, it might be different"
+    these = f"these {n:,} dialogues" if n > 1 else "this one dialogue"
+    return f"{ABOUT_THESE} {these}: with other dialogues of the same models, it might be different"
+
+
+def in_words(said: str, shared: str) -> str:
+    """What is said of dialogues, said of questions where these are ``shared``."""
+    of_questions = said.replace("dialogues of the same models", "questions").replace("dialogue", QUESTION)
+    return of_questions if shared == QUESTION else said
 
 
 def _codes(clusters: npt.ArrayLike) -> Codes:

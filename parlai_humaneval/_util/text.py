@@ -41,19 +41,14 @@ def visible(text: str) -> str:
     return text if text and text.isprintable() and text == text.strip() else repr(text)
 
 
-_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|U(00(?:0[0-9a-f]|10)[0-9a-f]{4}))")
-
-
 def escaped(text: str) -> str:
-    """The text with escapes for what cannot be seen, such as ``\\u200b``, to be typed into a command."""
-    codes = {letter: ord(letter) for letter in text if not letter.isprintable()}
-    escapes = {letter: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for letter, code in codes.items()}
-    return "".join(escapes.get(letter, letter) for letter in text)
+    """The text with escapes for what cannot be seen, such as ``\\u{200b}``, to be typed into a command."""
+    return "".join(letter if letter.isprintable() else f"\\u{{{ord(letter):x}}}" for letter in text)
 
 
 def unescaped(text: str) -> str:
     """The text of which :func:`escaped` made this."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+    return re.sub(r"\\u\{([0-9a-f]{1,5})\}", lambda match: chr(int(match[1], 16)), text)
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})

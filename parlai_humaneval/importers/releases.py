@@ -132,15 +132,15 @@ class Source(NamedTuple):
 def releases() -> Mapping[str, Release]:
     """Name → release."""
     declared: Mapping[str, Any] = read_yaml(packaged("releases.yaml"))
-    return {
-        name: Release(name, one["title"], one["source"], [*map(_declared, one["forms"])], one.get("files", ()))
+    words = {"pass": "passing", "try": "advice"}  # as YAML has them, they are Python's own
+    forms = {
+        name: [Form(**{words.get(key, key): value for key, value in form.items()}) for form in one["forms"]]
         for name, one in declared.items()
     }
-
-
-def _declared(form: Mapping[str, Any]) -> Form:
-    words = {"pass": "passing", "try": "advice"}  # as YAML has them, they are Python's own
-    return Form(**{words.get(name, name): value for name, value in form.items()})
+    return {
+        name: Release(name, one["title"], one["source"], forms[name], one.get("files", ()))
+        for name, one in declared.items()
+    }
 
 
 def recognised(paths: Sequence[Path]) -> Release | None:

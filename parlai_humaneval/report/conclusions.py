@@ -248,7 +248,7 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
     few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{in_words(about_words(few[0]), shared_by(known))}"
+    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{in_words(about_words(few[0]), shared_by(*known))}"
     several = f" ({few[0]:,} for some pairs, up to {few[-1]:,} for others)" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
@@ -258,7 +258,7 @@ def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
     basis = f"clustered by {counted(workers, 'worker')}"
     if result is None or not is_by_both(result):
         return basis
-    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), shared_by([result]))}"
+    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), shared_by(result))}"
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:
@@ -310,7 +310,7 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     p, p_clustered = paper.p_decides, clustered.p_decides
     if p is None or p_clustered is None or (p < ALPHA) == (p_clustered < ALPHA):
         return None
-    both = f", and those on a {shared_by([clustered])},"
+    both = f", and those on a {shared_by(clustered)},"
     facts = {
         "holm": ", corrected" if p_clustered != clustered.p_value else "",
         "together": f"the answers of a worker{both if is_by_both(clustered) else ''}",
@@ -328,7 +328,7 @@ BY_WORKER = method(
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
     """How dialogues that several workers judged were allowed for; nothing where none was."""
     both = list(filter(is_by_both, results))
-    shared = shared_by(both)
+    shared = shared_by(*both)
     sides = " (in a comparison, A's and B's)" if shared == "dialogue" else ""
     facts = {"shared": shared, "Shared": shared.title(), "sides": sides, "source": CROSSED_SOURCE}
     return [method("conclusions", "reuse", **facts)] if both else []

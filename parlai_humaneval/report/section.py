@@ -166,7 +166,7 @@ class PairLine(Part):
             family=str(clustered.details.get("family", "")),
             family_tests=int(clustered.details.get("family_tests") or 0),
             by_dialogue=is_by_both(clustered),
-            by_question=shared_by([clustered]) == QUESTION,
+            by_question=shared_by(clustered) == QUESTION,
         )
 
     def superiority_of(self, model: str) -> tuple[float | None, float | None, float | None]:

@@ -32,7 +32,7 @@ _IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose name
 _NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 CELL = 60  # Letters of a cell that an error quotes
-MOST = 10  # Rows that an error lists
+MOST = 10  # Rows with faults that an error lists
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -68,7 +68,9 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
             continue
         every: list[Any] = values.tolist()
         texts = {value for value in every if isinstance(value, str)}
-        found = {text: _clean(text, lists=name in LISTS) for text in texts} | (_whole(every) if is_id else {})
+        lists = {text: text.split(";") if name in LISTS else [text] for text in texts}
+        found = {text: ";".join(map(clean_label, parts)) for text, parts in lists.items()}
+        found |= _whole(every) if is_id else {}
         clean = {before: after or None for before, after in found.items() if after != before}
         if clean:
             counts[name] = sum(isinstance(value, (str, float)) and value in clean for value in every)
@@ -94,10 +96,6 @@ def with_our_names(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
 def plain_name(name: str) -> str:
     """A column's name in small letters, without what separates its words."""
     return re.sub(r"[\W_]+", "", name.lower())
-
-
-def _clean(value: str, *, lists: bool) -> str:
-    return ";".join(map(clean_label, value.split(";"))) if lists else clean_label(value)
 
 
 def _whole(cells: Sequence[Any]) -> dict[Any, str]:
@@ -132,41 +130,27 @@ Numbered = tuple[str | int, ...]
 class TableError(HumanevalError, ValueError):
     """A table that cannot be used; the message names table, column and row, and says what was expected.
 
-    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows. ``others``:
-    what is wrong with the first few of them but the first.
+    ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
     """
 
     def __init__(
-        self,
-        what: str | BaseException | Numbered | Sequence[Problem],
-        rows: Sequence[int] = (),
-        others: Sequence[Numbered] = (),
-        **parts: Unpack[Parts],
+        self, what: str | BaseException | Numbered | list[Problem], rows: Sequence[int] = (), **parts: Unpack[Parts]
     ) -> None:
         self._words: Numbered = what if isinstance(what, tuple) else ()
-        super().__init__(_counted(what) if isinstance(what, tuple) else what, **parts)
-        self.rows, self.others = tuple(rows), tuple(others)
+        if isinstance(what, tuple):
+            what = "".join(part if isinstance(part, str) else str(part + 1) for part in what)
+        super().__init__(what, **parts)
+        self.rows = tuple(rows)
 
     def of_file(self, places: npt.NDArray[Any]) -> TableError:
         """The same error with the place, from 0, that each row of the table has in its file, or words for it; ``rows``
         stay."""
         if not self._words:
             return self
-        first, *others = (
-            tuple(part if isinstance(part, str) else _plain(places[part]) for part in words)
-            for words in (self._words, *self.others)
-        )
+        named = [part if isinstance(part, str) else places[part] for part in self._words]
+        words = tuple(part if isinstance(part, str) else int(part) for part in named)
         (problem,) = self.problems
-        parts: Parts = {"where": problem.where, "try_": problem.try_, "misspelt": problem.misspelt}
-        return TableError(first, self.rows, others, **parts)
-
-    def of_rows(self) -> list[Problem]:
-        """The problem of each row that it has words for."""
-        return [*self.problems, *(Problem(_counted(words), self.where) for words in self.others)]
-
-
-def _counted(words: Numbered) -> str:
-    return "".join(part if isinstance(part, str) else str(part + 1) for part in words)
+        return TableError(words, self.rows, where=problem.where, try_=problem.try_, misspelt=problem.misspelt)
 
 
 def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ()) -> pd.DataFrame:
@@ -351,11 +335,9 @@ def _typed_column(table: TableName, column: Column, frame: pd.DataFrame) -> Cell
     if not is_numeric_dtype(values):
         empty = empty | values.isin([""]).to_numpy(dtype=bool)
     if empty.any() and not column.empty_ok:
-        first, *others = np.flatnonzero(empty).tolist()
         raise TableError(
-            ("empty in row ", first, f" ({column.description})"),
-            [first, *others],
-            [("empty in row ", place) for place in others[: MOST - 1]],
+            ("empty in row ", int(empty.argmax()), f" ({column.description})"),
+            np.flatnonzero(empty).tolist(),
             where=f"{table}.{column.name}",
         )
     if column.kind == "text":
@@ -401,13 +383,16 @@ def refuse(
     Raises TableError."""
     flags = wrong if isinstance(wrong, np.ndarray) else wrong.to_numpy(dtype=bool, na_value=False)
     places = np.flatnonzero(flags).tolist()
-    found: list[Numbered] = []
-    for place in places[:MOST]:
-        expected = wanted if isinstance(wanted, str) else wanted(place)
+    if places:
+        first = places[0]
+        expected = wanted if isinstance(wanted, str) else wanted(first)
         parts = (expected,) if isinstance(expected, str) else expected
-        found.append((f"{_plain(values.iloc[place])!r} in row ", place, ", expected ", *parts))
-    if found:
-        raise TableError(found[0], places, found[1:], where=f"{table}.{values.name}", try_=try_)
+        raise TableError(
+            (f"{_plain(values.iloc[first])!r} in row ", first, ", expected ", *parts),
+            places,
+            where=f"{table}.{values.name}",
+            try_=try_,
+        )
 
 
 def _plain(cell: Any) -> Any:

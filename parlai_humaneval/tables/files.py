@@ -115,17 +115,19 @@ def all_faults(
     """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
     there are. Rows with a fault are left out to find the next one. ``places``: of the rows in the file."""
     found: list[TableError] = []
+    more = 0
     while len(frame):
         try:
             check(frame)
             break
         except TableError as wrong:
-            found.append(wrong.of_file(places))
-            frame = frame.drop(index=list(wrong.rows)).reset_index(drop=True) if wrong.rows else frame.iloc[:0]
-            places = np.delete(places, list(wrong.rows))
-    first, *others = [problem for error in found for problem in error.of_rows()][:MOST]
-    more = sum(len(error.rows) or 1 for error in found) - 1 - len(others)
-    told = [Problem(f"… and {more:,} more row{'s' * (more > 1)}")] if more > 0 else []
+            full = len(found) == MOST
+            more += len(wrong.rows) if full else 0
+            found += [] if full else [wrong.of_file(places)]
+            out = list(wrong.rows if full else wrong.rows[:1]) or list(frame.index)
+            frame, places = frame.drop(index=out).reset_index(drop=True), np.delete(places, out)
+    first, *others = [problem for error in found for problem in error.problems]
+    told = [Problem(f"… and {more:,} more row{'s' * (more > 1)}")] if more else []
     first = replace(first, try_=(*first.try_, *advice)).within(path)
     return TableError([first, *others, *told], found[0].rows)
 

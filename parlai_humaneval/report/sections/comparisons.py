@@ -160,7 +160,7 @@ class Comparisons(Section):
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
-        by = shared_by([pair.win_rate for pair in self.pairs])
+        by = shared_by(*(pair.win_rate for pair in self.pairs))
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited, by=by)
         of_both = {"dialogue_low": "From", "dialogue_high": "To", "p_dialogue": "p", "p_dialogue_holm": "p"}
         labels = {

@@ -12,7 +12,7 @@ worker, to the last digit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -30,8 +30,7 @@ FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 ABOUT = "about_dialogues"  # The detail of a result that says how few dialogues it is about; others have no such detail
 ABOUT_THESE = "the answer is about"  # How the note of such a result begins
 QUESTION = "question"  # What answers have in common besides their worker where it is not the dialogue
-_OF_BOTH = "clustered by worker and "
-OF_BOTH = f"{_OF_BOTH}dialogue"
+OF_BOTH = "clustered by worker and dialogue"
 BY_BOTH = f"two-way t, {OF_BOTH}"
 CROSSED_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
 
@@ -46,10 +45,8 @@ def crossed_share(
     null: float = 0.5,
     level: float = 0.95,
     once: bool = False,
-    shared: str = "dialogue",
 ) -> Result:
-    """Σ won / Σ counted, tested against ``null``: by worker, and by dialogue where several workers judged the same.
-    ``shared``: what these are."""
+    """Σ won / Σ counted, tested against ``null``: by worker, and by dialogue where several workers judged the same."""
     x, n = np.asarray(won, dtype=float), np.asarray(counted, dtype=float)
     used = ~np.isnan(x) & (n > 0)
     x, n, raters = x[used], n[used], np.asarray(workers, dtype=object)[used]
@@ -59,9 +56,7 @@ def crossed_share(
     total = max(float(n.sum()), 1.0)
     influence = (x - (by_worker.estimate or 0.0) * n) / total
     seen = [np.asarray(of, dtype=object)[used] for of in dialogues]
-    result = by_both(by_worker, influence, raters, seen, null=null, limits=clustered.SHARE_LIMITS, sizes=n, share=True)
-    words = {name: tuple(in_words(one, shared) for one in getattr(result, name)) for name in ("assumptions", "notes")}
-    return result.but(method=in_words(result.method, shared), **words)
+    return by_both(by_worker, influence, raters, seen, null=null, limits=clustered.SHARE_LIMITS, sizes=n, share=True)
 
 
 def by_both(
@@ -289,24 +284,30 @@ def _without_variance(
 
 def is_by_both(result: Result) -> bool:
     """Whether the test of ``result`` is by worker and dialogue, or question."""
-    return _OF_BOTH in result.method
+    return in_words(OF_BOTH, shared_by(result)) in result.method
 
 
-def shared_by(results: Iterable[Result]) -> str:
-    """What answers have in common in tests by both: the dialogue, or the question."""
-    return QUESTION if any(f"{_OF_BOTH}{QUESTION}" in result.method for result in results) else "dialogue"
+def shared_by(*results: Result) -> str:
+    """What answers have in common in these tests: the dialogue, or the question."""
+    return QUESTION if any(QUESTION in result.method for result in results) else "dialogue"
+
+
+def in_words(said: str, shared: str = QUESTION) -> str:
+    """What is said of dialogues, said of what is ``shared``."""
+    others = "dialogues of the same models" if shared == QUESTION else "dialogues"
+    return said.replace(others, f"{shared}s").replace("dialogue", shared)
+
+
+def of_questions(result: Result) -> Result:
+    """``result`` with what is said of dialogues said of questions."""
+    words = {name: tuple(map(in_words, getattr(result, name))) for name in ("assumptions", "notes")}
+    return result.but(method=in_words(result.method), **words)
 
 
 def about_words(n: int) -> str:
     """What is said of an answer that rests on few dialogues."""
     these = f"these {n:,} dialogues" if n > 1 else "this one dialogue"
     return f"{ABOUT_THESE} {these}: with other dialogues of the same models, it might be different"
-
-
-def in_words(said: str, shared: str) -> str:
-    """What is said of dialogues, said of questions where these are ``shared``."""
-    of_questions = said.replace("dialogues of the same models", "questions").replace("dialogue", QUESTION)
-    return of_questions if shared == QUESTION else said
 
 
 def _codes(clusters: npt.ArrayLike) -> Codes:

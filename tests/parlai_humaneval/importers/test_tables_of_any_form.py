@@ -233,8 +233,8 @@ def test_advice_shows_what_cannot_be_seen_and_can_be_typed(command, tmp_path: Pa
     """A zero-width space inside a word is an escape in the advice, which ``--map`` reads."""
     path = tmp_path / "comparisons.csv"
     path.write_text(csv_of([*VOTES, {**VOTES[0], "item_id": "i9", "winner": "the\u200bfirst"}]), encoding="utf-8")
-    assert r"--map 'winner:the\u200bfirst=…'" in command(path).stderr
-    assert command(path, "--map", r"winner:the\u200bfirst=model_a").exit_code == 0
+    assert r"--map 'winner:the\u{200b}first=…'" in command(path).stderr
+    assert command(path, "--map", r"winner:the\u{200b}first=model_a").exit_code == 0
     assert read_tables(command.out).comparisons["winner"].tolist()[-1] == "x"
 
 

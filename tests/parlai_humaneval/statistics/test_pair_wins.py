@@ -58,9 +58,7 @@ def test_answers_to_the_same_question_are_clustered_by_it():
         words = ("method", "assumptions", "notes")
         assert str(pair.win_rate.method) == "two-way t, clustered by worker and question"
         for by_both, known in ((pair.win_rate, same.win_rate), (pair.by_dialogue, same.by_dialogue)):
-            same_words = {name: getattr(by_both, name) for name in (*words, "details")}
-            assert by_both == known.but(**same_words), "in other words alone"
-            assert list(by_both.details.values()) == list(known.details.values())
+            assert by_both == known.but(**{name: getattr(by_both, name) for name in words}), "in other words alone"
             assert "dialogue" not in " ".join([by_both.method, *by_both.assumptions, *by_both.notes])
         assert pair.by_dialogue.p_value != other.by_dialogue.p_value
         assert pair.n_dialogues == other.n_dialogues

@@ -69,7 +69,7 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
         every: list[Any] = values.tolist()
         texts = {value for value in every if isinstance(value, str)}
         lists = {text: text.split(";") if name in LISTS else [text] for text in texts}
-        found = {text: ";".join(map(clean_label, parts)) for text, parts in lists.items()}
+        found: dict[Any, str] = {text: ";".join(map(clean_label, parts)) for text, parts in lists.items()}
         found |= _whole(every) if is_id else {}
         clean = {before: after or None for before, after in found.items() if after != before}
         if clean:

@@ -81,6 +81,7 @@ setup(
         "mephisto_tasks": [
             "PROTOCOL.md",
             "**/*.sql",
+            "annotation/*.yaml",
             "cli/*.yaml",
             "server/static/*",
             "monitoring/static/*",

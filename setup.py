@@ -82,6 +82,7 @@ setup(
             "PROTOCOL.md",
             "**/*.sql",
             "**/words.yaml",
+            "annotation/*.yaml",
             "cli/*.yaml",
             "server/static/*",
             "monitoring/static/*",

@@ -44,6 +44,16 @@ def visible(text: str) -> str:
     return text if text and text.isprintable() and text == text.strip() else repr(text)
 
 
+def escaped(text: str) -> str:
+    """The text with escapes for what cannot be seen, such as ``\\u{200b}``, to be typed into a command."""
+    return "".join(letter if letter.isprintable() else f"\\u{{{ord(letter):x}}}" for letter in text)
+
+
+def unescaped(text: str) -> str:
+    """The text of which :func:`escaped` made this."""
+    return re.sub(r"\\u\{([0-9a-f]{1,5})\}", lambda match: chr(int(match[1], 16)), text)
+
+
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 """Unicode's categories of control and format characters and of white space, the non-breaking one included."""
 

@@ -38,9 +38,8 @@ def plain_table(
 def table(key: str, rows: Sequence[Row], *notes: str, **options: Any) -> DataTable:
     """:func:`.table_of` with the title and the notes of ``tables.yaml``, behind which other ``notes`` stand."""
     known = _known("tables.yaml")[key]
-    return table_of(
-        key, known["title"], rows, *known.get("notes", ()), *notes, labels=known.get("labels", {}), **options
-    )
+    labels = known.get("labels", {}) | options.pop("labels", {})
+    return table_of(key, known["title"], rows, *known.get("notes", ()), *notes, labels=labels, **options)
 
 
 def listed_table(

@@ -27,6 +27,7 @@ from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
+from parlai_humaneval.statistics.core.two_way import shared_by
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,
@@ -169,9 +170,14 @@ class Comparisons(Section):
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
-        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
+        by = shared_by(*(pair.win_rate for pair in self.pairs))
+        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited, by=by)
+        of_both = {"dialogue_low": "From", "dialogue_high": "To", "p_dialogue": "p", "p_dialogue_holm": "p"}
+        labels = {
+            name: f"{end}, by {by} alone{', Holm' if name.endswith('holm') else ''}" for name, end in of_both.items()
+        }
         return shown(
-            table("comparisons_pairs", self.pairs, *notes),
+            table("comparisons_pairs", self.pairs, *notes, labels=labels),
             table("comparisons_models", self.models),
             table("comparisons_first_shown", self.first_shown),
             table("comparisons_reuse", reused, *say(KEY, "of_reuse")),

@@ -24,6 +24,7 @@ from parlai_humaneval.planning.inputs import (
     PlanError,
     PlanInputs,
     ask,
+    paragraphs,
     plannable,
 )
 from parlai_humaneval.statistics.core.formatting import listed
@@ -295,7 +296,9 @@ def write_registered(path: Path, facts: Preregistration, found: Plan, expected: 
     from parlai_humaneval import __version__
     from parlai_humaneval.planning.preregistration import write_preregistration
 
-    headline = found.headline if found.stop is None else found.stop["headline"]
+    headline = found.headline
+    if found.stop is not None:
+        headline = " ".join([found.stop["headline"], *paragraphs("until_raters", until=found.stop, pilot=found.pilot)])
     write_preregistration(path, facts, expected=expected or headline, version=__version__)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel
+from scipy.special import chdtri, fdtri
 
+from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, paragraphs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
@@ -26,6 +28,7 @@ from parlai_humaneval.statistics.ratings.correlations import (
     pooled_planning_dialogue_icc,
     pooled_planning_icc,
 )
+from parlai_humaneval.stopping.replay import rated_shares
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import Repeats, TableError, Tables
 from parlai_humaneval.tables.files import read_tables
@@ -41,6 +44,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 _MOST_ICC = 0.99
 _FEWEST_TIMES = 6  # Workers with whom 95 % lies between their shortest and longest time
 _FEWEST_ALIKE = 6  # Workers below whom the interval of an ICC says nothing: two or three are alike by luck
+_FEWEST_RATERS = 4  # Raters below whom nothing is planned with how far ratings vary
 _COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost", "best_reuse")
 
 
@@ -57,8 +61,10 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
     possible. ``baseline``: share of good turns, of models that are rated one at a time. ``turns``: of a dialogue, that
     count. ``dialogues_per_worker``: held; of finished ones, judgements. ``minutes``: the median of a dialogue (of
     finished dialogues, of a judgement), which tabs that are left open do not move. ``left``: share of workers who left
-    something unfinished. ``…_low``, ``…_high``: intervals of 95 %, in which a worker's answers count as alike as they
-    are; None where workers are too few."""
+    something unfinished. ``rating_sd``, ``rater_sd``: standard deviations of ratings, as parts of their scale: of one
+    rater's ratings, and of how high raters rate; where each rated one model, the first holds both. ``…_low``,
+    ``…_high``: intervals of 95 %, in which a worker's answers count as alike as they are; None where workers are too
+    few."""
 
     technique: str
     setting: str
@@ -90,6 +96,12 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
     left: float | None = None
     left_low: float | None = None
     left_high: float | None = None
+    rating_sd: float | None = None
+    rating_sd_low: float | None = None
+    rating_sd_high: float | None = None
+    rater_sd: float | None = None
+    rater_sd_low: float | None = None
+    rater_sd_high: float | None = None
 
     @property
     def tells_icc(self) -> bool:
@@ -110,6 +122,8 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
             "icc": _counted_on(self.icc) if self.tells_icc else None,
             "dialogue_icc": _counted_on(self.dialogue_icc),
         }
+        if self.rating_sd is not None and self.rater_sd is not None and self.n_workers >= _FEWEST_RATERS:
+            values |= {"rating_sd": min(self.rating_sd, 0.5), "rater_sd": min(self.rater_sd, 0.5)}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -239,7 +253,50 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
         dialogues_per_worker=each * (len(models) + 1) if habits.degraded_model else max(1.0, each / (turns or 1)),
         **_minutes(tables, measure, habits, programs),
         **_left(tables, measure),
+        **({} if habits.measures == "choice" else _spread_of_ratings(tables, measure)),
     )
+
+
+def _spread_of_ratings(tables: Tables, measure: Measure) -> dict[str, float | None]:
+    """Of the ratings that decide between models, the first kind that there is: sliders, scales, ticks."""
+    studies = ((measure.technique, measure.setting), ("", ""))
+    for names, shares in rated_shares(tables):
+        if (names["technique"], names["setting"]) in studies:
+            codes = (pd.factorize(shares[name])[0] for name in ("worker_id", "model"))
+            return variance_components(shares["rating"].to_numpy(dtype=float), *codes)
+    return {}
+
+
+def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[str, float | None]:
+    """Standard deviations of one rater's ratings of a model, and of raters' levels, with 95 % intervals, by the method of
+    moments: squares of the residuals of models and raters, and what raters take off those of models alone (Henderson's
+    method 3; intervals by Williams 1962). Empty where nothing varies. Few raters have wide intervals, fewer than
+    ``_FEWEST_RATERS`` none."""
+    n, few = len(ratings), len(set(raters)) < _FEWEST_RATERS
+    of_models, of_raters = (np.eye(int(codes.max(initial=-1)) + 1)[codes] for codes in (models, raters))
+
+    def left(columns: Floats) -> tuple[float, int]:
+        fitted, _, rank, _ = np.linalg.lstsq(columns, ratings, rcond=None)
+        return float(((ratings - columns @ fitted) ** 2).sum()), n - int(rank)
+
+    (alone, df_alone), (within, df) = left(of_models), left(np.hstack([of_models, of_raters]))
+    if not df:  # each rater rated one model, once: their level cannot be separated
+        within, df, df_alone = alone, df_alone, 0
+    if not df or within < 1e-12:
+        return {}
+    tails = np.array([0.025, 0.975])
+    low, high = np.sqrt(within / chdtri(df, tails))
+    found = {"rating_sd": math.sqrt(within / df), "rating_sd_low": float(low), "rating_sd_high": float(high)}
+    found["rater_sd"], df_raters = 0.0, df_alone - df
+    if df_raters > 0:
+        counts = of_models.T @ of_raters
+        each = (n - float(((counts**2).sum(axis=1) / counts.sum(axis=1)).sum())) / df_raters
+        ratio = (alone - within) / df_raters / (within / df)
+        found["rater_sd"] = math.sqrt(max(0.0, (ratio - 1) * within / df / each))
+        beyond = 1 - fdtri(df_raters, df, 1 - tails) / ratio
+        squares = (alone - within) * beyond / each / chdtri(df_raters, tails)
+        found |= dict(zip(("rater_sd_low", "rater_sd_high"), map(float, np.sqrt(squares.clip(min=0))), strict=True))
+    return {name: value for name, value in found.items() if not (few and name.endswith(("low", "high")))}
 
 
 def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict[str, Any]:
@@ -323,6 +380,8 @@ _WORDS = {
     "dialogues_per_worker": "dialogues per worker",
     "worker_inequality": "inequality of workers",
     "minutes": "minutes",
+    "rating_sd": "standard deviation of a rater's ratings as a share of the scale",
+    "rater_sd": "standard deviation between raters",
     "models": "models",
 }
 
@@ -371,6 +430,7 @@ def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str,
         upper_at=" and ".join(f"{_WORDS[name]} {value:.3g}" for name, value in upper.items()),
         about_equal=ABOUT_EQUAL,
         min_workers=MIN_WORKERS,
+        fewest_raters=_FEWEST_RATERS,
     )
     update = {"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": (*notes, *plan.notes)}
     return plan.model_copy(update=update)

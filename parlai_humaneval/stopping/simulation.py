@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.events import Forecast, PairForecast
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
+
+if TYPE_CHECKING:
+    from parlai_humaneval.stopping.units import Scores
 
 _STEPS = 256  # Steps in which the distribution of workers' chances is tabled
 _HELD = 64  # With more workers in memory, those who are evidence already are dropped
@@ -69,6 +72,15 @@ class Crowd:
         """By how much more dialogues a fixed plan needs whose workers each judge one pair: 1 + (m − 1)·likeness of two."""
         likeness = self.icc / (self.icc + (1 - self.icc) / self.turns)
         return 1 + (self.dialogues - 1) * likeness
+
+    @property
+    def independent(self) -> float:
+        """Of the comparisons of a rater, the part that they are worth."""
+        return 1.0
+
+    def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Crowded:
+        """The studies with such raters before them. ``rates``: of each, models × models; ``begun``: dialogues of each."""
+        return Crowded(studies, rates, self, begun=begun, seed=seed)
 
 
 def win_rates(strengths: npt.ArrayLike) -> Floats:
@@ -301,7 +313,7 @@ models only the larger ones: with the others, ranges of 80 % held in .60 of stud
 
 
 def forecast(
-    studies: Studies, *, begun: int, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: int, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
 ) -> Forecast:
     """Run the first of ``studies`` on, ``simulations`` times; see :func:`forecasts`."""
     first = copy.deepcopy(studies)
@@ -310,7 +322,7 @@ def forecast(
 
 
 def forecasts(
-    studies: Studies, *, begun: Ints, crowd: Crowd, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: Ints, crowd: Crowd | Scores, simulations: int = SIMULATIONS, seed: int = 0
 ) -> list[Forecast]:
     """Run each of ``studies`` on, ``simulations`` times, with strengths drawn from what is known of them. ``begun``:
     dialogues of each that count towards its cap; ``crowd``: what their workers are like. Who is in flight is taken to
@@ -323,7 +335,7 @@ def forecasts(
     ahead.drop_folded()
     ahead.evidence.only_decide()
     ahead.take(each)
-    crowded = Crowded(ahead, np.stack(rates), crowd, begun=begun[each], seed=seed)
+    crowded = crowd.before(ahead, np.stack(rates), begun=begun[each], seed=seed)
     crowded.go_on()
     done, models, pairs = crowded.run(), studies.rule.models, studies.evidence.pairs
 
@@ -333,7 +345,7 @@ def forecasts(
 
     return [
         Forecast(
-            **of_many(done.dialogues[each == row] - begun[row]),
+            **of_many(np.minimum(done.dialogues[each == row], studies.rule.max_dialogues) - begun[row]),
             pairs=tuple(
                 PairForecast(
                     first=models[pairs.first[pair]],
@@ -351,12 +363,12 @@ def forecasts(
     ]
 
 
-def _strengths(studies: Studies, row: int, crowd: Crowd, draws: int, rng: np.random.Generator) -> Floats:
+def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rng: np.random.Generator) -> Floats:
     """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far apart the
     models of a study are differs from study to study, and is drawn first; then normal approximations (Laplace's) are
     drawn from."""
     won, met = studies.evidence.won[row], studies.evidence.met[row]
-    turns, models = 0.25 / crowd.share_variance(), len(studies.rule.models)
+    turns, models = crowd.independent * 0.25 / crowd.share_variance(), len(studies.rule.models)
     drawn, log_weights = [], []
     spreads = SPREADS if models > 2 else SPREADS[2:]
     for spread in spreads:

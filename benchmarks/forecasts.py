@@ -1,8 +1,8 @@
 """How often the forecast of a running study holds: its 80 % range of dialogues to go, and that of each pair (half an hour).
 
-Made-up studies of four models, or two, in which raters choose or score, stand still after a quarter, a half and three quarters of another one of the same
-models took. Each is foreseen from there, and then runs on: was what it still took within the range? Studies that have ended
-before do not count, so that there is something to foresee.
+Made-up studies of four models, or two, stand still after a quarter, a half and three quarters of another one of the same
+models took. Raters choose models, or score them. Each is foreseen from there, and then runs on: was what it still took
+within the range? Studies that have ended before do not count, so that there is something to foresee.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from parlai_humaneval.planning.inputs import (
     PlanInputs,
     ask,
     paragraphs,
+    percent,
     plannable,
 )
 from parlai_humaneval.statistics.core.formatting import listed
@@ -352,12 +353,13 @@ def plan_text(plan: Plan) -> str:
     lines += _wrapped(*plan.notes, *(plan.judge or {"notes": []})["notes"], mark="- ")
     lines += _wrapped(*(f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())), mark="- ")
     if plan.stop:
-        from parlai_humaneval.planning.stopping import UntilDecided, until_decided_rows
+        from parlai_humaneval.planning.stopping import UntilDecided, most_likely
 
         until = UntilDecided.model_validate(plan.stop)
         studies = f"{until.studies:,} studies of each truth, --seed {until.seed}"
         lines += ["", f"Simulated studies that end when decided ({studies}):", ""]
-        lines += [*_columns(until_decided_rows(until)), "", *_wrapped(*until.notes, mark="- ")]
+        rows = _rows("until", until=until, percent=percent, most_likely=most_likely)
+        lines += [*_columns(rows), "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
     return "\n".join([*lines, *_wrapped(*plan.sources, *(plan.stop or {"sources": ()})["sources"], mark="- ")])
 

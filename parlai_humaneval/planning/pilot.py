@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel
-from scipy.special import chdtri, fdtri
 
-from parlai_humaneval._util.arrays import Codes, Floats
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, paragraphs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
+from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL, variance_components
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import wilson_interval
 from parlai_humaneval.statistics.ratings.correlations import (
@@ -133,7 +131,7 @@ def read_pilot(
     """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`. ``repeats``: which of the answers
     count that a worker gave again; None: they are refused. Raises PlanError."""
     if not path.exists():
-        raise PlanError(f"--pilot {path}: there is no such folder or table", try_="export --out writes one")
+        raise PlanError.of("pilot_missing", path=path)
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
@@ -151,30 +149,19 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     """
     measures, comparisons = measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():
-        raise PlanError(
-            "the pilot holds only ties, so nothing can be planned from it",
-            try_="leave --pilot out, and set --technique and (if the technique has ties) --discordance",
-        )
+        raise PlanError.of("pilot_ties")
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
         if there:
-            raise PlanError(
-                f"the pilot holds {', '.join(there)}", try_=f"name what to plan with --technique ({', '.join(there)})"
-            )
+            raise PlanError.of("pilot_several", there=", ".join(there))
         unnamed = [one for one in measures if not one.technique]
-        could_be = [
+        fits = [
             name
             for name in plannable()
             if any(one.source in technique(name).tables and _planned(one, name) for one in unnamed)
         ]
-        if could_be:
-            instead = f"set --technique ({', '.join(could_be)}: its tables fit these)"
-            raise PlanError("the pilot does not name a technique", try_=instead)
-        raise PlanError(
-            "the pilot does not name a technique that can be planned, and holds nothing that a plan counts (choices "
-            "between two models or more, ticks of replies, slider scores)",
-            try_=f"name tables of a pilot with {', '.join(plannable())}, or leave --pilot out and set --technique",
-        )
+        facts = {"could_be": ", ".join(fits), "plannable": ", ".join(plannable())}
+        raise PlanError.of("pilot_fits" if fits else "pilot_nothing", **facts)
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -183,12 +170,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         if one.technique in (recorded, "") and _planned(one, wanted) and setting in (None, one.setting or setting)
     ]
     if not own:
-        named = f"{wanted} {setting or ''}".strip()
-        held = ", ".join(there) or "nothing that names its technique"
-        raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({held} is there)",
-            try_="name what the pilot holds with --technique and --setting, or leave --pilot out",
-        )
+        named, held = f"{wanted} {setting or ''}".strip(), ", ".join(there) or "nothing that names its technique"
+        raise PlanError.of("pilot_others", named=named, held=held)
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
         questions.setdefault((one.source, one.technique, one.setting, one.metric), []).append(one)
@@ -263,40 +246,10 @@ def _spread_of_ratings(tables: Tables, measure: Measure) -> dict[str, float | No
     for names, shares in rated_shares(tables):
         if (names["technique"], names["setting"]) in studies:
             codes = (pd.factorize(shares[name])[0] for name in ("worker_id", "model"))
-            return variance_components(shares["rating"].to_numpy(dtype=float), *codes)
+            found = variance_components(shares["rating"].to_numpy(dtype=float), *codes)
+            few = shares["worker_id"].nunique() < _FEWEST_RATERS
+            return {name: value for name, value in found.items() if not (few and name.endswith(("low", "high")))}
     return {}
-
-
-def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[str, float | None]:
-    """Standard deviations of one rater's ratings of a model, and of raters' levels, with 95 % intervals, by the method of
-    moments: squares of the residuals of models and raters, and what raters take off those of models alone (Henderson's
-    method 3; intervals by Williams 1962). Empty where nothing varies. Few raters have wide intervals, fewer than
-    ``_FEWEST_RATERS`` none."""
-    n, few = len(ratings), len(set(raters)) < _FEWEST_RATERS
-    of_models, of_raters = (np.eye(int(codes.max(initial=-1)) + 1)[codes] for codes in (models, raters))
-
-    def left(columns: Floats) -> tuple[float, int]:
-        fitted, _, rank, _ = np.linalg.lstsq(columns, ratings, rcond=None)
-        return float(((ratings - columns @ fitted) ** 2).sum()), n - int(rank)
-
-    (alone, df_alone), (within, df) = left(of_models), left(np.hstack([of_models, of_raters]))
-    if not df:  # each rater rated one model, once: their level cannot be separated
-        within, df, df_alone = alone, df_alone, 0
-    if not df or within < 1e-12:
-        return {}
-    tails = np.array([0.025, 0.975])
-    low, high = np.sqrt(within / chdtri(df, tails))
-    found = {"rating_sd": math.sqrt(within / df), "rating_sd_low": float(low), "rating_sd_high": float(high)}
-    found["rater_sd"], df_raters = 0.0, df_alone - df
-    if df_raters > 0:
-        counts = of_models.T @ of_raters
-        each = (n - float(((counts**2).sum(axis=1) / counts.sum(axis=1)).sum())) / df_raters
-        ratio = (alone - within) / df_raters / (within / df)
-        found["rater_sd"] = math.sqrt(max(0.0, (ratio - 1) * within / df / each))
-        beyond = 1 - fdtri(df_raters, df, 1 - tails) / ratio
-        squares = (alone - within) * beyond / each / chdtri(df_raters, tails)
-        found |= dict(zip(("rater_sd_low", "rater_sd_high"), map(float, np.sqrt(squares.clip(min=0))), strict=True))
-    return {name: value for name, value in found.items() if not (few and name.endswith(("low", "high")))}
 
 
 def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict[str, Any]:

@@ -307,9 +307,11 @@ def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, se
 
 
 SIMULATIONS = 200
-SPREADS = (0.03, 0.1, 0.3, 0.9)
-"""Standard deviations of strengths in log-odds, each as probable before anything is known: from alike to far apart. Of two
-models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two that are 20 points apart."""
+SPREADS, LIKELY = (0.03, 0.1, 0.3, 0.9), (0.6, 0.2, 0.1, 0.1)
+"""Standard deviations of a model's strength in log-odds, and how probable each is before anything is known: most models are
+alike, and some far apart. Of two models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two
+that are 20 points apart."""
+ROUNDS = 40  # Of drawing strengths and spreads by turns
 
 
 def forecast(
@@ -364,29 +366,30 @@ def forecasts(
 
 
 def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rng: np.random.Generator) -> Floats:
-    """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far apart the
-    models of a study are differs from study to study, and is drawn first; then normal approximations (Laplace's) are
-    drawn from."""
+    """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far each
+    model is from the others is drawn by turns with where it is (Gibbs sampling): several models may be alike, and another
+    one far away. What was seen counts by a normal approximation (Laplace's)."""
     won, met = studies.evidence.won[row], studies.evidence.met[row]
     turns, models = crowd.independent * 0.25 / crowd.share_variance(), len(studies.rule.models)
-    drawn, log_weights = [], []
-    spreads = SPREADS if models > 2 else SPREADS[2:]
-    for spread in spreads:
-        theta, precision = np.zeros(models), np.eye(models) / spread**2
-        information = precision
-        for _ in range(25):
-            rate = expit(theta[:, None] - theta[None, :])
-            slope = turns * (won - met * rate).sum(axis=1) - precision @ theta
-            weight = turns * met * rate * (1 - rate)
-            information = precision + np.diag(weight.sum(axis=1)) - weight
-            theta = theta + np.linalg.solve(information, slope)
-        likely = turns * float((won * np.log(win_rates(theta))).sum()) - (theta @ theta) / (2 * spread**2)
-        log_weights.append(likely - models * np.log(spread) - np.linalg.slogdet(information)[1] / 2)
-        root = np.linalg.cholesky(np.linalg.inv(information))
-        drawn.append(theta + rng.standard_normal((draws, models)) @ root.T)
-    weights = np.exp(np.array(log_weights) - max(log_weights))
-    which = rng.choice(len(spreads), draws, p=weights / weights.sum())
-    return np.stack(drawn)[which, np.arange(draws)]
+    spreads, likely = (np.array(each if models > 2 else each[2:]) for each in (SPREADS, LIKELY))
+    theta, seen = np.zeros(models), np.zeros((models, models))
+    slope, wide = np.zeros(models), np.eye(models) / spreads[-1] ** 2
+    for _ in range(25):
+        theta = theta + np.linalg.solve(seen + wide, slope - wide @ theta)
+        rate = expit(theta[:, None] - theta[None, :])
+        slope = turns * (won - met * rate).sum(axis=1)
+        weight = turns * met * rate * (1 - rate)
+        seen = np.diag(weight.sum(axis=1)) - weight
+    drawn, pull = np.zeros((draws, models)), seen @ theta + slope
+    of_each = rng.choice(spreads, (draws, models))
+    for _ in range(ROUNDS):
+        roots = np.linalg.cholesky(seen + np.eye(models) / of_each[:, None] ** 2)
+        upper, noise = np.swapaxes(roots, 1, 2), rng.standard_normal((draws, models, 1))
+        centre = np.linalg.solve(roots, np.broadcast_to(pull[:, None], noise.shape))
+        drawn = np.linalg.solve(upper, centre + noise)[..., 0]
+        log_density = -((drawn[..., None] / spreads) ** 2) / 2 + np.log(likely / spreads)
+        of_each = spreads[(log_density + rng.gumbel(size=log_density.shape)).argmax(axis=2)]
+    return np.asarray(drawn)
 
 
 POWER = 0.95

@@ -13,9 +13,10 @@ from click.testing import CliRunner, Result
 
 from parlai_humaneval.cli import main
 from parlai_humaneval.planning.inputs import ICC, PlanError, ask
-from parlai_humaneval.planning.pilot import pilot_of, variance_components, with_pilot
+from parlai_humaneval.planning.pilot import pilot_of, with_pilot
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.power import dialogue_icc
+from parlai_humaneval.statistics.core.clustering_effects import variance_components
 from parlai_humaneval.tables.columns import Tables, from_rows, typed
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import write_tables
@@ -380,7 +381,7 @@ def test_the_intervals_of_both_components_hold() -> None:
         ratings = 0.1 * models + rng.normal(0, 0.14, 6)[raters] + rng.normal(0, 0.15, 18)
         parts = variance_components(ratings, raters, models)
         for place, (name, truth) in enumerate((("rating_sd", 0.15), ("rater_sd", 0.14))):
-            held[place] += (parts[f"{name}_low"] or 0) <= truth <= (parts[f"{name}_high"] or 0)
+            held[place] += parts[f"{name}_low"] <= truth <= parts[f"{name}_high"]
     assert ((held / 200 > 0.9) & (held / 200 <= 0.99)).all(), held / 200
 
 

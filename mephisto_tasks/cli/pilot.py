@@ -6,6 +6,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mephisto_tasks._util.gc import collector_off
-from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, console, described, waiting_for
+from mephisto_tasks.cli.options import LOADING, PROGRAM, READING, TechniqueCommand, described, waiting_for
 from mephisto_tasks.config.files import technique_of_file
 from mephisto_tasks.config.names import name_of, short_name
 from parlai_humaneval._util.errors import HumanevalError
@@ -71,7 +72,8 @@ def pilot(
     collects = tables_dir is None and (name is None or dialogues is not None or raters is not None)
     if collects:
         name = _collected(main, name, dialogues or USUAL, raters, port)
-    tables = _tables(Path(tables_dir).expanduser()) if tables_dir is not None else _answers(main.data_dir, str(name))
+    with waiting_for(READING, on_screens_only=True):
+        tables = _tables(tables_dir, main.data_dir, str(name))
     _check_enough(tables)
     main.learn(tables)
     main.plan_fixed()
@@ -80,35 +82,27 @@ def pilot(
     main.show(as_json, name if collects else None)
 
 
+@dataclass
 class _MainStudy:
     """The study that a pilot is for; each phase makes what the next ones need."""
 
-    def __init__(
-        self,
-        task: str,
-        chosen: tuple[str, ...],
-        *,
-        data_dir: Path,
-        margin: float | None,
-        max_dialogues: int | None,
-        replicates: int | None,
-        seed: int | None,
-        prereg: str | None,
-        exclude: str | None,
-    ) -> None:
-        from mephisto_tasks.cli.launch import split_settings
-
-        self.task, self.entry, self.chosen, self.data_dir = task, technique(task), chosen, data_dir
-        self.conf, self.overrides = split_settings(chosen)
-        self.margin, self.cap, self.replicates, self.seed = margin, max_dialogues, replicates, seed
-        self.prereg, self.exclude = prereg, exclude
-        self.path = None if prereg is None else Path(prereg).expanduser()
-        self.rule: dict[str, Any] | None = None
-        self.expected = ""
+    task: str
+    chosen: tuple[str, ...]
+    data_dir: Path
+    margin: float | None
+    max_dialogues: int | None
+    replicates: int | None
+    seed: int | None
+    prereg: str | None
+    exclude: str | None
+    rule: dict[str, Any] | None = None
+    expected: str = ""
 
     def compose(self) -> None:
         """Its settings, with the rule by which it will end."""
+        self.entry = technique(self.task)
         with waiting_for(LOADING), collector_off():
+            from mephisto_tasks.cli.launch import split_settings
             from mephisto_tasks.config.files import read_short_conf
             from mephisto_tasks.launch.config import compose_config
             from parlai_humaneval.planning.inputs import plannable
@@ -117,13 +111,14 @@ class _MainStudy:
         if self.task not in plannable():
             what = f"a {self.task} study cannot be planned"
             raise CommandError(what, try_=f"choose one of: {', '.join(plannable())}")
+        self.conf, self.overrides = split_settings(self.chosen)
         self.config = compose_config(self.task, self.conf, self.overrides)
         self.blueprint = blueprint = self.config.mephisto.blueprint
         of_file, models = read_short_conf(self.conf), len(_models(self.config)) or 2
         typed_fixed = "stop=collected" in [*(of_file.overrides if of_file else ()), *self.overrides]
         self.is_fixed = typed_fixed or not (blueprint.stop == "decided" or is_usual(self.task, models))
         self.is_planned = not self.is_fixed and can_plan_until_decided(self.task, models, MARGIN)
-        blueprint.max_dialogues = self.cap = self.cap or blueprint.max_dialogues
+        blueprint.max_dialogues = self.cap = self.max_dialogues or blueprint.max_dialogues
         self.margin = blueprint.margin if self.margin is None else self.margin
         if self.is_planned or blueprint.stop == "decided":  # else it is the gap to find
             blueprint.margin = self.margin
@@ -134,6 +129,7 @@ class _MainStudy:
         from parlai_humaneval.quality.registry import known_checks
         from parlai_humaneval.stopping.rule import checked_margin
 
+        self.path = None if self.prereg is None else Path(self.prereg).expanduser()
         if self.path is not None:
             check_new(self.path)
             known_checks(name.strip() for name in (self.exclude or "").split(",") if name.strip())
@@ -170,7 +166,9 @@ class _MainStudy:
         from parlai_humaneval.planning.plan import plan_study
 
         blueprint, habits = self.blueprint, self.entry.habits
-        typed = {"technique": self.task, "gap": self.gap, "alpha": blueprint.alpha, **_pay(self.config)}
+        typed = {"technique": self.task, "gap": self.gap, "alpha": blueprint.alpha}
+        if reward := float(self.config.mephisto.task.task_reward):
+            typed["pay"] = round(reward / self._in_a_unit, 4)
         typed["seed"] = (blueprint.seed or 0) if self.seed is None else self.seed
         degraded = {name: blueprint[name] for name in ("quality_control_model",) if name in blueprint}
         typed |= of_settings({"dialogues": _own_dialogues(self.config), **degraded})
@@ -178,9 +176,34 @@ class _MainStudy:
             typed["dialogue_icc"] = 0.0  # dialogues that may be equally good are taken for that
         if habits is not None and (setting := str(blueprint.get("setting") or "")) in habits.settings:
             typed["setting"] = setting
-        self.inputs, self.quote, self.remarks = _priced(self.config, self.pilot, typed, len(self.models))
+        self.remarks: list[str] = []
+        self.inputs = self._priced(typed)
         self.plan = with_pilot(plan_study(self.inputs), self.inputs, self.pilot, typed)
         self.amount = self.plan.n_dialogues if self.inputs.habits.held else self.plan.n_judgements_collected
+
+    @property
+    def _in_a_unit(self) -> int:
+        return int(self.blueprint.get("conversations_per_unit") or self.blueprint.get("items_per_unit") or 1)
+
+    def _quote(self, dialogues: int) -> Quote | None:
+        """What the crowd takes for so many dialogues; None where nobody is paid there."""
+        from mephisto_tasks.crowds.registry import crowd_in
+        from mephisto_tasks.launch.preparation import settings_of
+
+        return crowd_in(self.config).quote_more(-(-dialogues // self._in_a_unit), settings_of(self.config))
+
+    def _priced(self, typed: dict[str, Any]) -> PlanInputs:
+        """The question, with the fee of the crowd, where it says one."""
+        from parlai_humaneval.planning.inputs import FEE, ask
+
+        self.quote = None
+        try:
+            self.quote = self._quote(1)
+        except HumanevalError as error:
+            self.remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
+        if self.quote is not None and self.quote.rewards > Decimal(0):
+            typed["fee"] = float(self.quote.fees / self.quote.rewards)
+        return ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
 
     def plan_until_decided(self) -> None:
         """The plan of a study that ends when decided, if it is one: simulated, else with the cap that was typed."""
@@ -246,7 +269,7 @@ class _MainStudy:
 
     def show(self, as_json: bool, collected: str | None) -> None:
         """All of it; of a pilot that was ``collected`` now, also how it goes on."""
-        quote, figures = self.quote and _quote(self.config, self.amount), _figures(self.pilot, self.inputs, self.plan)
+        quote, figures = self.quote and self._quote(self.amount), _figures(self.pilot, self.inputs, self.plan)
         if as_json:
             say_json(
                 {
@@ -261,10 +284,14 @@ class _MainStudy:
                 }
             )
             return
-        from parlai_humaneval.cli.plan import plan_text
+        from mephisto_tasks.cli.launch import print_total
+        from parlai_humaneval.cli.plan import plan_text, text_table
 
-        _print(f"The pilot ({counted(self.pilot.n_workers, 'rater')})", figures, quote, self.remarks)
-        click.echo(plan_text(self.plan))
+        raters = counted(self.pilot.n_workers, "rater")
+        click.echo("\n".join(text_table("pilot", raters=raters, figures=figures, percent=percent)))
+        if quote is not None:
+            print_total(quote.model_copy(update={"heading": "The main study, at most", "facts": []}))
+        click.echo("\n".join([*self.remarks, "", plan_text(self.plan)]))
         if self.prereg is not None:
             click.echo(f"\nThe main study is registered as {self.facts.name} in {self.prereg}.")
         if collected is not None:
@@ -314,20 +341,17 @@ def _plain(value: Any) -> Any:
     return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
 
 
-def _tables(folder: Path) -> Tables:
+def _tables(folder: str | None, data_dir: Path, task_name: str) -> Tables:
+    """Those of a folder (or file) if one is named, else of a stored study."""
+    from mephisto_tasks.cli.report import answers_of
     from parlai_humaneval.tables.files import read_tables
 
-    if not folder.exists():
-        raise CommandError("there is no such folder or table", where=folder, try_=f"{PROGRAM} export --out writes one")
-    with waiting_for("Reading the tables…", on_screens_only=True):
-        return read_tables(folder)
-
-
-def _answers(data_dir: Path, task_name: str) -> Tables:
-    with waiting_for(READING, on_screens_only=True):
-        from mephisto_tasks.cli.report import answers_of
-
+    if folder is None:
         return answers_of(data_dir, task_name)[0]
+    path = Path(folder).expanduser()
+    if not path.exists():
+        raise CommandError("there is no such folder or table", where=path, try_=f"{PROGRAM} export --out writes one")
+    return read_tables(path)
 
 
 def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int | None, port: int) -> str:
@@ -340,12 +364,11 @@ def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int |
 
     made_up = f"pilot-{main.task.replace('_', '-')}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     task_name = name or made_up
-    amount = _continued(main, task_name, dialogues, raters)
+    amount = f"{main.entry.amount}={_continued(main, task_name, dialogues, raters)}"
     conf, kept = _of_dialogues(main.conf, main.overrides)
     # Colleagues are not told of pay that raters of the main study get.
-    fixed = [f"{main.entry.amount}={amount}", "task_reward=0"]
     beneath = [f"task_name={task_name}", f"port={port}"]
-    config = compose_config(main.task, conf, [*kept, *fixed], beneath=beneath)
+    config = compose_config(main.task, conf, [*kept, amount, "task_reward=0"], beneath=beneath)
     blueprint = config.mephisto.blueprint
     practise_anew(blueprint, kept, task_name)
     stop = launching.stop_on_signals()
@@ -384,11 +407,11 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     earlier = read_settings(main.data_dir, name)
     if earlier is None:
         return dialogues
-    settings, other = earlier.settings, "name a pilot, or leave --task-name out to begin one"
-    if settings.get("provider._provider_type") != "mock" or settings.get("task.task_reward"):
-        raise CommandError(f"{name} is a study, and not a pilot", where="--task-name", try_=other)
-    if earlier.task != main.task:
-        raise CommandError(f"{name} is a pilot of {earlier.task}, not of {main.task}", where="--task-name", try_=other)
+    settings = earlier.settings
+    is_pilot = settings.get("provider._provider_type") == "mock" and not settings.get("task.task_reward")
+    if not is_pilot or earlier.task != main.task:
+        what = f"a pilot of {earlier.task}, not of {main.task}" if is_pilot else "a study, and not a pilot"
+        raise CommandError(f"{name} is {what}", where="--task-name", try_="name a pilot, or leave the option out")
     order, is_running = More(number=dialogues), is_alive(main.data_dir, name)
     if is_running and raters is not None:
         what = f"{name} is running, and simulated raters come from its own launch only"
@@ -407,47 +430,11 @@ def _check_enough(tables: Tables) -> None:
     """Raises CommandError where nothing can be said at all."""
     frames = (tables.turns, tables.comparisons, tables.ratings, tables.segments)
     workers = {worker for frame in frames for worker in frame["worker_id"]}
-    if not workers:
-        raise CommandError("the pilot has no ratings", try_="have two or more raters finish a dialogue each")
-    if len(workers) == 1:
+    if len(workers) < 2:
+        one = "the pilot has 1 rater, which shows nothing about how raters differ"
         raise CommandError(
-            "the pilot has 1 rater, which shows nothing about how raters differ", try_="use two or more, ten if you can"
+            one if workers else "the pilot has no ratings", try_="use two or more raters, ten if you can"
         )
-
-
-def _pay(config: DictConfig) -> dict[str, float]:
-    """Dollars for a dialogue (of finished ones, a judgement), by the reward of a unit; empty where none is promised."""
-    reward = float(config.mephisto.task.task_reward)
-    return {"pay": round(reward / _in_a_unit(config), 4)} if reward else {}
-
-
-def _in_a_unit(config: DictConfig) -> int:
-    blueprint = config.mephisto.blueprint
-    return int(blueprint.get("conversations_per_unit") or blueprint.get("items_per_unit") or 1)
-
-
-def _quote(config: DictConfig, dialogues: int) -> Quote | None:
-    """What the crowd takes for so many dialogues; None where nobody is paid there."""
-    from mephisto_tasks.crowds.registry import crowd_in
-    from mephisto_tasks.launch.preparation import settings_of
-
-    return crowd_in(config).quote_more(-(-dialogues // _in_a_unit(config)), settings_of(config))
-
-
-def _priced(
-    config: DictConfig, found: Pilot, typed: dict[str, Any], models: int
-) -> tuple[PlanInputs, Quote | None, list[str]]:
-    """The question, with the fee that the main study's crowd takes, where it says one."""
-    from parlai_humaneval.planning.inputs import FEE, ask
-
-    quote, remarks = None, []
-    try:
-        quote = _quote(config, 1)
-    except HumanevalError as error:
-        remarks.append(f"The crowd's fee is unknown ({error.what}), so the plan assumes {percent(FEE)}.")
-    if quote is not None and quote.rewards > Decimal(0):
-        typed["fee"] = float(quote.fees / quote.rewards)
-    return ask(**{**found.question(), **typed, "models": models}), quote, remarks
 
 
 def _command(facts: Preregistration, chosen: Sequence[str], prereg: str | None) -> str:
@@ -476,37 +463,3 @@ def _figures(found: Pilot, inputs: PlanInputs, main: Plan) -> list[dict[str, Any
             for name, used in (("rating_sd", plan.rating_sd), ("rater_sd", plan.rater_sd))
         )
     return [dict(zip(("name", "pilot", "low", "high", "planned", "is_default"), row, strict=True)) for row in rows]
-
-
-_LABELS = {
-    "icc": "how alike a rater's answers are (ICC)",
-    "drop_out": "raters who left something unfinished",
-    "minutes": "minutes a dialogue",
-    "ties": "ties",
-    "rating_sd": "standard deviation of a rater's ratings",
-    "rater_sd": "standard deviation between raters",
-}
-
-
-def _print(title: str, figures: Sequence[dict[str, Any]], quote: Quote | None, remarks: Sequence[str]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in (title, "value", "95 % interval", "planned with"):
-        table.add_column(column)
-    for row in figures:
-        write = {"icc": "{:.3f}".format, "minutes": "{:.3g}".format}.get(row["name"], percent)
-        values = (row[key] for key in ("pilot", "low", "high", "planned"))
-        told, low, high, planned = (None if value is None else write(value) for value in values)
-        interval = "–" if low is None or high is None else f"{low} to {high}"
-        default = " (default)" if row["is_default"] and planned else ""
-        table.add_row(_LABELS[row["name"]], told or "not known", interval, f"{planned or '–'}{default}")
-    out = console()
-    out.print(table)
-    if quote is not None:
-        from mephisto_tasks.cli.launch import print_total
-
-        print_total(quote.model_copy(update={"heading": "The main study, at most", "facts": []}))
-    for remark in remarks:
-        out.print(remark, markup=False, soft_wrap=True)
-    out.print()

@@ -286,19 +286,6 @@ class Crowded:
         return np.asarray(600 * np.exp(logs), dtype=float)
 
 
-def simulate(
-    rule: StoppingRule,
-    rates: Floats,
-    crowd: Crowd,
-    *,
-    studies: int,
-    seed: int = 0,
-    on_ended: Callable[[int], None] | None = None,
-) -> Simulated:
-    """Run so many made-up studies to their end; ``on_ended`` is told of each few that get there."""
-    return made_up(rule, rates, crowd, studies=studies, seed=seed).run(on_ended)
-
-
 def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, seed: int = 0) -> Crowded:
     """So many studies that nobody has come to yet."""
     begun = Studies(rule, studies)

@@ -166,12 +166,15 @@ def simulate(
     worst: str | None,
 ) -> None:
     from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
+    from mephisto_tasks.storage.results import stored_runs
 
     behaviour = Behaviour(
         model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
+    launches = len(stored_runs(run.data_dir, run.task_name))  # others came to each
+    prefix = "sim" if launches < 2 else f"sim{launches}-"
     with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:
 
         def note(_: Outcome) -> None:
@@ -186,7 +189,7 @@ def simulate(
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,
-                    name=f"sim{number}",
+                    name=f"{prefix}{number}",
                     on_outcome=note,
                 )
             )

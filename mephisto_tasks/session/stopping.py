@@ -282,7 +282,7 @@ class StoppingMonitor:
         """How many dialogues are to go, as last foreseen (anew now and then); None: nothing is."""
         with self._lock:
             study = self._study
-            if study.ended is not None or not study.rule.is_foreseen:
+            if study.ended is not None:
                 return None
             state = study.folded, study.answered + study.in_flight
             too_soon = self._foreseen is not None and self._clock() - self._foreseen_at < FORECAST_S

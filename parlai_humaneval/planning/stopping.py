@@ -166,11 +166,8 @@ def plan_until_decided(
     cap = 0 if max_dialogues is None else max_dialogues
     if max_dialogues is not None and cap < (fewest := with_losses(question, rule.fewest)):
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
-        raise PlanError(
-            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
-            f"each{lost} need {fewest}",
-            try_=f"set --max-dialogues {fewest} or more, or leave it out",
-        )
+        facts = {"cap": cap, "models": len(rule.models), "floor": rule.floor, "lost": lost, "fewest": fewest}
+        raise PlanError.of("stop_floor", **facts)
     # All truths side by side: as many steps as the longest study takes, and not the sum.
     most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * alone))
     rule = rule.model_copy(update={"max_dialogues": _kept(question, cap) if cap else most})
@@ -205,20 +202,14 @@ def plan_until_decided(
     found = UntilDecided(
         unit="dialogue" if question.habits.held else question.habits.judgement,
         models=models,
-        margin=rule.margin,
-        alpha=rule.alpha,
-        beta=rule.beta,
-        floor=rule.floor,
+        **{name: getattr(rule, name) for name in ("margin", "alpha", "beta", "floor")},
         max_dialogues=cap,
         is_cap_chosen=max_dialogues is None,
         in_flight=IN_FLIGHT,
-        turns=crowd.turns,
-        icc=crowd.icc,
-        ties=crowd.ties,
+        **{name: getattr(crowd, name) for name in ("turns", "icc", "ties")},
         dialogues_per_worker=crowd.dialogues,
         heavy_tail=0.0 if scores else crowd.heavy_tail,
-        rating_sd=scores.within if scores and scores.within else None,
-        rater_sd=scores.between if scores and scores.within else None,
+        **({"rating_sd": scores.within, "rater_sd": scores.between} if scores and scores.within else {}),
         at_once=scores.at_once if scores else 2,
         fixed_power=1 - rule.beta,
         fixed=fixed,
@@ -306,23 +297,28 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
     return True
 
 
-def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, str]]:
-    """Why such a study cannot be simulated, and what to do, the first first."""
-    models, decisive = question.models or 2, _decisive(question)
-    said = paragraphs(
-        "until_problems",
-        q=question,
-        h=question.habits,
-        models=models,
-        margin=margin,
-        decisive=decisive,
-        widest=decisive if models < 2 else _widest(question, _scores(question)),
-        gap=_share_gap(question),
-        most_models=_MOST_MODELS,
-        most_risk=MOST_RISK,
-        smallest=SMALLEST_MARGIN,
-    )
-    yield from zip(said[::2], said[1::2], strict=True)
+def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, object]]:
+    """Why such a study may be impossible to simulate, and whether it is, the first first."""
+    habits, models = question.habits, question.models or 2
+    yield "liu_stop", question.method == "liu2023"
+    yield "stop_alone", habits.measures != "choice" and models < 2
+    yield "stop_many", models > _MOST_MODELS
+    yield "stop_reuse", not habits.held and question.dialogue_icc and (question.reuse or 1) > 1
+    decisive = _decisive(question)
+    widest = decisive if models < 2 else _widest(question, _scores(question))
+    yield "stop_apart", widest < decisive and _share_gap(question) >= widest
+    yield "stop_all", _share_gap(question) >= decisive
+    yield "stop_icc", (question.icc or 0.0) >= decisive
+    yield "stop_alpha", question.alpha > MOST_RISK
+    yield "stop_margin", margin is not None and not SMALLEST_MARGIN <= margin < 1
+
+
+def _why_no_margin(margin: float) -> str:
+    if margin <= 0:
+        return "with it two equal models would never be decided"
+    if margin < SMALLEST_MARGIN:
+        return f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
+    return "win rates are between 0 and 1, and so does the margin within which two models count as equal"
 
 
 def _decisive(question: PlanInputs) -> float:
@@ -336,14 +332,15 @@ def _share_gap(question: PlanInputs) -> float:
 
 
 def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
-    for what, try_ in _problems(question, margin):
-        raise PlanError(what, try_=try_)
+    for name, is_wrong in _problems(question, margin):
+        if is_wrong:
+            decisive, why = _decisive(question), "" if margin is None else _why_no_margin(margin)
+            widest = _widest(question, _scores(question)) if name == "stop_apart" else 0.0
+            facts = {"ties": 1 - decisive, "decisive": decisive, "widest": widest, "icc": question.icc}
+            raise PlanError.of(name, q=question, margin=margin, why=why, most=_MOST_MODELS, **facts)
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
-        raise PlanError(
-            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal",
-            try_=f"set a --margin of {SMALLEST_MARGIN:g} or more",
-        )
+        raise PlanError.of("stop_gap_small", q=question, smallest=SMALLEST_MARGIN)
     return StoppingRule(
         models=tuple(f"model {number + 1}" for number in range(question.models or 2)),
         margin=margin,
@@ -465,30 +462,3 @@ def _listed(truths: Sequence[Truth]) -> str:
     names = [truth.name for truth in truths]
     together = " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
     return f"{together} apart" if truths and truths[-1].gap else together
-
-
-def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
-    """A column for each truth, and for each fixed plan."""
-    fixed = [found.fixed, *([found.fixed_pooled] if found.fixed_pooled else [])]
-    apart = "the two models differ by" if found.models == 2 else "each model is ahead of the next by"
-    names = [truth.name if truth.gap else "0 (equal)" for truth in found.truths]
-    rows: list[tuple[str, ...]] = [(apart, *names, *("fixed plan", "pooled")[: len(fixed)])]
-    amounts: Sequence[tuple[str, Callable[[Needed], str]]] = (
-        (f"{found.unit}s", lambda needed: f"{needed.n:,}"),
-        ("hours", lambda needed: f"{needed.hours:,.1f}"),
-        ("cost", lambda needed: f"${needed.cost:,.0f}"),
-    )
-    none = [""] * len(fixed)
-    for name, said in amounts:
-        rows.append((f"{name}, on average", *(said(truth.expected) for truth in found.truths), *map(said, fixed)))
-        if len(rows) == 2:
-            rows.append(("  its standard error", *(f"{truth.error:,.0f}" for truth in found.truths), *none))
-        rows.append(("  in 90 % of studies up to", *(said(truth.percentile_90) for truth in found.truths), *none))
-    shares: Sequence[tuple[str, Callable[[Truth], str]]] = (
-        ("share of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
-        *([("share of the pooled plan", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
-        ("ended at the cap", lambda truth: percent(truth.at_cap)),
-        ("false claims", lambda truth: percent(truth.false_claims)),
-        ("  95 %: at most", lambda truth: percent(most_likely(truth.false_claims, found.studies))),
-    )
-    return [*rows, *((name, *(said(truth) for truth in found.truths), *none) for name, said in shares)]

@@ -20,7 +20,7 @@ from parlai_humaneval.stopping.estimates import crowd_seen, pair_status, strengt
 from parlai_humaneval.stopping.events import Event, Forecast, JudgeHelp, Outcome, StoppingStatus
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import SIMULATIONS, Crowd, Peek, first_crossing, fixed_plan, forecast
-from parlai_humaneval.stopping.units import Unit, Worker, begun, drawn
+from parlai_humaneval.stopping.units import Scores, Unit, Worker, begun, drawn
 from parlai_humaneval.techniques.registry import techniques
 
 _ONE = np.zeros(1, dtype=np.int64)  # The row of a live study among the studies
@@ -328,23 +328,21 @@ class SequentialStudy:
         compared = len(self._units[0].groups) if rule.is_apart and self._units else len(rule.models)
         return (compared if rule.is_apart else 1) / (compared * (compared - 1) / 2)
 
-    def forecast(self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0) -> Forecast:
+    def forecast(
+        self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
+    ) -> Forecast:
         """How many dialogues are to go, by simulation from what is known; without a ``crowd``, workers are as they
-        were. Only of studies of which that is known (see :attr:`.StoppingRule.is_foreseen`)."""
+        were."""
         return self.ahead(crowd=crowd, simulations=simulations, seed=seed)()
 
     def ahead(
-        self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
+        self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
     ) -> Callable[[], Forecast]:
         """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile."""
-        if not self.rule.is_foreseen:
-            raise StudyError(
-                "no forecast for panels, or for models that are rated on their own: dialogues are too unequally informative"
-            )
         begun, known = self.answered + self.in_flight, copy.deepcopy(self.studies)
         workers = self._workers.values()
-        turns = [outcome.turns for came in workers for outcome in came.outcomes.values()]
-        like = crowd or crowd_seen(self.studies, turns, [len(came.dialogues) for came in workers])
+        outcomes = [outcome for came in workers for outcome in came.outcomes.values()]
+        like = crowd or crowd_seen(self.studies, outcomes, [len(came.dialogues) for came in workers])
         unit, options = {"unit": self.unit}, {"simulations": simulations, "seed": seed}
         return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parlai_humaneval._util.arrays import Flags, Floats
-from parlai_humaneval.stopping.batch import AGAINST, Decisions, contradictions
+from parlai_humaneval.stopping.batch import AGAINST, Decisions, alike, contradictions, rivals_apart, rivals_of, to_ask
 from parlai_humaneval.stopping.events import Outcome, log_rows, read_log
 from parlai_humaneval.stopping.evidence import ORDER_KINDS, Evidence, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import SequentialStudy, replay
-from parlai_humaneval.stopping.together import alike, rivals_apart, rivals_of, to_ask
 
 ROW = np.zeros(1, dtype=np.int64)
 BETA = 0.05

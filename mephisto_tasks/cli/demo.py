@@ -7,8 +7,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -90,7 +89,7 @@ def demo(
         *([f"models=[{models}]"] if models else []),
         *([f"metric={metric}"] if metric else []),
     ]
-    with _in_words_of_demo():
+    try:
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
@@ -120,6 +119,8 @@ def demo(
         if not as_json:
             tell_answer(run)
         _print_report(run, as_json)
+    except HumanevalError as error:
+        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: str) -> None:
@@ -141,14 +142,6 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequ
     names = [name.strip() for name in models.split(",")]
     more_to_know = any("zoo_files=" in setting or setting.startswith("conf=") for setting in chosen)
     check_trained(resolve([name for name in names if name in zoo] if more_to_know else names, zoo))
-
-
-@contextmanager
-def _in_words_of_demo() -> Iterator[None]:
-    try:
-        yield
-    except HumanevalError as error:
-        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
@@ -326,8 +319,10 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
                 f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
-        why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
-        raise ZooError(f"{given.told} does not answer: {why}") from error
+        why = str(error)
+        for known in (f"no reply from {given.name}: ", f"{given.name} failed: ", f"{given.name} cannot be loaded: "):
+            why = why.removeprefix(known)
+        raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error
     return given, str(asked["reply"]), float(asked["load_s"])
 
 

@@ -37,7 +37,7 @@ def isolate_model_code() -> Iterator[None]:
 
 
 HTTP_LOGGERS = ("httpx", "httpx2")
-ASKING_LOGGER = "parlai_humaneval.models.pool"
+ASKING_LOGGERS = ("parlai_humaneval.models.pool", "parlai_humaneval.models.backends.callable")
 
 
 @contextmanager
@@ -56,9 +56,13 @@ def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
     return _logging_at(parlai_logging.logger, level)
 
 
-def quiet_tries() -> AbstractContextManager[None]:
+@contextmanager
+def quiet_tries() -> Iterator[None]:
     """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
-    return _logging_at(logging.getLogger(ASKING_LOGGER), logging.CRITICAL)
+    with contextlib.ExitStack() as stack:
+        for name in ASKING_LOGGERS:
+            stack.enter_context(_logging_at(logging.getLogger(name), logging.CRITICAL))
+        yield
 
 
 @contextmanager

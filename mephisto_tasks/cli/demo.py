@@ -301,7 +301,8 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
 def first_answer(given: Given) -> tuple[Given, str, float]:
     """The model as it is asked from now on, its answer to a greeting, and seconds to it; where a server refuses a part
     of the request, with the option that mends that. Raises ZooError."""
-    from parlai_humaneval.models.check import check, load_and_ask, mends_of
+    from parlai_humaneval.models.agent.isolation import FUNCTION_LOGGER, quiet_tries
+    from parlai_humaneval.models.check import check, load_and_ask, mends_of, told
     from parlai_humaneval.models.model_pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
@@ -311,7 +312,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
     if not checked.ok:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
     try:
-        asked = load_and_ask(spec)
+        with quiet_tries(FUNCTION_LOGGER):  # the error names the file and the line
+            asked = load_and_ask(spec)
     except (ZooError, ModelFailed, RuntimeError) as error:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
@@ -319,9 +321,7 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
                 f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
-        why = str(error)
-        for known in (f"no reply from {given.name}: ", f"{given.name} failed: ", f"{given.name} cannot be loaded: "):
-            why = why.removeprefix(known)
+        why = told(error).removeprefix(f"{given.name} failed: ").removeprefix(f"{given.name} cannot be loaded: ")
         raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error
     return given, str(asked["reply"]), float(asked["load_s"])
 

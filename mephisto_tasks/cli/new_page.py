@@ -170,8 +170,8 @@ class NewPage:
             {"name": name, "title": entry.title, "summary": entry.summary, "source": entry.source}
             for name, entry in techniques().items()
         ]
-        choices = self._choices.model_dump(mode="json")
-        return web.json_response({"choices": choices, "path": str(self._path), "techniques": listed})
+        choices, here = self._choices.model_dump(mode="json"), str(Path.cwd())
+        return web.json_response({"choices": choices, "path": str(self._path), "folder": here, "techniques": listed})
 
     def _draft(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:  # Hydra composes one thing at a time

@@ -37,7 +37,8 @@ def isolate_model_code() -> Iterator[None]:
 
 
 HTTP_LOGGERS = ("httpx", "httpx2")
-ASKING_LOGGERS = ("parlai_humaneval.models.pool", "parlai_humaneval.models.backends.callable")
+ASKING_LOGGER = "parlai_humaneval.models.pool"
+FUNCTION_LOGGER = "parlai_humaneval.models.backends.callable"
 
 
 @contextmanager
@@ -56,13 +57,9 @@ def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
     return _logging_at(parlai_logging.logger, level)
 
 
-@contextmanager
-def quiet_tries() -> Iterator[None]:
+def quiet_tries(logger: str = ASKING_LOGGER) -> AbstractContextManager[None]:
     """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
-    with contextlib.ExitStack() as stack:
-        for name in ASKING_LOGGERS:
-            stack.enter_context(_logging_at(logging.getLogger(name), logging.CRITICAL))
-        yield
+    return _logging_at(logging.getLogger(logger), logging.CRITICAL)
 
 
 @contextmanager

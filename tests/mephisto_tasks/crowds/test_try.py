@@ -122,9 +122,10 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("MY_KEY", "secret")
         assert answered(url, api_key_env="MY_KEY")[1] == "I am number 0 and heard Hi!"
     with server(chat_server(models=("a", "b"))) as url:
-        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); choose one: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); choose one: http://\S+#a$"):
             answered(url)
         assert answered(url, served_model="b") == ("b", "I am number 1 and heard Hi!")
+        assert answered(f"{url}/v1#b")[0] == "b"
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with server(contract_server) as url:
         assert answered(f"{url}/reply") == ("127_0_0_1", "line 1")
@@ -160,7 +161,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         return (404, {}) if body is None else chat_server()(path, headers, body)
 
     with server(silent) as url:
-        with pytest.raises(ZooError, match=r"lists no models .* name its model: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists no models .* name its model: http://\S+#NAME$"):
             answered(f"{url}/v1/chat/completions")
         assert answered(f"{url}/v1/chat/completions", served_model="org/tiny-chat")[0] == "tiny_chat"
 

@@ -221,6 +221,7 @@ def tell_more(run: RunningStudy) -> None:
 
 
 OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
+SHORT = 3  # Turns of a chat: whoever is asked what they think gives minutes
 SHOWN = 200  # As many letters of the model's answer are printed
 MOST_TOLD = 1000  # As many letters of what went wrong are told
 LASTING_S = 14 * 86400.0
@@ -271,13 +272,14 @@ def try_model(
         "onboarding_qualification": task_name if practice else None,
         "task_name": task_name,
         "task_reward": 0,  # whoever is asked what they think is promised no pay
-        **({} if turns is None else {"turns": turns}),
         "hostname": host,
         "port": port,
         "public_url": url or "",
     }
     beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
     config = settings.compose_config(task, conf, overrides, beneath=beneath)
+    if turns is not None or (conf == "local" and "turns" not in map(short_name, map(name_of, overrides))):
+        config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
         announce_trial(run, given.name, opponent, limit)

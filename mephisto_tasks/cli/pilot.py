@@ -75,6 +75,7 @@ def pilot(
         from mephisto_tasks.launch.config import compose_config
         from mephisto_tasks.launch.preparation import launchable, unknown_models
         from parlai_humaneval.cli.plan import facts_of, of_settings, plan_text, until_decided, write_registered
+        from parlai_humaneval.dialogues.sources import PACKAGED
         from parlai_humaneval.planning.inputs import PlanError, plannable
         from parlai_humaneval.planning.pilot import pilot_of, with_pilot
         from parlai_humaneval.planning.plan import plan_study
@@ -129,7 +130,8 @@ def pilot(
     chosen = chosen if is_named else (*chosen, f"models=[{','.join(models)}]")
     typed = {"technique": task, "gap": gap, "models": len(models), "alpha": blueprint.alpha}
     degraded = {name: blueprint[name] for name in ("quality_control_model",) if name in blueprint}
-    typed |= of_settings({"dialogues": _own_dialogues(main), **degraded})
+    named = list(_plain(main.mephisto.blueprint.get("dialogues")) or [])
+    typed |= of_settings({"dialogues": [] if PACKAGED in named else named, **degraded})
     typed |= {"seed": (blueprint.seed or 0) if seed is None else seed, **_pay(main)}
     if found_pilot.dialogue_icc is not None and (found_pilot.dialogue_icc_low or 0.0) <= 0:
         typed["dialogue_icc"] = 0.0  # dialogues that may be equally good are taken for that
@@ -231,14 +233,6 @@ def _checked(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool)
     if isinstance(settings, StaticConfig):
         judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
     return judgements_served(settings, data_dir)
-
-
-def _own_dialogues(config: DictConfig) -> list[Any]:
-    """Finished dialogues that are named, and are not our samples."""
-    from parlai_humaneval.dialogues.sources import PACKAGED
-
-    named = _plain(config.mephisto.blueprint.get("dialogues")) or []
-    return [] if PACKAGED in named else list(named)
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from mephisto_tasks._util.compat import default_data_dir
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.identity import (
     BUSY,
+    STUDY,
     CapacityRule,
     ConsentRule,
     CrowdRule,
@@ -21,6 +22,7 @@ from mephisto_tasks.admission.identity import (
     IdentityRule,
     OnePageRule,
     Reception,
+    StudyRule,
 )
 from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor
 from mephisto_tasks.admission.wording import filled
@@ -390,7 +392,10 @@ def study_admission(
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
     identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study)
+    same_study = StudyRule(task_name)
+    page_words = {**agreed.page_words(), STUDY: same_study.study}
     rules: list[Rule] = [
+        same_study,
         identity,
         CrowdRule(reception),
         OnePageRule(),
@@ -402,4 +407,4 @@ def study_admission(
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]
-    return Admission(rules, data_dir, task_name, close=book.close, page_words=agreed.page_words())
+    return Admission(rules, data_dir, task_name, close=book.close, page_words=page_words)

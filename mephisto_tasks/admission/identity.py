@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import threading
@@ -165,6 +166,10 @@ A worker may come with another browser for another assignment or session. With w
 that one goes on.
 """
 
+STUDY = "study"
+"""Key in a registration's data, in the page's configuration and in its address: which study the page is of."""
+STUDY_OVER_TITLE = phrase("This study has ended")
+STUDY_OVER = phrase("Your work is saved. Another study is open at this address now.")
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
 DAMAGED = phrase(
@@ -260,6 +265,19 @@ class IdentityRule(PageRule):
 
     def _other_browser(self) -> Refusal:
         return Refusal("other_browser", "came with another browser", self._claims.advice, title=OTHER_BROWSER)
+
+
+class StudyRule(PageRule):
+    """Turns away pages that stayed open from another study, which was served at the same address."""
+
+    def __init__(self, task_name: str) -> None:
+        self.study = hashlib.sha256(task_name.encode()).hexdigest()[:16]
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.data.get(STUDY, self.study) == self.study:
+            return None
+        why = "has a page of another study open"
+        return Refusal("other_study", why, STUDY_OVER, STUDY_OVER_TITLE, outcome=None, turns_away=False)
 
 
 class CrowdRule(PageRule):

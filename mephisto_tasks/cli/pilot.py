@@ -162,6 +162,7 @@ class _MainStudy:
     def plan_fixed(self) -> None:
         """The plan of so many dialogues, with the pay of the settings and the fee of their crowd."""
         from parlai_humaneval.cli.plan import of_settings
+        from parlai_humaneval.dialogues.sources import PACKAGED
         from parlai_humaneval.planning.pilot import with_pilot
         from parlai_humaneval.planning.plan import plan_study
 
@@ -171,7 +172,8 @@ class _MainStudy:
             typed["pay"] = round(reward / self._in_a_unit, 4)
         typed["seed"] = (blueprint.seed or 0) if self.seed is None else self.seed
         degraded = {name: blueprint[name] for name in ("quality_control_model",) if name in blueprint}
-        typed |= of_settings({"dialogues": _own_dialogues(self.config), **degraded})
+        named = list(_plain(blueprint.get("dialogues")) or [])
+        typed |= of_settings({"dialogues": [] if PACKAGED in named else named, **degraded})
         if self.pilot.dialogue_icc is not None and (self.pilot.dialogue_icc_low or 0.0) <= 0:
             typed["dialogue_icc"] = 0.0  # dialogues that may be equally good are taken for that
         if habits is not None and (setting := str(blueprint.get("setting") or "")) in habits.settings:
@@ -325,14 +327,6 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     if isinstance(settings, StaticConfig):
         judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
     return judgements_served(settings, data_dir)
-
-
-def _own_dialogues(config: DictConfig) -> list[Any]:
-    """Finished dialogues that are named, and are not our samples."""
-    from parlai_humaneval.dialogues.sources import PACKAGED
-
-    named = _plain(config.mephisto.blueprint.get("dialogues")) or []
-    return [] if PACKAGED in named else list(named)
 
 
 def _plain(value: Any) -> Any:

@@ -94,7 +94,8 @@ def import_tables(
     files = [Path(path).expanduser() for path in paths]
     source = ALIASES.get(source, source) if source else _recognised(files, plain=bool(table or wide))
     of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
-    listed = source not in (*SAVED, "mephisto") or _are_tables(source, files)
+    are_tables = all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)  # of an analysis of ParlAI
+    listed = are_tables if source in SAVED else source != "mephisto"
     _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan
@@ -168,11 +169,6 @@ def _recognised(files: Sequence[Path], *, plain: bool) -> str:
 def _taken(source: str, title: str) -> str:
     say(f"Read as --from {source}: {title}. If it is not, --from tables reads a plain table.", err=True)
     return source
-
-
-def _are_tables(source: str, files: Sequence[Path]) -> bool:
-    """Whether these are tables that an analysis of ParlAI wrote, and not what its task saved."""
-    return source in SAVED and all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)
 
 
 def _fitting(

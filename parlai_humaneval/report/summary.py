@@ -202,10 +202,16 @@ def pairs_table(answer: Summary) -> views.DataTable:
         "superiority_low": ("from, superiority", "share"),
         "superiority_high": ("to, superiority", "share"),
     }
-    # Of direct meetings, and so no effect size of a gap that other models have a part in.
+    # Of direct meetings, and so no effect size of a gap that other models have a part in; and no p where none decides.
     unmet = dict.fromkeys(("superiority", "superiority_low", "superiority_high"))
+    untested = {"p_paper": None}
     rows: list[dict[str, views.Cell]] = [
-        {**pair.model_dump(), "pair": f"{pair.first} over {pair.second}", **(unmet if pair.modelled else {})}
+        {
+            **pair.model_dump(),
+            "pair": f"{pair.first} over {pair.second}",
+            **(unmet if pair.modelled else {}),
+            **(untested if pair.p_decides is None else {}),
+        }
         for pair in answer.pairs
     ]
     cited = labels.get("p_decides", labels["p_clustered"])[0]

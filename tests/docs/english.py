@@ -51,7 +51,7 @@ CONTEXT = 30
 def texts() -> Iterator[str]:
     """Paragraphs of pages and templates, help texts, messages, and texts of the rater's page."""
     for page in [*documents(), REPOSITORY / "CHANGELOG.md"]:
-        text = re.sub(r"<!--.*?-->|^--8<--.*?$|^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
+        text = re.sub(r"<!--.*?-->|^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
         yield from re.split(r"\n\s*\n|\n(?=- )", re.sub(r"\\\(.*?\\\)|\$\$.*?\$\$", "`x`", text, flags=re.S))
     for package in ("parlai_humaneval", "mephisto_tasks"):
         for file in sorted((REPOSITORY / package).rglob("*.py")):

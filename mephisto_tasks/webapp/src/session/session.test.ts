@@ -447,6 +447,32 @@ describe("a study that was paused", () => {
   });
 });
 
+describe("another study at the same address", () => {
+  const over = { kind: "refused", title: "This study has ended", over: true };
+
+  it("is not joined by a page that stayed open", async () => {
+    const http = fakeHttp();
+    const { session, sockets, view } = await live(http);
+    http.requestAgent.mockResolvedValueOnce({ ...refusal("Another study is open."), title: "This study has ended", screen: "other_study" });
+    sockets.last.receive({ packet_type: "error", data: { error: "Not known here.", fatal: true, reason: "unknown" } });
+    await vi.waitFor(() => expect(view().screen).toMatchObject({ ...over, reason: "Another study is open." }));
+    expect(http.requestAgent.mock.lastCall?.[0]).toMatchObject({ study: "this" });
+    session.stop();
+  });
+
+  it("is not begun by the start button of a page that stayed open", async () => {
+    const http = fakeHttp();
+    http.freshIds.mockResolvedValue({ worker_id: "w", assignment_id: "a", study: "next" });
+    const { session, goTo } = visit(http, fakeCrowd(null, null));
+    session.start();
+    await settle();
+    session.begin();
+    await settle();
+    expect(session.getView().screen).toMatchObject(over);
+    expect(goTo).not.toHaveBeenCalled();
+  });
+});
+
 describe("the task in another window", () => {
   it("is told apart from other faults, and this window does not come back by itself", async () => {
     const { sockets, view } = await live();

@@ -14,7 +14,7 @@ from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_ama
 from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
-from mephisto_tasks.storage.results import stored_agents
+from mephisto_tasks.storage.results import requesters, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrase
@@ -114,16 +114,12 @@ class MTurkCrowd(crowd.Crowd):
         return [crowd.Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
 
     def outside_ids(self, data_dir: Path, person: crowd.Forgotten) -> list[str]:
-        from mephisto_tasks.storage.results import rows_of
-
         marks = ", ".join("?" * len(person.agents))
         sql = f"SELECT assignment_id FROM agent_assignments WHERE agent_id IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / STORE, "agent_assignments", sql, person.agents)
         return [str(assignment) for (assignment,) in rows]
 
     def health(self, data_dir: Path) -> list[crowd.Health]:
-        from mephisto_tasks.storage.results import requesters
-
         what, accounts = f"Provider {self.provider_type}", self.accounts()
         assert accounts is not None
         known = requesters(data_dir)

@@ -23,6 +23,7 @@ from mephisto_tasks.crowds.prolific.client import (
 )
 from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.storage.results import requesters
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
 
@@ -99,15 +100,12 @@ def check_name(data_dir: Path, name: str) -> None:
 
 
 def _names(data_dir: Path) -> list[str]:
-    from mephisto_tasks.storage.results import requesters
-
     return [name for name, kind in requesters(data_dir) if kind == PROVIDER]
 
 
 def health(data_dir: Path) -> list[Health]:
     """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
-    from mephisto_tasks.storage.results import requesters
 
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
     if not requesters(data_dir):

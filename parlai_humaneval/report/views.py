@@ -17,7 +17,7 @@ from parlai_humaneval.statistics.core.rows import Cell as Cell
 from parlai_humaneval.statistics.core.rows import CellKind as CellKind
 from parlai_humaneval.statistics.core.rows import DataTable as DataTable
 from parlai_humaneval.statistics.core.rows import Part as Part
-from parlai_humaneval.statistics.core.rows import Row, table_of
+from parlai_humaneval.statistics.core.rows import Row, row_table, table_of
 from parlai_humaneval.statistics.core.rows import TableColumn as TableColumn
 from parlai_humaneval.statistics.core.rows import View as View
 
@@ -55,6 +55,29 @@ def listed_table(
     columns = {name: label for name, label in known["columns"].items() if name not in hidden}
     cells = ({name: row[name] for name in columns} for row in rows)
     return plain_table(key, known["title"].format(**words), columns, cells, notes)
+
+
+def criteria_table(
+    key: str, criteria: Mapping[str, str], rows: Sequence[Mapping[str, Any]], hidden: Container[str] = ()
+) -> DataTable:
+    """:func:`listed_table` with a column for each of ``criteria`` (key → label) in place of the one that is called so."""
+    known = _known("tables.yaml")[key]
+    columns = {name: one for name, one in known["columns"].items() if name not in hidden}
+    each = [(of, text, columns["criteria"][1]) for of, text in criteria.items()]
+    whole = (each if name == "criteria" else [(name, *one)] for name, one in columns.items())
+    return row_table(
+        key, known["title"], tuple(column for part in whole for column in part), rows, known.get("notes", ())
+    )
+
+
+def title_of(key: str) -> str:
+    """The title of a table."""
+    return str(_known("tables.yaml")[key]["title"])
+
+
+def rows_of(stem: str) -> dict[str, str]:
+    """Tables whose keys begin so → whose rows they have, as far as ``tables.yaml`` says."""
+    return {key: one.get("rows", "") for key, one in _known("tables.yaml").items() if key.startswith(stem)}
 
 
 def shown(*tables: DataTable) -> list[DataTable]:

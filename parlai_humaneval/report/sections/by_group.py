@@ -94,17 +94,8 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    facts = {
-        "smallest": smallest,
-        "tests": asked,
-        "by": options.by,
-        "fewest": FEWEST,
-        "most": MOST_GROUPS,
-        "many": many,
-    }
-    said = told(KEY, **facts)
-    section.headline, section.remarks = said["headline"], said["remarks"]
-    return section
+    limits = {"fewest": FEWEST, "most": MOST_GROUPS, "many": many}
+    return section.model_copy(update=told(KEY, smallest=smallest, tests=asked, by=options.by, **limits))
 
 
 def _may_group(tables: Tables, column: str) -> bool:

@@ -11,7 +11,6 @@ from parlai_humaneval.report.section import ModelLine, Options, Section, Section
 from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
 from parlai_humaneval.statistics.core.multiplicity import Family
-from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
 from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, SystemScore, assessed
 from parlai_humaneval.tables.build import Tables
@@ -90,33 +89,16 @@ class DirectAssessment(Assessment, Section):
         for i, name in enumerate(names if len(self.models) > 1 else ()):
             halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
             rows.append({"criterion": name, **dict(zip(columns, halves, strict=True))})
-        listed: Columns = (
-            ("criterion", "Criterion", "text"),
-            *((key, name, "number") for key, name in columns.items()),
-        )
-        note = "Upper right half: Pearson's r; lower left: Spearman's ρ; of raw scores."
-        return row_table("direct_assessment_correlations", "Correlation of criteria over models", listed, rows, (note,))
+        return views.criteria_table("direct_assessment_correlations", columns, rows)
 
     def _replications_table(self) -> views.DataTable:
         """As the last row of the paper's Table 3."""
-        criteria = {name: f"criterion_{j}" for j, name in enumerate(self.basis.criteria)}
-        listed: Columns = (
-            ("run_a", "Run", "text"),
-            ("run_b", "against", "text"),
-            ("n_models", "Models", "count"),
-            ("overall", "Overall", "number"),
-            ("overall_low", "from", "number"),
-            ("overall_high", "to", "number"),
-            *((key, name, "number") for name, key in criteria.items()),
-            ("same_at_05", "Same conclusions, p < .05", "share"),
-            ("same_at_10", "p < .1", "share"),
-        )
+        criteria = {f"criterion_{j}": name for j, name in enumerate(self.basis.criteria)}
         rows = [
-            {**row.model_dump(), **{key: row.correlations[name].estimate for name, key in criteria.items()}}
+            {**row.model_dump(), **{key: row.correlations[name].estimate for key, name in criteria.items()}}
             for row in self.replications
         ]
-        title = "Replication: correlation of the scores of two runs"
-        return row_table("direct_assessment_replications", title, listed, rows)
+        return views.criteria_table("direct_assessment_replications", criteria, rows)
 
     def figures(self) -> list[views.Figure]:
         of_models = [(model.model, model.z_overall) for model in self.models]
@@ -195,30 +177,14 @@ def _told(section: Assessment) -> dict[str, Any]:
 
 def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[views.DataTable]:
     """As the paper's Table 3 (z) and Table 10 (raw)."""
-    note = "Scores of reversed criteria are inverted: more is better. The degraded model is left out."
     keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
-    everyone: Columns = (
-        ("everyone", "Overall, all workers", "number"),
-        ("n_dialogues_everyone", "Dialogues, all workers", "count"),
-    )
-    listed: Columns = (
-        ("rank", "Rank", "count"),
-        ("model", "Model", "text"),
-        ("n_ratings", "Ratings", "count"),
-        ("overall", "Overall", "number"),
-        ("low", "from", "number"),
-        ("high", "to", "number"),
-        *((key, name, "number") for name, key in keys.items()),
-    )
-    for of, title, overall, by_criterion in (
-        ("z", "Standardised scores (z) by criterion", "overall", "criteria"),
-        ("raw", "Raw scores by criterion", "raw_overall", "raw"),
-    ):
+    for of, overall, by_criterion in (("z", "overall", "criteria"), ("raw", "raw_overall", "raw")):
         rows: list[dict[str, views.Cell]] = []
         for model in models:
             published = model.model_dump()
             ends_of = {"low": published[f"{overall}_low"], "high": published[f"{overall}_high"]}
             cells = {keys[name]: score for name, score in published[by_criterion].items()}
             rows.append({**published, "overall": published[overall], **ends_of, **cells})
-        more = everyone if of == "z" and any(model.everyone for model in models) else ()
-        yield row_table(f"direct_assessment_{of}", title, (*listed, *more), rows, (note,))
+        of_all = of == "z" and any(model.everyone for model in models)
+        hidden = () if of_all else ("everyone", "n_dialogues_everyone")
+        yield views.criteria_table(f"direct_assessment_{of}", {key: name for name, key in keys.items()}, rows, hidden)

@@ -93,6 +93,5 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
         section.effects += [ControlledEffect.of(effect, group) for effect in found.effects]
         asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
     said = told(KEY, asked=asked, named=NAMED, pairs=section.pairs)
-    section.headline, section.remarks = said["headline"], said["remarks"]
-    section.changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
-    return section
+    changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
+    return section.model_copy(update={**said, "changed": changed})

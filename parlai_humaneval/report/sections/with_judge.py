@@ -94,13 +94,8 @@ def build(tables: Tables, options: Options) -> WithJudge | None:
     section = WithJudge(judge=options.judge, rows=kept, trouble=trouble)
     passed_over = [row.what for row in rows if row not in kept]
     best = max(kept, key=lambda row: row.gain, default=None)
-    facts = {
-        "s": section,
-        "best": (best if best is not None and best.gain > 1 else None),
-        "passed_over": passed_over,
-        "most": NAMED,
-    }
-    return section.model_copy(update=told("with_judge", **facts))
+    helped = best if best is not None and best.gain > 1 else None
+    return section.model_copy(update=told("with_judge", s=section, best=helped, passed_over=passed_over, most=NAMED))
 
 
 def _row(result: Result) -> WithJudgeRow:

@@ -134,11 +134,8 @@ class _MainStudy:
             check_new(self.path)
             known_checks(name.strip() for name in (self.exclude or "").split(",") if name.strip())
         if self.blueprint.prereg:
-            raise CommandError(
-                "a pilot comes before the study is registered, and is not part of it",
-                where="prereg",
-                try_="leave prereg out, or launch the registered study",
-            )
+            what = "a pilot comes before the study is registered, and is not part of it"
+            raise CommandError(what, where="prereg", try_="leave prereg out, or launch the registered study")
         self.served = _served(self.task, self.config, self.data_dir, is_planned=self.is_planned)
         self.gap = checked_margin(MARGIN if self.margin is None else self.margin)
 
@@ -162,6 +159,7 @@ class _MainStudy:
     def plan_fixed(self) -> None:
         """The plan of so many dialogues, with the pay of the settings and the fee of their crowd."""
         from parlai_humaneval.cli.plan import of_settings
+        from parlai_humaneval.dialogues.sources import PACKAGED
         from parlai_humaneval.planning.pilot import with_pilot
         from parlai_humaneval.planning.plan import plan_study
 
@@ -171,7 +169,8 @@ class _MainStudy:
             typed["pay"] = round(reward / self._in_a_unit, 4)
         typed["seed"] = (blueprint.seed or 0) if self.seed is None else self.seed
         degraded = {name: blueprint[name] for name in ("quality_control_model",) if name in blueprint}
-        typed |= of_settings({"dialogues": _own_dialogues(self.config), **degraded})
+        named = _plain(blueprint.get("dialogues")) or []
+        typed |= of_settings({"dialogues": [] if PACKAGED in named else named, **degraded})
         if self.pilot.dialogue_icc is not None and (self.pilot.dialogue_icc_low or 0.0) <= 0:
             typed["dialogue_icc"] = 0.0  # dialogues that may be equally good are taken for that
         if habits is not None and (setting := str(blueprint.get("setting") or "")) in habits.settings:
@@ -325,14 +324,6 @@ def _served(task: str, config: DictConfig, data_dir: Path, *, is_planned: bool) 
     if isinstance(settings, StaticConfig):
         judge_of(settings.model_copy(update={name: blueprint[name] for name in ("judge", "judge_max_cost")}))
     return judgements_served(settings, data_dir)
-
-
-def _own_dialogues(config: DictConfig) -> list[Any]:
-    """Finished dialogues that are named, and are not our samples."""
-    from parlai_humaneval.dialogues.sources import PACKAGED
-
-    named = _plain(config.mephisto.blueprint.get("dialogues")) or []
-    return [] if PACKAGED in named else list(named)
 
 
 def _plain(value: Any) -> Any:

@@ -374,7 +374,7 @@ def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rn
         roots = np.linalg.cholesky(seen + np.eye(models) / of_each[:, None] ** 2)
         upper, noise = np.swapaxes(roots, 1, 2), rng.standard_normal((draws, models, 1))
         centre = np.linalg.solve(roots, np.broadcast_to(pull[:, None], noise.shape))
-        drawn = np.linalg.solve(upper, centre + noise)[..., 0]
+        drawn = np.asarray(np.linalg.solve(upper, centre + noise)[..., 0], dtype=float)
         log_density = -((drawn[..., None] / spreads) ** 2) / 2 + np.log(likely / spreads)
         of_each = spreads[(log_density + rng.gumbel(size=log_density.shape)).argmax(axis=2)]
     return drawn

@@ -134,11 +134,8 @@ class _MainStudy:
             check_new(self.path)
             known_checks(name.strip() for name in (self.exclude or "").split(",") if name.strip())
         if self.blueprint.prereg:
-            raise CommandError(
-                "a pilot comes before the study is registered, and is not part of it",
-                where="prereg",
-                try_="leave prereg out, or launch the registered study",
-            )
+            what = "a pilot comes before the study is registered, and is not part of it"
+            raise CommandError(what, where="prereg", try_="leave prereg out, or launch the registered study")
         self.served = _served(self.task, self.config, self.data_dir, is_planned=self.is_planned)
         self.gap = checked_margin(MARGIN if self.margin is None else self.margin)
 

@@ -182,7 +182,9 @@ class LiveViewer:
         except HumanevalError as error:
             return web.Response(status=503, text=str(error))
         kind = mimetypes.guess_type(name)[0] or "text/plain"
-        return _no_file() if content is None else web.Response(body=content, content_type=kind, charset="utf-8")
+        if content is None:
+            return web.Response(status=404, text="The viewer has no such file.")
+        return web.Response(body=content, content_type=kind, charset="utf-8")
 
     def _file(self, name: str) -> bytes | None:
         with self._lock:
@@ -190,10 +192,6 @@ class LiveViewer:
                 self._files = dict(self._read())
                 self._read_at = time.monotonic()
             return self._files.get(name)
-
-
-def _no_file() -> web.Response:
-    return web.Response(status=404, text="The viewer has no such file.")
 
 
 def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewer) -> web.Application:

@@ -31,7 +31,7 @@ from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING
 from parlai_humaneval.statistics.core.shares import wilson_interval
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.rule import IN_FLIGHT, MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, made_up, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, win_rates
 from parlai_humaneval.stopping.units import FULL, Scored, Scores
 
 RATING_SD, RATER_SD = 0.15, 0.14
@@ -173,7 +173,14 @@ def plan_until_decided(
     rule = rule.model_copy(update={"max_dialogues": _kept(question, cap) if cap else most})
     known = [_rates(question, step) if scores is None else _levels(question, scores, step) for step in truths]
     each_truth = known if scores is None else [scores.mean_share(levels) for levels in known]
-    crowded, ended = _crowded(rule, np.repeat(known, studies, axis=0), scores or crowd, question.seed), 0
+    begun, ended = Studies(rule, len(known) * studies), 0
+    begun.evidence.only_decide()
+    each_known = np.repeat(known, studies, axis=0)
+    crowded = (
+        Crowded(begun, each_known, crowd, seed=question.seed)
+        if scores is None
+        else Scored(begun, each_known, scores, seed=question.seed)
+    )
 
     def note_ended(more: int) -> None:
         nonlocal cap, ended
@@ -219,16 +226,6 @@ def plan_until_decided(
         seed=question.seed,
     )
     return found.model_copy(update=_said(question, found, plan_study(inputs)))
-
-
-def _crowded(rule: StoppingRule, known: Floats, raters: Scores | Crowd, seed: int) -> Crowded:
-    """Studies that nobody has come to yet. ``known``: of each, models × models: win rates; or of models that raters score,
-    their levels."""
-    if isinstance(raters, Crowd):
-        return made_up(rule, known, raters, studies=len(known), seed=seed)
-    begun = Studies(rule, len(known))
-    begun.evidence.only_decide()
-    return Scored(begun, known, raters, seed=seed)
 
 
 def _of_the_rule(inputs: PlanInputs) -> PlanInputs:
@@ -310,15 +307,10 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
     yield "stop_all", _share_gap(question) >= decisive
     yield "stop_icc", (question.icc or 0.0) >= decisive
     yield "stop_alpha", question.alpha > MOST_RISK
-    yield "stop_margin", margin is not None and not SMALLEST_MARGIN <= margin < 1
-
-
-def _why_no_margin(margin: float) -> str:
-    if margin <= 0:
-        return "with it two equal models would never be decided"
-    if margin < SMALLEST_MARGIN:
-        return f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
-    return "win rates are between 0 and 1, and so does the margin within which two models count as equal"
+    if margin is not None:
+        yield "stop_margin_none", margin <= 0
+        yield "stop_margin_small", margin < SMALLEST_MARGIN
+        yield "stop_margin_wide", not margin < 1  # nor what is no number
 
 
 def _decisive(question: PlanInputs) -> float:
@@ -334,10 +326,12 @@ def _share_gap(question: PlanInputs) -> float:
 def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
     for name, is_wrong in _problems(question, margin):
         if is_wrong:
-            decisive, why = _decisive(question), "" if margin is None else _why_no_margin(margin)
-            widest = _widest(question, _scores(question)) if name == "stop_apart" else 0.0
-            facts = {"ties": 1 - decisive, "decisive": decisive, "widest": widest, "icc": question.icc}
-            raise PlanError.of(name, q=question, margin=margin, why=why, most=_MOST_MODELS, **facts)
+            decisive, widest = (
+                _decisive(question),
+                _widest(question, _scores(question)) if name == "stop_apart" else 0.0,
+            )
+            facts = {"ties": 1 - decisive, "decisive": decisive, "widest": widest, "margin": margin}
+            raise PlanError.of(name, q=question, most=_MOST_MODELS, smallest=SMALLEST_MARGIN, **facts)
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
         raise PlanError.of("stop_gap_small", q=question, smallest=SMALLEST_MARGIN)

@@ -367,16 +367,17 @@ def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rn
         slope = turns * (won - met * rate).sum(axis=1)
         weight = turns * met * rate * (1 - rate)
         seen = np.diag(weight.sum(axis=1)) - weight
-    drawn, pull = np.zeros((draws, models)), seen @ theta + slope
+    pull: Floats = seen @ theta + slope
+    drawn: Floats = np.zeros((draws, models))
     of_each = rng.choice(spreads, (draws, models))
     for _ in range(ROUNDS):
         roots = np.linalg.cholesky(seen + np.eye(models) / of_each[:, None] ** 2)
         upper, noise = np.swapaxes(roots, 1, 2), rng.standard_normal((draws, models, 1))
         centre = np.linalg.solve(roots, np.broadcast_to(pull[:, None], noise.shape))
-        drawn = np.linalg.solve(upper, centre + noise)[..., 0]
+        drawn = np.asarray(np.linalg.solve(upper, centre + noise)[..., 0], dtype=float)
         log_density = -((drawn[..., None] / spreads) ** 2) / 2 + np.log(likely / spreads)
         of_each = spreads[(log_density + rng.gumbel(size=log_density.shape)).argmax(axis=2)]
-    return np.asarray(drawn)
+    return drawn
 
 
 POWER = 0.95

@@ -131,7 +131,11 @@ class SequentialStudy:
                 self._end_unit(self._units[-1])  # nobody will rate its other model
             rng = np.random.default_rng([self.seed, len(self._workers)])
             all_groups, chance = drawn(self.rule, asked, most, rng)
-            unit, groups = self._begin_unit(all_groups), all_groups[:most]
+            unit, groups = begun(self.rule, int(self.studies.arrived[0]), all_groups), all_groups[:most]
+            place = {pair: number for number, pair in enumerate(map(self._names, range(self.pairs.count)))}
+            shown = np.array([place[pair] for pair in unit.columns])
+            self.studies.admit(_ONE, shown[None], np.array([self.now]))
+            self._units.append(unit)
         event = events.Arrived(
             at=self.now,
             worker=worker,
@@ -381,14 +385,6 @@ class SequentialStudy:
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
             raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number per model")
-
-    def _begin_unit(self, groups: tuple[tuple[str, ...], ...]) -> Unit:
-        unit = begun(self.rule, int(self.studies.arrived[0]), groups)
-        place = {pair: number for number, pair in enumerate(map(self._names, range(self.pairs.count)))}
-        shown = np.array([place[pair] for pair in unit.columns])
-        self.studies.admit(_ONE, shown[None], np.array([self.now]))
-        self._units.append(unit)
-        return unit
 
     def _count(self, came: Worker, dialogue: int, outcome: Outcome, done: float) -> None:
         unit = came.unit

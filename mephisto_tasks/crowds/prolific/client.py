@@ -36,7 +36,7 @@ from parlai_humaneval.models.zoo.files import user_home
 from parlai_humaneval.models.zoo.secrets import without_key
 
 NEW_TOKEN = (
-    "make a token in Prolific under Settings → API tokens, and give it to `parlai-humaneval requester add NAME --provider "
+    "create a token in Prolific under Settings → API tokens, and give it to `parlai-humaneval requester add NAME --provider "
     "prolific`, or set PROLIFIC_TOKEN"
 )
 TOP_UP = "top up the workspace in Prolific's web app, or ask for fewer places"
@@ -402,7 +402,7 @@ def _wanted(retry_after: str | None) -> float | None:
 
 def _why(failure: httpx.HTTPError) -> str:
     if isinstance(failure, httpx.TimeoutException):
-        return "it gave no answer in time"
+        return "it did not answer in time"
     return (str(failure).strip().splitlines() or [type(failure).__name__])[0]
 
 

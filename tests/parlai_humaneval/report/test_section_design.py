@@ -170,7 +170,7 @@ def test_an_interval_with_zero_decides_nothing():
             seen.add(row.by_worker.estimate > 0)
             assert "it is uncertain whether answers of one worker are correlated" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
-            assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
+            assert any("may be due to chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}
 
 

@@ -35,7 +35,7 @@ def worker_names(data_dir: Path) -> dict[str, str]:
 
 
 class FilePayer:
-    witness = "the files in its folder (only you know what became of them)"
+    witness = "the files in its folder (only you know what happened to them)"
 
     def __init__(
         self,

@@ -302,7 +302,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     if wanted.with_viewer:
         check_folder(wanted.folder / "viewer", force=wanted.force)
     if wanted.folder in wanted.review.resolve().parents:
-        what = f"{wanted.review} would be part of the release: it holds what must not be published"
+        what = f"{wanted.review} would be part of the release: it contains data that must not be published"
         raise TableError(what, try_="name another")
     if wanted.review.exists() and not wanted.force:
         raise TableError(f"{wanted.review} already exists", try_="--force replaces it, --review names another file")

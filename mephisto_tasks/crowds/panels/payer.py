@@ -92,7 +92,7 @@ def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
     store, visits = _visits(data_dir, task_name)
     said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
     if not said:
-        what = f"{path} lists no submission that came to task {task_name!r}"
+        what = f"{path} does not list any submission that came to task {task_name!r}"
         raise CrowdError(what, try_="use the export of its study")
     store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
 

@@ -392,7 +392,7 @@ def _read(response: httpx.Response) -> tuple[Any, bool]:
 
 def _why(failure: httpx.HTTPError) -> str:
     if isinstance(failure, httpx.TimeoutException):
-        return "it gave no answer in time"
+        return "it did not answer in time"
     return (str(failure).strip().splitlines() or [type(failure).__name__])[0]
 
 

@@ -58,7 +58,7 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
         if project and project not in projects:
             raise ConfigError(f"the workspace has no project {project}", where="project", try_=_choose(projects))
         if not projects:
-            raise ConfigError("the workspace has no project", where="project", try_="make one in Prolific's web app")
+            raise ConfigError("the workspace has no project", where="project", try_="create one in Prolific's web app")
         balance = client.get(f"workspaces/{workspace}/balance/")
     pays_in = str(balance["currency_code"]).upper()
     if pays_in != currency:
@@ -69,7 +69,7 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
 
 def _choose(known: dict[str, str]) -> str:
     listed = ", ".join(f"{one} ({title})" for one, title in sorted(known.items())[:10])
-    return f"choose one: {listed}" if listed else "make one in Prolific's web app"
+    return f"choose one: {listed}" if listed else "create one in Prolific's web app"
 
 
 def quote_of(

@@ -104,7 +104,7 @@ def test_reads_end_with_a_sentence(prolific: StandIn, api: Prolific) -> None:
     for fault, words, status in (
         (BUSY, "too many requests", 429),
         (BAD_GATEWAY, "not working at the moment (status 502)", 502),
-        (Fault(wait_s=5), "no answer in time", 0),
+        (Fault(wait_s=5), "did not answer in time", 0),
         (CUT_BEFORE, "could not be reached", 0),
     ):
         prolific.faults.clear()

@@ -261,7 +261,7 @@ def test_returned_is_enough_to_know(prolific: Path) -> None:
     ("text", "says"),
     [
         ("Submission id,When\ns-1,now\n", "has no column 'status'"),
-        ("Submission id,Status\nother,APPROVED\n", "lists no submission that came to task"),
+        ("Submission id,Status\nother,APPROVED\n", "does not list any submission that came to task"),
     ],
 )
 def test_a_list_that_cannot_be_used_pays_nobody(prolific: Path, text: str, says: str) -> None:

@@ -213,7 +213,7 @@ def test_a_pair_of_the_one_ranking_has_one_p_to_cite(reported):
         found = [float(row[name]) for name in ("p_value", "p_clustered", "p_clustered_holm")]
         assert [pair.p_paper, pair.p_clustered, pair.p_decides] == pytest.approx(found)
     notes = {table.key: " ".join(table.notes) for table in document.sections["turns"].data_tables()}
-    assert "Cite the clustered p, Holm." in notes["turns_pooled_pairs"]
+    assert "Cite the clustered p-value with Holm's correction." in notes["turns_pooled_pairs"]
     for other in ("turns_tests", "turns_tests_from_2", "turns_pairs"):
         assert "Cite “Pairs of the one ranking”" in notes[other], other
     assert all(f"\\caption{{{words}" in (folder / f"{key}.tex").read_text() for key, words in TEX.items())

@@ -251,8 +251,8 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     if cap > possible and config.show == "segment":
         how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
         raise ValueError(
-            f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
-            f"is judged once. The pair that is decided last may need all judgements, so set "
+            f"max_dialogues is {cap}, but {' and '.join(fewest)} have only {possible} dialogues with each other, and "
+            f"each is judged once. The pair that is decided last may need all judgements, so set "
             f"max_dialogues={possible} or less, or use more dialogues: {how}"
         )
     if cap > possible:
@@ -260,7 +260,7 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
         how = f"num_dialogues={each}" if config.generate else f"{each} for every model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
         raise ValueError(
-            f"max_dialogues is {cap}, but {' vs '.join(fewest)} can be judged {possible} times: each pairing of the "
-            f"dialogues ({of}) once. The pair that is decided last may need all judgements, so set "
+            f"max_dialogues is {cap}, but {' vs '.join(fewest)} can be judged at most {possible} times, once "
+            f"for each pairing of dialogues ({of}). The pair that is decided last may need all judgements, so set "
             f"max_dialogues={possible} or less, or use more dialogues: {how}"
         )

@@ -145,7 +145,7 @@ def pilot(
             stop = until_decided(inputs, margin, cap, replicates)
             if served is not None and stop["max_dialogues"] > served:
                 remarks.append(
-                    f"The cap is {served:,}, because the dialogues allow no more judgements. Otherwise it would be "
+                    f"The cap is {served:,}, because the dialogues do not allow more judgements. Otherwise it would be "
                     f"{stop['max_dialogues']:,}."
                 )
                 stop = until_decided(inputs, margin, served, replicates)
@@ -158,12 +158,12 @@ def pilot(
     if plan.stop is None and blueprint.stop == "decided":
         if margin is None or cap is None:
             raise CommandError(
-                f"the number of dialogues until a {task} study is decided cannot be simulated",
+                f"the number of dialogues that a {task} study needs to reach a decision cannot be simulated",
                 try_="set margin=… and max_dialogues=…, or leave stop=decided out",
             )
         rule, amount = {key: blueprint[key] for key in ("margin", "alpha", "max_dialogues", "raters_at_a_time")}, cap
         expected = (
-            f"The cap of {cap:,} is yours: the number of dialogues until a {task} study is decided cannot be simulated."
+            f"The cap of {cap:,} is yours: how long a {task} study takes to reach a decision cannot be simulated."
         )
         remarks.append(expected)
     quote = quote and _quote(main, amount)
@@ -177,7 +177,7 @@ def pilot(
     except HumanevalError as error:
         if path is not None:
             raise
-        remarks.append(f"A launch would refuse this: {error}.")
+        remarks.append(f"A launch would reject these settings: {error}.")
     if path is not None:
         write_registered(path, facts, plan, expected)
     command = _command(facts, words, prereg)
@@ -284,7 +284,7 @@ def _collected(
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
         if raters is None:
-            announce(run, "Each Start is a new rater. Ctrl-C ends the pilot and plans from its results so far.")
+            announce(run, "Each Start adds a rater. Press Ctrl-C to end the pilot and plan from its results so far.")
             follow(run, stop)
         else:
             simulate(

@@ -51,22 +51,22 @@ SITES_S = 60.0  # how often crowds' sites are asked, at most
 LEAST_FREE = 16 * 1024  # bytes that a launch needs to write anything at all
 
 COSTS = (
-    "If you check these intervals again and again and stop when one looks good, you will find a difference "
-    "between two equal models in up to a third of studies. One look at the planned end does so in one of twenty."
+    "If you keep checking these intervals and stop when one looks good, you will find a difference between two equal "
+    "models in up to a third of studies. A single look at the planned end does so in one study out of twenty."
 )
-GO_BY_LOOKED_AT = "“p allowing for looks” stays valid however often you check, if answers are independent."
+GO_BY_LOOKED_AT = "“p allowing for looks” stays valid however often you check, as long as answers are independent."
 WAIT = "Wait for the planned number."
 WHENEVER = (
-    "This study ends when it is decided, so you can check it at any time. Decisions are final, with the error rate that "
-    "you set, and the intervals are valid at all times together. P-values and intervals for a single look are not shown."
+    "This study stops once it reaches a decision, so you can check it at any time. Decisions are final, with the error rate "
+    "that you set, and the intervals are all valid at all times. P-values and intervals for a single look are not shown."
 )
 PLANNED = (
-    "This study was planned for looking: use “p allowing for looks”. Below .05 you may stop, if answers are independent of "
-    "each other. The intervals are still those of one look."
+    "This study was planned for looking, so use “p allowing for looks”. You may stop once it is below .05, if answers are "
+    "independent of each other. The intervals are still valid for a single look only."
 )
 PLANNED_WITHOUT = (
-    "This study was planned for looking, but its technique has no p-value that allows for it. The intervals are those of "
-    "one look."
+    "This study was planned for looking, but its technique has no p-value that allows for it. The intervals are valid "
+    "for a single look only."
 )
 
 
@@ -287,9 +287,9 @@ def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[status.S
     if snapshot.ended is not None:
         return "ended", f"No launch is running: the last one ended {ago(now - snapshot.ended)} ago."
     if not alive:
-        return "cut_off", f"No launch is running: the last one broke off {ago(now - snapshot.at)} ago."
+        return "cut_off", f"No launch is running: the last one was cut off {ago(now - snapshot.at)} ago."
     if now - snapshot.at > SILENT_S:
-        return "silent", f"The launch is running, but has reported nothing for {ago(now - snapshot.at)}."
+        return "silent", f"The launch is running, but has not reported anything for {ago(now - snapshot.at)}."
     if snapshot.closing:
         return "ending", "The launch is ending."
     if snapshot.broken is not None:

@@ -166,12 +166,12 @@ _OF_SQLITE: dict[str, Kind] = {
 """Words in SQLite's errors; Python 3.10 gives no codes."""
 
 WORDS: dict[Kind, str] = {
-    "full": "The disk is full, so answers cannot be saved. Raters see this and wait, and no saved answer is lost. Make "
-    "room on the disk with {data_dir}. Then the study continues by itself.",
-    "held": "Another program holds the study's database ({data_dir}/database.db), so no new rater can come in. Raters at "
-    "work continue. End that program. Then the study continues by itself.",
-    "failing": "The disk cannot be written, so answers cannot be saved. Raters see this and wait, and no saved answer is "
-    "lost. Check the disk with {data_dir}. As soon as it can be written, the study continues by itself.",
+    "full": "The disk is full, so answers cannot be saved. Raters see this and wait, and no saved answer is lost. Free "
+    "up space on the disk with {data_dir}. The study then continues by itself.",
+    "held": "Another program holds the study's database ({data_dir}/database.db), so no new rater can start. Raters who "
+    "have started continue. End that program. The study then continues by itself.",
+    "failing": "The disk cannot be written to, so answers cannot be saved. Raters see this and wait, and no saved answer is "
+    "lost. Check the disk with {data_dir}. Once writing works again, the study continues by itself.",
 }
 OVER = "Everything can be saved again. The study continues."
 BEFORE: dict[Kind, tuple[str, str]] = {

@@ -208,7 +208,7 @@ def _completed(
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
     if reading is None and len(of_form) > 2 and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
-        seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
+        seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
     if table == "comparisons" and missing == ["winner"] and not guessed_columns(missing, list(frame.columns)):
@@ -256,7 +256,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is not read. If it is {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -339,7 +339,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or typo:
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are one, repeat with --map 'model:{rare}={common}'."
+                f"they are the same, repeat with --map 'model:{rare}={common}'."
             )
     return told
 

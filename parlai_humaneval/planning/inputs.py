@@ -270,9 +270,9 @@ def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
         if not inputs.entry.picks_one(setting) and max(shares) > 1:
             yield "where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30", ""
         if math.fsum(shares) == 0 or _range_of(shares) == 0:
-            yield "all shares are equal: there is no difference to be found", ""
+            yield "all shares are equal, so there is no difference to find", ""
     elif gap is None:
-        yield "set --gap to the smallest difference of two win rates that you must find, such as --gap 0.1", ""
+        yield "set --gap to the smallest difference between two win rates that you must find, such as --gap 0.1", ""
     if gap is not None:
         if gap == 0:
             yield "--gap 0: no study can find a difference that is not there", "set, say, --gap 0.1 for ten points"

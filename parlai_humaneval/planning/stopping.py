@@ -315,7 +315,7 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
         yield what, "set --models 2 or more, or leave --stop out"
     if models > _MOST_MODELS:
-        what = f"--models {models}: studies that end when decided can be simulated for at most {_MOST_MODELS} models"
+        what = f"--models {models}: studies with --stop decided can be simulated for at most {_MOST_MODELS} models"
         yield what, f"set --models {_MOST_MODELS}, or leave --stop out"
     if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
         yield (
@@ -334,9 +334,9 @@ def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str,
         what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be that correlated"
         yield what, f"set an --icc below {decisive:.2g}"
     if question.alpha > MOST_RISK:
-        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "set --alpha 0.05"
+        yield f"--alpha {question.alpha:g} is too high a rate of false claims", "set --alpha 0.05"
     if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
+        why = "win rates are between 0 and 1, and so is the margin within which two models count as equal"
         if margin <= 0:
             why = "with it two equal models would never be decided"
         elif margin < SMALLEST_MARGIN:

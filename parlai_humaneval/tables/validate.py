@@ -121,8 +121,8 @@ def _one_turn(frame: pd.DataFrame) -> None:
         turn,
         single & (np.bincount(turn, weights=single)[turn] > 1),
         "continued: 1",
-        "; a dialogue goes on with one reply. Put 0 in the others, or 1 in continued_each where every model went on with "
-        "its own.",
+        "; a dialogue continues with one reply. Put 0 in the others, or 1 in continued_each if every model continued with "
+        "its own reply.",
     )
     wanted = "0, as written is 1: the dialogue went on with what the rater wrote"
     refuse("turns", frame["continued"], pd.Series(continued & is_set(frame, "written")), wanted)
@@ -187,8 +187,8 @@ def _one_pick(frame: pd.DataFrame) -> None:
         turn,
         apart & wrong[card],
         "position: the same",
-        "; different replies have different positions. Equal replies that were shown as one are chosen together, "
-        "and all but one have same_as (candidate_id of that one). If you do not know positions, put 0 there and in failed.",
+        "; different replies have different positions. Equal replies that were shown as one are chosen together, and all "
+        "but one name the candidate_id of that one in same_as. If you do not know the positions, put 0 there and in failed.",
     )
     chosen = apart & selected
     first = chosen & ~pd.Series(np.where(chosen, card, -1)).duplicated().to_numpy(dtype=bool)
@@ -197,8 +197,8 @@ def _one_pick(frame: pd.DataFrame) -> None:
         turn,
         chosen & (np.bincount(turn, weights=first)[turn] > 1),
         "selected: 1",
-        "; this technique has one reply chosen. Keep 1 in the row that was chosen. Where both said the same and were shown "
-        "as one reply, same_as says so (candidate_id of the other); where any number may be chosen, the setting is "
+        "; with this technique, raters choose one reply. Keep 1 in the row that was chosen. If two equal replies were shown "
+        "as one, give the candidate_id of the other in same_as. If any number of replies can be chosen, the setting is "
         "sata_user or sata_random.",
     )
 

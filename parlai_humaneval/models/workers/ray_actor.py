@@ -97,8 +97,8 @@ def connect(address: str | None) -> Callable[[], None]:
             ) from error
         raise ZooError(
             f"the Ray cluster at {wanted} cannot be joined: {said}",
-            try_=f"make this machine a node of it: `ray start --address={wanted} --num-cpus=0` makes it a node "
-            "on which no models run",
+            try_=f"add this machine to it: `ray start --address={wanted} --num-cpus=0` makes it a node that runs "
+            "no models",
         ) from error
     finally:
         if main and before is not None:  # Ray takes SIGTERM for itself; None: it was not set from Python

@@ -214,7 +214,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written
-            logger.exception("the end of %s could not be written down", held.name)
+            logger.exception("the end of %s could not be recorded", held.name)
         self._see_to(held, lambda: self.site.work_done(agent.db_id))
         self._goodbye(agent, held.page, wording.STOPPED, "submit", "complete")
         try:
@@ -230,7 +230,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             self.study.saving.until_done(work)
         except Exception:
-            logger.exception("not everything after %s could be written down", held.name)
+            logger.exception("not everything after %s could be recorded", held.name)
 
     def _await_submit(self, agent: Any) -> None:
         try:

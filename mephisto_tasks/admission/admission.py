@@ -251,10 +251,10 @@ class WorkRule(Rule):
             case "busy":
                 return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
             case "done_all" if self._eligibility.rated_elsewhere(worker):
-                why = "has rated all that one worker may rate, here and in across_tasks (pair_once)"
+                why = "has rated everything that one worker may rate, here and in across_tasks (pair_once)"
                 return self._refusal("done_all", why, DONE_ALL_ACROSS)
             case "done_all":
-                return self._refusal("done_all", "has rated all that one worker may rate", DONE_ALL)
+                return self._refusal("done_all", "has rated everything that one worker may rate", DONE_ALL)
             case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
                 return self._refusal("all_taken", "others are doing all remaining work", ALL_TAKEN, passes=True)
             case "interrupted":
@@ -325,7 +325,7 @@ def load_eligibility(
         raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
     found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     if new := ", ".join(name for name in rules.across_tasks if name not in known):
-        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It counts once it has been launched.")
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It will count once you launch it.")
     checked_here = frozenset(name for name in named if name in held_here)
     return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 

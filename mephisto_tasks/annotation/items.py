@@ -208,7 +208,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         what = "pairs of the file" if kind == "given" else "answers to the same question"
         why = f"there are only {count} such pairings" if count < wanted else "some dialogues have no partner"
         say(
-            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are wanted, and {why}. To keep "
+            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are needed, but {why}. To keep "
             f"them together, set pairing={kind}, with {count} judgements or fewer",
             err=True,
         )

@@ -69,9 +69,9 @@ def demo(
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
-    who = "You are the rater: a link for your browser follows in a few seconds."
+    who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
-        who = f"You need not do anything: {counted(raters, 'simulated rater')} rate in parallel. The report follows."
+        who = f"There is nothing for you to do: {counted(raters, 'simulated rater')} will rate, and the report follows."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -109,7 +109,7 @@ def demo(
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
-                    run, "Open the link and press Start. Each Start is a new rater. Ctrl-C stops and shows the report."
+                    run, "Open the link and press Start. Each Start adds a rater. Ctrl-C stops and shows the report."
                 )
                 follow(run, stop)
             else:
@@ -356,9 +356,9 @@ def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> N
         click.echo(remark)
     click.echo(f"\n{name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
     if not opens_elsewhere(run.url):
-        click.echo("The link opens on this machine only. With --host 0.0.0.0, others in your network can use it.\n")
+        click.echo("The link only works on this machine. To let others on your network open it, use --host 0.0.0.0.\n")
     show_code(link)
-    click.echo("Ctrl-C ends the study and shows which model is ahead.\n")
+    click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")
 
 
 def tell_who_won(run: RunningStudy) -> None:

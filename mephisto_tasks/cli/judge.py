@@ -42,7 +42,7 @@ def judge(
     from parlai_humaneval.judges.run import Ran
 
     if max_cost is not None and isnan(max_cost):
-        raise JudgeError("--max-cost takes a number from 0 up, not nan")
+        raise JudgeError("--max-cost must be 0 or more, not nan")
     spec = load_judge(Path(judge_file).expanduser(), None if max_cost is None else "--max-cost")
     with waiting_for(READING, on_screens_only=True):
         study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
@@ -58,7 +58,7 @@ def judge(
                 ran = ask(study, max_cost)
             except KeyboardInterrupt:
                 kept = f"{len(study.answers):,} answers are stored"
-                say(f"Stopped. {kept}. The same command continues with the rest.", err=True)
+                say(f"Stopped. {kept}. Run the same command to ask the rest.", err=True)
                 sys.exit(130)
     summary = summary_of(study, ran)
     if as_json:
@@ -81,15 +81,15 @@ def tell_estimate(study: JudgedStudy, expected: Estimate, as_json: bool) -> None
     say(
         f"{study.spec.name} would be asked {expected.questions:,} questions in {expected.requests:,} requests: "
         f"{units:,} turns, dialogues or items{' in both orders' if study.spec.both_orders else ''}"
-        + (f", of which {done:,} questions are answered." if done else ".")
+        + (f". {done:,} questions have already been answered." if done else ".")
     )
-    say(f"That is about {expected.prompt_tokens:,} tokens to read and {expected.completion_tokens:,} to write.")
+    say(f"That is about {expected.prompt_tokens:,} input tokens and {expected.completion_tokens:,} output tokens.")
     if expected.cost is None:
-        say("The cost is unknown: the judge's file has no price_per_1k.")
+        say("The cost is unknown, because the judge's file has no price_per_1k.")
     else:
         most = money_words(expected.cost_at_most)
-        say(f"It would cost about {money_words(expected.cost)} {expected.currency}, and {most} at the most.")
-    say("Nothing was asked.")
+        say(f"It would cost about {money_words(expected.cost)} {expected.currency}, and at most {most}.")
+    say("No questions were asked.")
 
 
 def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
@@ -140,36 +140,36 @@ def lines_of(found: dict[str, Any], task: str) -> list[str]:
     ]
     if kept and not found["answered"]:
         lines.append(
-            "No answer could be read. Look at the replies (`export` writes them). Then describe the expected answer more "
+            "No answer could be read. Look at the replies (`export` saves them). Then describe the expected answer more "
             "clearly in the prompt, or use another model."
         )
     if found["cost"] is not None:
         lines.append(
-            f"Cost: {money_words(found['cost_now'])} {found['currency']} now, {money_words(found['cost'])} in all; "
-            f"{found['prompt_tokens']:,} tokens read, {found['completion_tokens']:,} written."
+            f"Cost: {money_words(found['cost_now'])} {found['currency']} in this run, {money_words(found['cost'])} in all; "
+            f"{found['prompt_tokens']:,} input tokens, {found['completion_tokens']:,} output tokens."
         )
     if found["first_chosen"] is not None:
         changed = found["changed_with_order"]
         other = "" if changed is None else f"; {percent(changed)} of its answers depended on the order"
-        lines.append(f"It chose the first of two candidates in {percent(found['first_chosen'])}{other}.")
+        lines.append(f"It chose the first of two candidates in {percent(found['first_chosen'])} of cases{other}.")
         if goes_by_place(found["first_chosen"], options=2):
-            lines.append("It judges by position and not by content, so its answers say nothing about the models.")
+            lines.append("It judges by position rather than content, so its answers say nothing about the models.")
     if found["failed"]:
         lines.append(f"{found['failed']:,} got no reply: {'; '.join(found['failures'])}.")
     left = f"{found['left']:,} questions are left"
     if found["overspent"]:
         lines.append(
-            "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens. Raise it to the "
-            f"longest possible reply. {left}."
+            "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens. Raise that to "
+            f"the length of the longest possible reply. {left}."
         )
     elif found["stopped"] == "failed":
-        lines.append(f"The run gave up, and {left}. Fix the problem, and run the same command.")
+        lines.append(f"The run gave up, and {left}. Fix the problem, then run the same command again.")
     elif found["stopped"] == "budget":
         lines.append(
             f"Stopped before exceeding --max-cost, and {left}. The next question may cost up to "
             f"{money_words(found['needed'])} {found['currency']} (asked twice, with the longest reply that max_reply_tokens "
-            "allows). The same command continues."
+            "allows). Run the same command to continue."
         )
     elif found["left"]:
-        lines.append(f"{left}. The same command asks them.")
-    return [*lines, *([f"`parlai-humaneval report {task} --full` compares it with people."] if kept else [])]
+        lines.append(f"{left}. Run the same command to ask them.")
+    return [*lines, *([f"`parlai-humaneval report {task} --full` compares its answers with people's."] if kept else [])]

@@ -36,16 +36,15 @@ KEPT_OUT = ("a block", "only the pseudonym, to keep the blocked rater out (--lif
 LOGGED = (
     "the log of decisions",
     "for studies with stop=decided: when each rater arrived, their assignments, and how often they chose each model, "
-    "under a name that is in no table (made with pseudonym.key). Without the log, the study's claims could not be "
+    "under a name that appears in no table (derived from pseudonym.key). Without the log, the study's claims could not be "
     "reproduced, and the study could not continue. Their choices still count in it",
 )
 KEY_WORDS = (
-    "The data directory no longer contains any of their pseudonyms. With pseudonym.key and their ID, anyone can still "
-    "compute their pseudonym, and find it in copies elsewhere."
+    "The data directory no longer contains any of their pseudonyms. Anyone who has pseudonym.key and their "
+    "ID can still compute their pseudonym and find it in copies elsewhere."
 )
 GIVEN_OUT_AGAIN = (
-    "Dialogues and judgements are deleted, not anonymized. The study now has fewer, and the next launch collects them "
-    "again."
+    "Dialogues and judgements are deleted, not anonymized. The next launch collects new ones to replace them."
 )
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|w|m|y)")
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
@@ -230,11 +229,12 @@ def tell_release(released: Released, folder: Path, licence: str, as_json: bool) 
     for words in released.card.left_out:
         click.echo(f"Left out: {words}")
     if released.review is None:
-        click.echo("No text was found to identify anybody.")
+        click.echo("No text that identifies anyone was found.")
     else:
         marks = ", ".join(f"{number:,} × {mark}" for mark, number in released.card.marks.items())
         click.echo(f"Replaced in texts: {marks}. The original passages → {released.review} (do not publish it)")
     click.echo(
-        "Before you publish, read the texts, because a program does not find every name. Raters have new names in every "
-        "release." + ("" if licence else " Without a license, nobody may use the data: choose one with --license.")
+        "Read the texts before you publish, because a program cannot find every name. Raters get new names in every "
+        "release."
+        + ("" if licence else " Without a license, nobody is allowed to use the data. Set one with --license.")
     )

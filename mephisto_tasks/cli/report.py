@@ -298,7 +298,7 @@ def export(
     parts = [counted(judged, "judgement")] * bool(judged) + [counted(live, "dialogue")] * bool(live or not judged)
     click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
     if changed:
-        click.echo(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
+        click.echo(f"Raters' IDs were replaced with pseudonyms in {counted(changed, 'text')}.")
 
 
 def pseudonymous(

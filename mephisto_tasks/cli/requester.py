@@ -127,7 +127,7 @@ def expire(task_name: str, data_dir: Path) -> None:
     unit = words.pop() if len(words) == 1 else "assignment"
     count = sum(taken.values())
     many = f"{count} {unit}{'' if count == 1 else 's'}"
-    click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing of {task_name!r} to withdraw.")
+    click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing to withdraw for {task_name!r}.")
 
 
 for command in (add, list_, check, forget, expire):

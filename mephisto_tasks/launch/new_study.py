@@ -41,8 +41,8 @@ FIELDS = (
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
 LEAST_POWER_SIZE = 2
 WIDTH = 100
-DECIDED = "The study ends by itself when it is decided. The figures are those of a plan with a fixed number."
-SAMPLES = "The packaged dialogues are samples, fewer than the {:,} that your gap needs. Name dialogues of your own."
+DECIDED = "The study stops once it reaches a decision. The figures are for a study with a fixed number."
+SAMPLES = "The packaged dialogues are only samples, fewer than the {:,} that your gap needs. Use your own dialogues."
 
 
 class Choices(BaseModel, extra="forbid"):
@@ -108,7 +108,7 @@ def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
         full_name=CONF,
         topic="The study",
         default=PLAIN,
-        description="The config file that the study begins with: the settings of a paper, or local for none.",
+        description="The config file to start from: a paper's settings, or local if you do not follow a paper.",
         allowed=f"one of: {', '.join(_confs(task))}",
         example=f"{CONF}={PLAIN}",
     )
@@ -194,7 +194,7 @@ def draft(choices: Choices, path: Path) -> Draft:
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
         else:
-            remark = f"{entry.title} has no test to plan for, so its size cannot be planned."
+            remark = f"{entry.title} has no test that a plan could be based on, so its size cannot be planned."
         typed = {name: value for name, value in settings.items() if name != CONF}
         checked_settings(entry.name, compose_config(entry.name, conf, list(typed_settings(typed))))
     except MissingSettings as error:
@@ -399,8 +399,8 @@ def in_words(estimate: Estimate) -> str:
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
     amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They find a gap of "
-        f"{100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
+        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They detect a gap "
+        f"of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 
 

@@ -261,7 +261,7 @@ def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: st
     yield from mended_statuses(data_dir, task_name)
     yield from waits_for(study.awaited)
     if consent is not None and consent.has_no_contact_yet:
-        yield f"The consent text names the example's address: put yours into {study.config.consent_file}."
+        yield f"The consent text still has the example's address. Put yours into {study.config.consent_file}."
 
 
 def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
@@ -272,7 +272,7 @@ def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
         for one in repair(data_dir, task_name):
             logger.warning("an earlier launch of %s was killed: %s; now it counts as completed", task_name, one)
     except ResultsError as error:
-        return [f"{error}. Work that was done may count as unfinished on the crowd's side until then."]
+        return [f"{error}. Until then, the crowd provider may count completed work as unfinished."]
     return []
 
 
@@ -325,7 +325,7 @@ def announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
 
 def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: str) -> StudyDB:
     if open_to_strangers(data_dir):
-        study.remarks.append(f"Everybody on this machine can read what raters say. To shut them out: {shut(data_dir)}")
+        study.remarks.append(f"Anyone on this machine can read what raters say. To prevent this: {shut(data_dir)}")
     make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
     db = StudyDB(str(data_dir / "database.db"), study.saving)
     study.remarks += crowd.prepare(db)

@@ -244,7 +244,7 @@ def estimated_end(
     first, last = _clock(earliest, now), _clock(latest, now)
     words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
     foreseen = "" if deciding is None else " and the forecast is right"
-    words = f"{words}, if the rate stays as in {hour} ({count:,}){foreseen}."
+    words = f"{words}, if the rate stays the same as in {hour} ({count:,}){foreseen}."
     return End(at=at, earliest=earliest, latest=latest, words=words)
 
 
@@ -265,7 +265,7 @@ def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> 
     besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         are = "is" if running == 1 else "are"
-        return f"Nothing new starts; {running:,} in progress {are} still to be finished."
+        return f"No new work starts, but {running:,} in progress {are} still to be finished."
     if deciding is not None and deciding.standing.ended is not None:
         reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
         return " ".join(filter(None, (reached, deciding.standing.next_step)))

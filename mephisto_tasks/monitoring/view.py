@@ -92,7 +92,7 @@ def drop_out_words(standing: StudyStatus) -> str:
     """“2 of 14 left (14 %): 1 after 0 of 6 turns, …”."""
     drop = standing.drop_outs
     if not drop.of:
-        return "Nobody has ended or left yet."
+        return "Nobody has finished or left yet."
     if not drop.left:
         return f"None of {drop.of:,} left."
     places = [f"{one.count:,} after {one.done:,} of {one.whole:,} {one.counted}" for one in drop.after[:PLACES_NAMED]]
@@ -261,7 +261,7 @@ def checks_table(standing: StudyStatus) -> DataTable:
         }
         for one in standing.checks
     )
-    note = "They still count, unless report --exclude leaves them out."
+    note = "They still count unless you exclude them with report --exclude."
     return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
 
 
@@ -272,7 +272,7 @@ def orders_words(standing: StudyStatus) -> list[str]:
 
 def cost_of_more(standing: StudyStatus) -> str:
     pay = standing.pay
-    paid = "" if pay is None else f" An assignment pays {_money(pay.reward, pay.currency)}, without fees."
+    paid = "" if pay is None else f" An assignment pays {_money(pay.reward, pay.currency)}, excluding fees."
     return f"This many more {standing.counted} are collected for every pair (group) that is not stopped.{paid}"
 
 

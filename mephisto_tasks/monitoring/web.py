@@ -145,7 +145,7 @@ FILES: Mapping[str, tuple[Path, str]] = {
 PUBLIC_FILES = ("report.css", "live.js")
 
 WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval watch --page` printed when it last started."
-WRONG_HOST = "This page is only served to this machine, at its own address."
+WRONG_HOST = "This page can only be opened on this machine, at its own address."
 NOT_FROM_HERE = "Orders are only accepted from this page."
 
 
@@ -289,7 +289,7 @@ def _read_order(body: bytes) -> tuple[Order, str]:
         raise ValueError("it is not JSON.") from None
     agreed = said.pop(AGREED, "") if isinstance(said, dict) else ""
     if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS or not isinstance(agreed, str):
-        raise ValueError(f"it may have {', '.join(sorted(ORDER_KEYS))}, and nothing else.")
+        raise ValueError(f"it can only contain {', '.join(sorted(ORDER_KEYS))}.")
     try:
         return _ORDER.validate_python({**said, "by": "page"}), agreed
     except ValidationError as error:

@@ -97,9 +97,9 @@ class Hosts:
         return sentence
 
 
-_WRONG_NAME = "This study is not served under {name}."
-_WRONG_SITE = "Pages of {name} may not speak to this study."
-_HOW = " If it is served there, its operator has to launch it with " + SETTING + "=[{name}]."
+_WRONG_NAME = "This study is not available at {name}."
+_WRONG_SITE = "Pages on {name} are not allowed to access this study."
+_HOW = " If they should work, the study's operator must launch it with " + SETTING + "=[{name}]."
 
 
 def _split(host: str) -> tuple[str, int | None]:

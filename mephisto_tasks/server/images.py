@@ -36,7 +36,7 @@ class ImageRoutes:
     async def show(self, request: web.Request) -> web.Response:
         content = await asyncio.to_thread(self.store.read, request.match_info["digest"])
         if content is None:
-            raise web.HTTPNotFound(reason="There is no such picture here.")
+            raise web.HTTPNotFound(reason="There is no such picture.")
         return web.Response(body=content, headers=HEADERS)
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -44,7 +44,7 @@ class ImageRoutes:
         agent = self.admitted(request.headers.get(AGENT, ""), request.headers.get(TOKEN, ""))
         limit = self._limits.setdefault(agent.agent_id, RateLimit(UPLOADS_PER_SECOND, UPLOAD_BURST))
         if not self.store.uploads or agent.over:
-            raise web.HTTPForbidden(reason="Pictures are not taken here.")
+            raise web.HTTPForbidden(reason="Pictures are not accepted here.")
         if not limit.allows():
             raise web.HTTPTooManyRequests(reason=TOO_OFTEN)
         if isinstance(request.protocol, Handler):

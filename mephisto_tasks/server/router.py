@@ -146,7 +146,7 @@ class Router:
                 }
             )
         elif kind != p.ALIVE:
-            logger.warning("The operator sent a packet of the unknown type %r; it is ignored.", kind)
+            logger.warning("The operator sent a packet of unknown type %r, which is ignored.", kind)
 
     def _deliver(self, agent: Agent, packet: Packet) -> None:
         if not agent.over:

@@ -65,7 +65,7 @@ class StaticFiles:
     async def handle(self, request: web.Request) -> web.Response:
         asset = self._assets.get(request.match_info.get("path", ""))
         if asset is None:
-            raise web.HTTPNotFound(reason="There is no such page here.")
+            raise web.HTTPNotFound(reason="There is no such page.")
         return asset.respond(request)
 
 

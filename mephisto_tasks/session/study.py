@@ -78,8 +78,8 @@ def waits_for(raters: int) -> list[str]:
     from mephisto_tasks.session.stopping import PATIENCE_S
 
     return [
-        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
-        "who comes back, and then goes on without the others."
+        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
+        "anyone who comes back, then continues without the others."
     ]
 
 
@@ -91,7 +91,7 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every pair of models is decided, {standing.cap:,} at most{little}:"
+    return f"{what.capitalize()} are collected until every pair of models is decided, at most {standing.cap:,}{little}:"
 
 
 P = TypeVar("P")

@@ -134,7 +134,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
             try_="see `parlai-humaneval workers list`, or give the rater's ID",
         )
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
-    remarks = [f"{path} names {len(twice)} twice ({'; '.join(twice[:3])}); once is enough."] if twice else []
+    remarks = [f"{path} lists {len(twice)} twice ({'; '.join(twice[:3])}). Once is enough."] if twice else []
     return WorkerList(frozenset(lines), remarks)
 
 

@@ -122,7 +122,7 @@ def _pairings(
             if pairing == kind and wanted > len(matched):
                 why = "begin alike" if kind == "same_start" else "are a pair in their file"
                 raise NotEnough(
-                    f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {len(matched)} pairings {why}",
+                    f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
                     try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
                 )
             if pairing == kind or _are_kept(ours, theirs, key, wanted):
@@ -138,7 +138,7 @@ def _pairings(
         )
         given = len(_matched(ours, theirs, _given))
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but the dialogues allow only {possible}: each "
+            f"{wanted} judgements of {' vs '.join(models)} are needed, but the dialogues allow only {possible}: each "
             f"pairing of {first} with {second} is judged once at most",
             try_=f"ask for {given or possible} or fewer{', so the pairs of the file are kept' * bool(given)}, or collect "
             "more dialogues",
@@ -367,7 +367,7 @@ def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str)
         return list(found)
     if sample > len(found):
         raise NotEnough(
-            f"a sample of {sample} is wanted, but there are {len(found)} {what}",
+            f"a sample of {sample} was requested, but there are {len(found)} {what}",
             try_=f"ask for {len(found)} or fewer, or for all of them (null)",
         )
     return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

@@ -130,7 +130,7 @@ def import_tables(
     found.notes += [one.words for one in found.tables.repeats] + [one.words for one in found.tables.cleaned]
     clean, changed = without_names(found.tables, pseudonyms.given)
     if changed:
-        found.notes.append(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
+        found.notes.append(f"Raters' IDs were replaced with pseudonyms in {counted(changed, 'text')}.")
     written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:
@@ -167,7 +167,7 @@ def _recognised(files: Sequence[Path], *, plain: bool) -> str:
 
 
 def _taken(source: str, title: str) -> str:
-    say(f"Read as --from {source}: {title}. If it is not, --from tables reads a plain table.", err=True)
+    say(f"Read as --from {source}: {title}. If that is wrong, use --from tables for a plain table.", err=True)
     return source
 
 
@@ -297,7 +297,7 @@ def _show(summary: dict[str, Any], out: str) -> None:
         for one in skipped[:SHOWN]:
             say(f"  {one}")
         if len(skipped) > SHOWN:
-            click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists all).")
+            click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists them all).")
 
 
 def renamed(given: Sequence[str]) -> dict[str, list[str]]:

@@ -82,7 +82,7 @@ class Dialogue:
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
             raise DataError(
-                f"it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is",
+                f"dialogue {self.dialogue_id} does not say who {' and '.join(unknown)} is",
                 where=self.place,
                 try_="say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, "
                 "under entities",

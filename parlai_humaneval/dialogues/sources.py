@@ -142,12 +142,12 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
         )
     shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}
     told += [
-        f"{source}: models share ids, so the model's name is put behind each ({one})" for source, one in shared.items()
+        f"{source}: models share ids, so the model's name is added to each ({one})" for source, one in shared.items()
     ]
     prefixed = {one.source: one for one in dialogues if ID_IN_FILE in one.settings}
     for source, one in prefixed.items():
         prefix = one.dialogue_id.removesuffix(one.settings[ID_IN_FILE])
-        told.append(f"{source}: another file has the same ids, so “{prefix}” is put before each ({one.dialogue_id})")
+        told.append(f"{source}: another file has the same ids, so “{prefix}” is added before each ({one.dialogue_id})")
     return told
 
 

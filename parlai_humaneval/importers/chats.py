@@ -202,7 +202,7 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
         raise UnreadableUnit(
-            f"the name {name!r} has a semicolon, which parts names in the table", where=where, try_="rename it"
+            f"the name {name!r} has a semicolon, which separates names in the table", where=where, try_="rename it"
         )
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())

@@ -201,7 +201,7 @@ def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, 
 def _misfit(release: Release, rows: Sequence[Data]) -> str:
     names = ", ".join(name for name in (rows[0] if rows else {}) if name != PLACE) or "nothing"
     forms = " or ".join(", ".join(map(_origin, form.needs)) for form in release.forms)
-    return f"it is not a file of {release.name} ({release.title}). Expected: {forms}; the file has {names}"
+    return f"it is not a file from {release.name} ({release.title}). Expected: {forms}; the file has {names}"
 
 
 def _read(
@@ -258,15 +258,15 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
-        lacking = f" {counted(silent, 'rater')} of an item answered other questions only." if silent else ""
+        lacking = f" {counted(silent, 'rater')} of an item answered only other questions." if silent else ""
         notes.append(
-            f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked no option "
-            f"count only if the file has an empty answer of theirs.{lacking}"
+            f"Each option that was ever ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked nothing "
+            f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown:
         fate = "pass through" if form.passing else "are left out"
-        notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
-    notes += [f"Fields that no table holds are left out: {', '.join(sorted(unread))}."] if unread else []
+        notes.append(f"Fields that are unknown in {release.name} {fate}: {', '.join(sorted(unknown))}.")
+    notes += [f"Fields that fit no table are left out: {', '.join(sorted(unread))}."] if unread else []
     left_out.update({ALONE: apart.lost} if apart.lost else {})
     sources: list[Source] = []
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]

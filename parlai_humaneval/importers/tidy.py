@@ -200,7 +200,7 @@ def _completed(
     of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
-        seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
+        seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
     if (
@@ -253,7 +253,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is not read. If it is {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -336,7 +336,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or typo:
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are one, repeat with {vocabulary.map_option('model', [rare], common)}."
+                f"they are the same, repeat with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 

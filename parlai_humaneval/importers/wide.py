@@ -34,7 +34,7 @@ from parlai_humaneval.techniques.questions import CRITERIA
 AUTO = "auto"
 ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
 """Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
-ALONE = "answers next to which there is none that the table holds"
+ALONE = "answers without another answer that fits the table"
 BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
 _FIELDS = re.compile(r"\{(model|criterion)\}")

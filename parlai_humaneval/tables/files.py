@@ -217,11 +217,11 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
 ABOUT_STOPPING = (
-    "Events of studies that end when they are decided, one per line, oldest first: arrivals, the dialogues that "
-    "raters got and their chances, outcomes, and decisions. Each decision can be made again from it. `study` names the "
-    "study. Workers have other names here than in the tables."
+    "Events of studies that stop once they reach a decision, one per line, oldest first: arrivals, the dialogues that "
+    "raters were given and their probabilities, outcomes, and decisions. Each decision can be reproduced from these events. "
+    "`study` names the study. Workers have different names here than in the tables."
 )
-NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
+NO_PEOPLE = "Every answer here comes from a judge, which is a model: nothing was rated by people."
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -434,13 +434,13 @@ def _readme(
     lines = [TITLE, "", *([f"**{note}**", ""] if note else [])]
     if format == "csv":
         lines += [
-            "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
-            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one",
-            "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
+            "UTF-8, comma-separated, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
+            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one apostrophe",
+            "in front; remove it to get the original text. JSONL files contain every text unchanged.",
         ]
     else:
-        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are exactly as they were."]
-    lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
+        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are unchanged."]
+    lines += ["", "Workers are pseudonyms. Times are in seconds. In 0/1 columns, 1 means yes."]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]

@@ -102,7 +102,7 @@ def test_a_report_has_its_viewer_and_replaces_it(stored: Path, tmp_path: Path) -
         (write.STATIC / name).unlink()
     done = run(report, *arguments, "--force")
     assert done.exit_code == 0, done.output
-    assert "The viewer of dialogues is not built here" in done.output
+    assert "The dialogue viewer has not been built" in done.output
     assert 'href="report/turns.csv"' in page.read_text(encoding="utf-8")
     assert list(viewer.rglob("*.js")) == []
 

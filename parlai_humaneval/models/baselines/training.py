@@ -417,7 +417,7 @@ def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], No
         why = f"{type(error).__name__}: {said}.{_before(plan)} To see ParlAI's log, add --verbose."
         if isinstance(error, RequestException) or "Connection broken" in str(error):
             why = (
-                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). "
+                f"the data of its task {opt['task']} is not on this machine, and ParlAI could not download it ({error}). "
                 f"Connect to the internet, or pass your own dialogues with --data.{_before(plan)}"
             )
         raise TrainingError(f"{plan.spec.name} could not be trained: {why}") from error

@@ -226,7 +226,7 @@ class Breaker:
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
-            "%s has been down since %s: %s. Its conversations wait for it up to %g s (outage_s).",
+            "%s has been down since %s: %s. Its conversations wait up to %g s for it (outage_s).",
             self.model, at, why, self.outage_s,
         )  # fmt: skip
         threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self.model}", daemon=True).start()
@@ -305,7 +305,7 @@ class Breaker:
                     self._probe = None  # one that hangs keeps nobody from looking again
                     left = [*probe, *self._let_go()]
                     logger.error(
-                        "%s has not come back within %g s (%s). Conversations that waited and end now: %d. The "
+                        "%s did not come back within %g s (%s). Conversations that waited and now end: %d. The "
                         "launch keeps trying it.",
                         self.model, self.outage_s, outage.why, len(left),
                     )  # fmt: skip

@@ -252,7 +252,7 @@ def tried(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         said = ""
         for line in process.stdout:
             said += line
-            if "Ctrl-C ends the study" in line:
+            if "Ctrl-C to end the study" in line:
                 link = re.search(r"http://\S+\?invitation=\S+", said)
                 assert link is not None, said
                 yield process, link.group(), said
@@ -295,7 +295,7 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
     ):
         assert "the function reply of my_bot.py says “I have heard 1 lines.” to “Hi!”" in said
         assert "my_bot against eliza" in said
-        assert "opens on this machine only" in said
+        assert "only works on this machine" in said
         for _ in range(2):
             assert "This study is unpaid" in asyncio.run(opinion(link)), "they do a favour"
         process.send_signal(signal.SIGINT)

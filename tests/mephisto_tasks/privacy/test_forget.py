@@ -158,7 +158,7 @@ def test_a_dry_run_says_all_and_changes_nothing(data_dir: Path) -> None:
     said = done("forget", pseudonym(data_dir), "--dry-run", "--data-dir", data_dir).stdout
     assert "1 assignment, 1 practice visit in talking-study" in said
     assert "1 assignment will lose texts" in said
-    assert "collects them again" in said
+    assert "collects new ones" in said
     assert {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()} == before
 
 

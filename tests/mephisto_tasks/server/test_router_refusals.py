@@ -79,7 +79,7 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         await mallory.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": alice.agent_id, "data": forged}
         )
-        assert "does not speak for that agent" in await mallory.next_error()
+        assert "does not represent that agent" in await mallory.next_error()
         assert alice.agent_id not in served.operator.answers
         bodies: dict[str, dict[str, Any]] = {
             "/submit_task": {"USED_AGENT_ID": alice.agent_id, "final_data": {}},
@@ -281,5 +281,5 @@ async def test_an_answer_after_the_work_was_taken_changes_nothing(served: Served
         await client.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": client.agent_id, "data": late}
         )
-        assert "handed in" in await client.next_error()
+        assert "has been submitted" in await client.next_error()
     assert served.operator.answers == {}

@@ -500,15 +500,15 @@ def test_only_unknown_fields_are_a_remark(command, tmp_path: Path, name: str, ad
     done = command(path)
     assert done.exit_code == 0, done.output
     assert ("are left out: a_new_field" in done.stdout) == added
-    assert ("is not known to have" in done.stdout) == added
+    assert ("that are unknown in" in done.stdout) == added
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["hh_pairs.jsonl"], "not which models gave the two"),
-        (["--from", "arena", "fed_sheet.json"], "it is not a file of arena"),
-        (["--from", "usr", "arena_votes.jsonl"], "it is not a file of usr"),
+        (["--from", "arena", "fed_sheet.json"], "it is not a file from arena"),
+        (["--from", "usr", "arena_votes.jsonl"], "it is not a file from usr"),
         (["potato"], "also name the file of items"),
         (["--from", "potato", "potato_items.jsonl"], "none of the files holds answers of potato"),
         (["--from", "fed", "nowhere.json"], "there is no such file"),

@@ -147,8 +147,6 @@ def images_of(config: StaticConfig, dialogues: Sequence[Dialogue], data_dir: Pat
     }
     if not named:
         return None
-    if config.judge:
-        raise ConfigError("the dialogues have pictures, which judges cannot see", where="judge", try_="leave judge out")
     store = image_store(data_dir, task_name)
     for source, digest in sorted(named):
         store.copy(digest, image_store(data_dir, source))

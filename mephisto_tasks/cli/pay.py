@@ -287,13 +287,7 @@ def show_workers(books: Books) -> None:
         click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over raters, including their practice).")
 
 
-SELDOM = (
-    "partial",
-    "stopped",
-    "at work",
-    "practice",
-    "written",
-)  # Columns that are shown where there is something in them
+SELDOM = ("partial", "stopped", "at work", "practice", "written")  # Columns that are shown where they hold something
 
 
 def _cells(line: WorkerPay) -> dict[str, str]:
@@ -355,9 +349,8 @@ def _show_audit(books: Books, as_json: bool) -> None:
         for difference in differences:
             click.echo(f"{difference}.")
         if not differences:
-            witnesses = (
-                " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
-            )
+            known = sorted({account.payer.witness for account in books.accounts})
+            witnesses = " and ".join(known) or "the crowd's site"
             click.echo(
                 f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid or nothing)}) and {witnesses} agree."
             )

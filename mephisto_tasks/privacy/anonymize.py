@@ -204,10 +204,12 @@ class Names:
 
 
 class Anonymizer:
-    """Makes the tables of one release; used once. ``reviews``: all that was found in texts."""
+    """Makes the tables of one release; used once. ``reviews``: all that was found in texts. ``digests``: of pictures, which
+    a study that is still served shows to whoever knows them."""
 
-    def __init__(self, cleaner: Cleaner, coarse: Coarse) -> None:
+    def __init__(self, cleaner: Cleaner, coarse: Coarse, *, digests: bool = False) -> None:
         self._cleaner, self._coarse = cleaner, coarse
+        self._dropped = (*_IN_JSON["dropped"], *(() if digests else ("digest",)))
         self._names = Names()
         self._cleaned: dict[str, tuple[str, list[Found]]] = {}
         self.reviews: list[Review] = []
@@ -288,13 +290,13 @@ class Anonymizer:
                 )
                 for name, item in data.items()
                 if not name.endswith("_at")
-                and name not in _IN_JSON["dropped_settings" if column == "settings" else "dropped"]
+                and name not in (_IN_JSON["dropped_settings"] if column == "settings" else self._dropped)
             }
         if isinstance(data, list):
             return [self._json(item, table, column, row, key) for item in data]
         if isinstance(data, float) and key.endswith("seconds"):
             return max(1.0, float(round(data)))
-        if not isinstance(data, str) or not data:
+        if not isinstance(data, str) or not data or key == "digest":
             return data
         kind = _IN_JSON["ids"].get(key)
         if kind == "candidate" and ("candidate", data) not in self._names.given and not _OUR_CANDIDATE.fullmatch(data):

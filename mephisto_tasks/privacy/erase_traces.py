@@ -374,7 +374,8 @@ def left_over(data_dir: Path, person: ErasurePlan, called: Sequence[str], others
     return found
 
 
-WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thoughts", "shown", "prompt", "reply")
+_SAID = "text raw_text human_text written_text withdrawn thoughts shown prompt reply images human_images"
+WORDS = tuple(_SAID.split())
 """Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""
 FORGOTTEN = "forgotten"
 

@@ -280,17 +280,21 @@ class Released:
     review: Path | None
 
 
-def _write_images(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str], folder: Path) -> list[Path]:
+def _pictures(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str]) -> dict[str, bytes]:
+    """Digest → content of those that are still there."""
+    stores = [image_store(data_dir, task) for task in tasks]
+    found = {digest: [one.read(digest) for one in stores] for digest in sorted({str(row["digest"]) for row in rows})}
+    return {digest: one for digest, contents in found.items() for one in filter(None, contents)}
+
+
+def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
     if not rows:
         return []
     text = io.StringIO(newline="")
     write_rows(text, list(rows[0]), (list(row.values()) for row in rows))
     written = {folder / "images.csv": text.getvalue().encode()}
-    for digest in sorted({str(row["digest"]) for row in rows}):
-        contents = (image_store(data_dir, task).read(digest) for task in tasks)
-        if (content := next((one for one in contents if one is not None), None)) is not None:
-            written[folder / f"{digest}{SUFFIX}"] = content
+    written |= {folder / f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
     for path, content in written.items():
         path.write_bytes(content)
     return list(written)
@@ -325,12 +329,13 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     check_covered(found, people, wanted.without_text)
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
-    anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse)
+    anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse, digests=wanted.with_images)
     clean = anonymizer.tables(tables(records))
     images = anonymizer.images(records)
     if images and not wanted.with_images:
         left_out.append(f"{counted(len(images), 'picture')} of messages and replies.")
         images = []
+    pictures = _pictures(images, data_dir, wanted.tasks)
     card = card_of(
         clean,
         tasks=wanted.tasks,
@@ -345,7 +350,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".writing-") as draft:
         written = write_tables(clean, Path(draft), wanted.file_format)
-        written += _write_images(images, data_dir, wanted.tasks, Path(draft))
+        written += _write_images(images, pictures, Path(draft))
         written += write_card(card, Path(draft), clean)
         wanted.folder.mkdir(exist_ok=True)
         ours = {JSON_FILE, PAGE, SUMS, "README.md"}
@@ -356,7 +361,8 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
             os.replace(path, wanted.folder / path.name)
     views: list[Path] = []
     if wanted.with_viewer:
-        made = viewer_files(entries(clean), title=card.name, note=rater_kinds(clean).note)
+        note = rater_kinds(clean).note
+        made = viewer_files(entries(clean, pictures), title=card.name, note=note, pictures=pictures)
         views = write_viewer(made, wanted.folder / "viewer", force=wanted.force)
     if anonymizer.reviews:
         text = io.StringIO(newline="")

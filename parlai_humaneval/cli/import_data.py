@@ -249,13 +249,7 @@ def _summary(
         "skipped": found.skipped,
         "notes": found.notes,
         "understood": [
-            {
-                "file": seen.source,
-                "table": seen.table,
-                "columns": seen.columns,
-                "values": seen.values,
-                "guesses": seen.guesses,
-            }
+            {"file": seen.source, **{name: getattr(seen, name) for name in ("table", "columns", "values", "guesses")}}
             for seen in found.understood
         ],
         "files": [str(path) for path in written],
@@ -268,10 +262,8 @@ def _show_understood(found: Sequence[Understood]) -> None:
 
     for seen in found:
         say(f"{seen.source}: {counted(seen.rows, 'row')} → {seen.table}", err=True)
-        for column, origin in {
-            **seen.columns,
-            **{f"{name} (values)": said for name, said in seen.values.items()},
-        }.items():
+        values = {f"{name} (values)": said for name, said in seen.values.items()}
+        for column, origin in {**seen.columns, **values}.items():
             say(f"  {column} ← {origin}", err=True)
         if seen.passed:
             say(f"  passed through: {', '.join(map(visible, seen.passed))}", err=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from parlai_humaneval.dialogues.chats import chats_of
 from parlai_humaneval.dialogues.messages import PEOPLE, json_in, role_of, text_of, told_in
+from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
@@ -112,9 +113,10 @@ def _apart(first: Any, second: Any) -> float:
     return float(first != second)
 
 
-def entries(tables: Tables) -> list[Entry]:
-    """All entries of the tables, in their order. Ids and names are as the tables have them."""
-    made = _Entries()
+def entries(tables: Tables, pictures: Container[str] = ()) -> list[Entry]:
+    """All entries of the tables, in their order. Ids and names are as the tables have them. ``pictures``: digests of those
+    that the viewer shows; of others it has words."""
+    made = _Entries(pictures)
     made.add(tables, "rater")
     if tables.judges is not None:
         made.add(tables.judges, "judge")
@@ -177,7 +179,8 @@ def _settle(entry: Entry) -> None:
 
 
 class _Entries:
-    def __init__(self) -> None:
+    def __init__(self, pictures: Container[str]) -> None:
+        self._pictures = pictures
         self.all: dict[str, Entry] = {}
         self._replies: dict[tuple[str, int, str], Reply] = {}
         self._choices: dict[tuple[str, int, str, str], Answer] = {}
@@ -260,7 +263,7 @@ class _Entries:
         if turn is None:
             turn = entry.turns[number] = {"turn": number, "replies": [], "answers": []}
         if row.get("human_text") and "human" not in turn:
-            turn["human"] = {"text": row["human_text"]}
+            turn["human"] = _pictured({"text": row["human_text"]}, _json(row.get("human_images")), self._pictures)
             if row.get("human_fixed"):
                 turn["given"] = True
         entry.note("model", row["model"])
@@ -269,6 +272,7 @@ class _Entries:
         if known is None:
             settings = self._settings.get(row.get("judgement_id", entry.id), "")
             known = self._replies[entry.id, number, card] = _reply(row, settings)
+            _pictured(known, _json(row.get("images")), self._pictures)
             turn["replies"].append(known)
         if row.get("complete", 1):
             self._choice(entry, turn, row, kind)
@@ -311,7 +315,7 @@ class _Entries:
         shown = json_in(row.get("shown"))
         for dialogue in shown if isinstance(shown, list) and not entry.turns else ():
             if isinstance(dialogue, dict) and str(dialogue.get("dialogue_id")) not in entry.talks:
-                talk = _talk(dialogue, settings)
+                talk = _talk(dialogue, settings, self._pictures)
                 entry.talks[talk["id"]] = talk
         entry.seconds = entry.seconds or row.get("seconds")
         if kind == "judge":
@@ -433,7 +437,7 @@ def _as_given(answers: str | None) -> Iterator[tuple[str, str]]:
             yield str(one.get("question_id", "")), str(one["option"])
 
 
-def _talk(dialogue: Row, settings: str) -> Talk:
+def _talk(dialogue: Row, settings: str, pictures: Container[str]) -> Talk:
     """A dialogue of the column ``shown``; whoever wrote it, its fields may be anything."""
     said = dialogue.get("lines")
     names = [str(name) for name in entities] if isinstance(entities := dialogue.get("entities"), list) else []
@@ -442,7 +446,8 @@ def _talk(dialogue: Row, settings: str) -> Talk:
         if isinstance(line, dict):
             speaker = number if isinstance(number := line.get("speaker"), int) else 0
             who = names[speaker] if 0 <= speaker < len(names) else f"Speaker {speaker + 1}"
-            lines.append({**_said(str(line.get("text", "")), settings), "who": who, "person": who == HUMAN})
+            said_there: Said = _pictured(_said(str(line.get("text", "")), settings), line.get("images"), pictures)
+            lines.append({**said_there, "who": who, "person": who == HUMAN})
     judged = dialogue.get("judged")
     title = " and ".join(dict.fromkeys(names))
     if isinstance(judged, int) and 0 <= judged < len(names) and len(set(names)) > 1:
@@ -478,6 +483,21 @@ def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | 
         name = f"{name or entry.id}-{len(entry.talks) + 1}" if name in taken else name
         entry.talks[key] = {"id": name, "title": model, "lines": lines}
     return key
+
+
+def _pictured(said: Any, listed: object, pictures: Container[str]) -> Any:
+    """With its pictures, where the viewer has them, and else with their descriptions; tables from elsewhere may list
+    anything."""
+    for one in [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        digest = str(one.get("digest"))
+        alt, (width, height) = str(one.get("alt") or NO_ALT), (int(one.get(side) or 0) for side in ("width", "height"))
+        if digest in pictures:
+            said.setdefault("images", []).append({"digest": digest, "alt": alt, "width": width, "height": height})
+        else:
+            said["text"] += f"\n[image: {alt}]"
+            if "markup" in said:
+                said["markup"] = [*said["markup"], f"\n[image: {alt}]"]
+    return said
 
 
 def _said(text: str, settings: str) -> Said:

@@ -263,7 +263,7 @@ class _Entries:
         if turn is None:
             turn = entry.turns[number] = {"turn": number, "replies": [], "answers": []}
         if row.get("human_text") and "human" not in turn:
-            turn["human"] = _pictured({"text": row["human_text"]}, _json(row.get("human_images")), self._pictures)
+            turn["human"] = _pictured({"text": row["human_text"]}, json_in(row.get("human_images")), self._pictures)
             if row.get("human_fixed"):
                 turn["given"] = True
         entry.note("model", row["model"])
@@ -272,7 +272,7 @@ class _Entries:
         if known is None:
             settings = self._settings.get(row.get("judgement_id", entry.id), "")
             known = self._replies[entry.id, number, card] = _reply(row, settings)
-            _pictured(known, _json(row.get("images")), self._pictures)
+            _pictured(known, json_in(row.get("images")), self._pictures)
             turn["replies"].append(known)
         if row.get("complete", 1):
             self._choice(entry, turn, row, kind)

@@ -25,7 +25,7 @@ from benchmarks.processes import BenchmarkError
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, made_up, win_rates
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -256,7 +256,7 @@ def _simulated(part: tuple[Task, int]) -> Measured:
         crowded.warned = warned
         done = crowded.run()
     else:
-        done = simulate(task.rule, rates, task.crowd, studies=studies, seed=seed)
+        done = made_up(task.rule, rates, task.crowd, studies=studies, seed=seed).run()
     pairs = pairs_of(len(rates))
     wide = np.abs(rates - rates.T)[pairs.first, pairs.second] >= MARGIN - 1e-9
     better = np.asarray((done.better & (rates <= rates.T + 1e-9)).any(axis=(1, 2)))

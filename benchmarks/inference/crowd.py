@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from parlai_humaneval.planning.raters import shares_of_workers
+from parlai_humaneval.planning.made_studies import shares_of_workers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,7 +11,8 @@ from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, POINTS, RULE, OneStudy, PairUnderBoth, made_up, strengths
 from docs.facts.peeking import looking
 from parlai_humaneval.statistics.core.formatting import percent
-from parlai_humaneval.stopping.simulation import simulate, win_rates
+from parlai_humaneval.stopping import simulation
+from parlai_humaneval.stopping.simulation import win_rates
 
 ALIKE = 200
 """Studies of the same models."""
@@ -67,7 +68,7 @@ def _points(difference: float) -> str:
 def _many(study: OneStudy) -> str:
     """What a sentence says of studies of the same models."""
     rates = win_rates(strengths(POINTS))
-    done = simulate(RULE, rates, CROWD, studies=ALIKE, seed=1)
+    done = simulation.made_up(RULE, rates, CROWD, studies=ALIKE, seed=1).run()
     low, high = np.quantile(done.dialogues, [0.1, 0.9])
     mean = float(done.dialogues.mean())
     return (

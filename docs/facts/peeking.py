@@ -12,7 +12,7 @@ from docs.facts.markdown import table
 from docs.facts.one_study import CROWD, turns_won
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import first_crossing, fixed_plan, simulate, win_rates
+from parlai_humaneval.stopping.simulation import first_crossing, fixed_plan, made_up, win_rates
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -30,12 +30,12 @@ def looking() -> str:
     shares = won / CROWD.turns
     some = [_differ(shares[:, : planned * look // LOOKS]) for look in range(1, LOOKS + 1)]
     rates = win_rates([0.0, 0.0])
-    ended = simulate(rule.model_copy(update={"max_dialogues": planned}), rates, CROWD, studies=STUDIES, seed=1)
+    ended = made_up(rule.model_copy(update={"max_dialogues": planned}), rates, CROWD, studies=STUDIES, seed=1).run()
     rows = {
         f"p < .05 at the planned end, after {planned} dialogues": _differ(shares),
         f"p < .05, five looks at {planned // LOOKS}, {2 * planned // LOOKS}, … dialogues": np.any(some, axis=0),
-        "p < .05 after every worker, to the planned end": np.array([_crosses(study) for study in shares]),
-        "`stop=decided`, after every worker": ended.better.any(axis=(1, 2)),
+        "p < .05 after every rater, until the planned end": np.array([_crosses(study) for study in shares]),
+        "`stop=decided`, after every rater": ended.better.any(axis=(1, 2)),
     }
     return table(
         ["looks", f"share of {STUDIES:,} studies that claim one model is better"],

@@ -61,7 +61,10 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)
-    replies = settled(config.replies, specs, data_dir, task_name, _said_by_models(gathered))
+    said_by_models = (
+        line.text for one in gathered.dialogues for line in one.lines if one.entities.get(line.speaker, HUMAN) != HUMAN
+    )
+    replies = settled(config.replies, specs, data_dir, task_name, said_by_models)
     config = config.model_copy(update={"replies": replies})
     try:
         for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
@@ -206,11 +209,6 @@ def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec
     """Dialogues may be of models that no zoo file knows; of those that it knows, instructions are not repeated."""
     zoo = load_zoo(more=config.zoo_files)
     return [zoo[name] for name in sorted(models) if name in zoo]
-
-
-def _said_by_models(gathered: Gathered) -> Iterator[str]:
-    for dialogue in gathered.dialogues:
-        yield from (line.text for line in dialogue.lines if dialogue.entities.get(line.speaker, HUMAN) != HUMAN)
 
 
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:

@@ -114,11 +114,13 @@ class PracticeWorld(PracticeLoop):
 
 
 NEXT = Notice(
-    level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
+    level="success", text=phrase("That conversation is saved. Here is the next one, with a different partner.")
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
-OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
-ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
+OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")
+ALL_OVER = phrase(
+    "Those were all the conversations. Thank you! Is there anything you would like to tell us? (optional)"
+)
 FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
 FIRST_REPLY_S = 20.0
 
@@ -304,7 +306,7 @@ class HeldConversations(HeldUnit[DialoguePlan]):
         super().__init__(
             page,
             unit.plans,
-            name=f"dialogue {unit.plans[0].dialogue_id}",
+            unit=f"dialogue {unit.plans[0].dialogue_id}",
             over=OVER if unit.conversations == 1 else ALL_OVER,
             go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
             between=NEXT,

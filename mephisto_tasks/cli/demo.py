@@ -7,8 +7,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -90,7 +89,7 @@ def demo(
         *([f"models=[{models}]"] if models else []),
         *([f"metric={metric}"] if metric else []),
     ]
-    with _in_words_of_demo():
+    try:
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
@@ -120,6 +119,8 @@ def demo(
         if not as_json:
             tell_answer(run)
         _print_report(run, as_json)
+    except HumanevalError as error:
+        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: str) -> None:
@@ -143,14 +144,6 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequ
     check_trained(resolve([name for name in names if name in zoo] if more_to_know else names, zoo))
 
 
-@contextmanager
-def _in_words_of_demo() -> Iterator[None]:
-    try:
-        yield
-    except HumanevalError as error:
-        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
-
-
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
     if prefer is not None and prefer not in models:
         raise WrongUsage(f"this demo has no model {prefer!r}", where="--prefer", **choose_from(prefer, models))
@@ -166,12 +159,15 @@ def simulate(
     worst: str | None,
 ) -> None:
     from mephisto_tasks.simulation.raters import Behaviour, Outcome, run_raters
+    from mephisto_tasks.storage.results import stored_runs
 
     behaviour = Behaviour(
         model_of=run.study.model_of, prefer=prefer, strength=strength, practice=run.study.practice, worst=worst
     )
     _, wanted = run.study.so_far()
     what, is_decided = counted(raters, "simulated rater"), run.study.monitor is not None
+    launches = len(stored_runs(run.data_dir, run.task_name))  # others came to each
+    prefix = "sim" if launches < 2 else f"sim{launches}-"
     with counting(what, wanted, run.study.unit_words.counted, at_most=is_decided) as count_to:
 
         def note(_: Outcome) -> None:
@@ -186,7 +182,7 @@ def simulate(
                     raters=raters,
                     dialogues=run.study.remaining,
                     seed=seed,
-                    name=f"sim{number}",
+                    name=f"{prefix}{number}",
                     on_outcome=note,
                 )
             )
@@ -228,6 +224,7 @@ def tell_more(run: RunningStudy) -> None:
 
 
 OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
+SHORT = 3  # Turns of a chat: whoever is asked what they think gives minutes
 SHOWN = 200  # As many letters of the model's answer are printed
 MOST_TOLD = 1000  # As many letters of what went wrong are told
 LASTING_S = 14 * 86400.0
@@ -278,13 +275,14 @@ def try_model(
         "onboarding_qualification": task_name if practice else None,
         "task_name": task_name,
         "task_reward": 0,  # whoever is asked what they think is promised no pay
-        **({} if turns is None else {"turns": turns}),
         "hostname": host,
         "port": port,
         "public_url": url or "",
     }
     beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
     config = settings.compose_config(task, conf, overrides, beneath=beneath)
+    if turns is not None or (conf == "local" and "turns" not in map(short_name, map(name_of, overrides))):
+        config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
         announce_trial(run, given.name, opponent, limit)
@@ -308,7 +306,8 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
 def first_answer(given: Given) -> tuple[Given, str, float]:
     """The model as it is asked from now on, its answer to a greeting, and seconds to it; where a server refuses a part
     of the request, with the option that mends that. Raises ZooError."""
-    from parlai_humaneval.models.check import check, load_and_ask, mends_of
+    from parlai_humaneval.models.agent.isolation import FUNCTION_LOGGER, quiet_tries
+    from parlai_humaneval.models.check import check, load_and_ask, mends_of, told
     from parlai_humaneval.models.model_pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
@@ -318,7 +317,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
     if not checked.ok:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
     try:
-        asked = load_and_ask(spec)
+        with quiet_tries(FUNCTION_LOGGER):  # the error names the file and the line
+            asked = load_and_ask(spec)
     except (ZooError, ModelFailed, RuntimeError) as error:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
@@ -326,8 +326,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
                 f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
-        why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
-        raise ZooError(f"{given.told} does not answer: {why}") from error
+        why = told(error).removeprefix(f"{given.name} failed: ").removeprefix(f"{given.name} cannot be loaded: ")
+        raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error
     return given, str(asked["reply"]), float(asked["load_s"])
 
 

@@ -168,11 +168,8 @@ def invite(
         raise WrongUsage("--open needs --limit N, and --limit needs --open: a link for at most N people")
     book = InvitationStore(study_folder(data_dir, task_name))
     if only_list:
-
-        def pseudonym(worker: str) -> str:
-            return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(worker)
-
-        print_invitations(book.all(), task_name, as_json, pseudonym)
+        key = data_dir / PSEUDONYM_KEY
+        print_invitations(book.all(), task_name, as_json, lambda one: Pseudonymizer.load_or_create(key).worker(one))
         return
     if revoke:
         withdrawn = book.revoke(revoke)
@@ -207,11 +204,8 @@ def invite(
         )
     if file is not None:
         write_links(file, made, links)
-    codes = (
-        []
-        if codes_folder is None
-        else write_codes(codes_folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)])
-    )
+    named = [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
+    codes = [] if codes_folder is None else write_codes(codes_folder, named)
     note_written(data_dir, [task_name], "links", [*([] if file is None else [file]), *codes])
     if as_json:
         rows = [{**_row(invitation), "link": link} for invitation, link in zip(made, links, strict=True)]

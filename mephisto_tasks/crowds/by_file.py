@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
 
 def worker_names(data_dir: Path) -> dict[str, str]:
     """Mephisto's worker id → the worker's name."""
-    return {str(number): str(name) for number, name in query(data_dir, "SELECT worker_id, worker_name FROM workers")}
+    return {str(number): str(name) for number, name in query(data_dir, "workers")}
 
 
 class FilePayer:

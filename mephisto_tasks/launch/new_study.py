@@ -286,10 +286,11 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
         numbers |= collection_of(question, round(of_plan * chosen / planned), found.sets).numbers
         n = max(LEAST_POWER_SIZE, round(plan.n_per_sample * chosen / planned))
         power, numbers["n_judgements"] = power_of(question, found, n), n * found.sets
+    talks = bool(blueprint.get("generate")) and entry.amount == "judgements_per_group"  # models do, to themselves
     return Estimate(
         amount=amount,
         planned=planned,
-        generated=-(-numbers["n_dialogues"] // plan.models) if _generates(config, entry) else None,
+        generated=-(-numbers["n_dialogues"] // plan.models) if talks else None,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
         dialogues=numbers["n_dialogues"],
@@ -307,11 +308,6 @@ def _samples(config: DictConfig) -> bool:
     return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
 
 
-def _generates(config: DictConfig, entry: Technique) -> bool:
-    """Whether models talk to themselves before people compare what they said."""
-    return bool(config.mephisto.blueprint.get("generate")) and entry.amount == "judgements_per_group"
-
-
 def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:
     if entry.amount.endswith("_per_group"):
         return amount_of_group(question, plan)
@@ -323,8 +319,9 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
     assert entry.habits is not None
     place = str(settings.get("place") or "local")
+    has_fee = any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
     asked: dict[str, Any] = {"technique": choices.technique, "gap": choices.gap, "power": choices.power}
-    asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if _has_fee(place) else 0.0}
+    asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if has_fee else 0.0}
     if entry.habits.held:
         asked |= {"dialogues_per_worker": in_a_unit, "turns": int(blueprint.turns)}
     elif not speaking(choices.technique):
@@ -343,10 +340,6 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
 def is_paid(place: str) -> bool:
     """Whether raters there expect a reward; a launch on this machine promises none unless it is set."""
     return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
-
-
-def _has_fee(place: str) -> bool:
-    return any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
 
 
 def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:

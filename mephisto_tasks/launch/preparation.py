@@ -51,14 +51,6 @@ COMPLETED = "completed"
 _AGENT_DONE = {COMPLETED, "approved", "rejected", "soft_rejected"}
 _UNIT_DONE = {COMPLETED, "accepted", "rejected", "soft_rejected"}
 
-_STATUSES = """
-    SELECT agents.agent_id, agents.status, units.unit_id, units.status, COALESCE(units.agent_id, agents.agent_id)
-      FROM agents
-      JOIN tasks ON tasks.task_id = agents.task_id
-      JOIN units ON units.unit_id = agents.unit_id
-     WHERE tasks.task_name = ?
-"""
-
 
 class Behind(BaseModel, extra="forbid", frozen=True):
     """A unit that was rated to its end, and whose status does not say so; ``worker`` is a pseudonym."""
@@ -78,7 +70,9 @@ class Behind(BaseModel, extra="forbid", frozen=True):
 
 def behind(data_dir: Path, task_name: str) -> list[Behind]:
     """What of a task is complete by its records, and not by Mephisto's statuses. Raises ResultsError."""
-    stored = {str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, _STATUSES, [task_name])}
+    stored = {
+        str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, "statuses_of_task", [task_name])
+    }
     left = []
     for work in completed_work(data_dir, task_name):
         if work.outcome != "complete" or work.agent_id not in stored:

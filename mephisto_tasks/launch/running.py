@@ -31,6 +31,8 @@ from parlai_humaneval.models.backends.human import Desk
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.statistics.core.formatting import counted
 
+LAST_COMMENT_S = 60.0  # So long pages stay open when all is stored, where the launch ends then
+
 
 class StoppedBefore(HumanevalError, RuntimeError):
     """Somebody ended a launch before anything was offered to raters."""
@@ -79,6 +81,8 @@ class RunningStudy:
         self.room = None if side_door is None else PartnerRoom(desk, side_door.router, study.languages)
         # Secret, for the people who write replies, where one of the models is a person.
         self.partner_url = None if side_door is None else side_door.url(url)
+        self.ends_when_stored = False  # whatever pages are open then; they have a while for a last comment
+        self._stored_at: float | None = None
         # So many orders whoever launched knows of: those of earlier launches are among what is announced.
         self.orders_told = len(study.steered.results)
 
@@ -112,7 +116,13 @@ class RunningStudy:
         """True when every dialogue asked for is complete and no rater is on a page any more, or nothing can go on."""
         if self.study.broken is not None:
             return True
-        if self.live_run.task_runner.running_units:
+        running = list(self.live_run.task_runner.running_units.values())
+        if self.ends_when_stored and self.study.remaining == 0:
+            self._stored_at = self._stored_at or time.monotonic()
+            if time.monotonic() > self._stored_at + LAST_COMMENT_S:
+                return True
+            running = [unit for unit in running if self.live_run.architect.is_here(unit.agent.get_agent_id())]
+        if running:
             return False
         return self.study.remaining == 0 or self.live_run.task_launcher.is_paid_out
 

@@ -30,7 +30,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
 from parlai_humaneval.report.render.html import Drawing, TableView, environment
-from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_served_page
+from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_page
 from parlai_humaneval.report.summary import figure_of
 from parlai_humaneval.report.views import IntervalFigure
 from parlai_humaneval.viewer.write import PAGE
@@ -182,7 +182,9 @@ class LiveViewer:
         except HumanevalError as error:
             return web.Response(status=503, text=str(error))
         kind = mimetypes.guess_type(name)[0] or "text/plain"
-        return _no_file() if content is None else web.Response(body=content, content_type=kind, charset="utf-8")
+        if content is None:
+            return web.Response(status=404, text="The viewer has no such file.")
+        return web.Response(body=content, content_type=kind, charset="utf-8")
 
     def _file(self, name: str) -> bytes | None:
         with self._lock:
@@ -190,10 +192,6 @@ class LiveViewer:
                 self._files = dict(self._read())
                 self._read_at = time.monotonic()
             return self._files.get(name)
-
-
-def _no_file() -> web.Response:
-    return web.Response(status=404, text="The viewer has no such file.")
 
 
 def watch_app(secret: str, page: Draw, part: Draw, give: Give, viewer: LiveViewer) -> web.Application:
@@ -354,7 +352,10 @@ class LeaderboardPage:
             if known is None or known[0] is not document:
                 names = None if self._blind_in is None else kept_blind_names(self._blind_in, ranked_models(document))
                 board = leaderboard_of(document, title=self._title, blind=names)
-                known = self._drawn[what] = (document, (to_served_page if what == "page" else to_fragment)(board))
+                known = self._drawn[what] = (
+                    document,
+                    to_page(board, served=True) if what == "page" else to_fragment(board),
+                )
             return known[1]
 
 

@@ -301,11 +301,8 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
 
 def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
     """Provider and requester → the runs of the task that they launched, oldest first."""
-    sql = """SELECT task_runs.provider_type, requester_name, task_run_id
-               FROM task_runs JOIN tasks USING (task_id) JOIN requesters USING (requester_id)
-              WHERE task_name = ? ORDER BY CAST(task_run_id AS INTEGER)"""
     runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for provider, requester, run in query(data_dir, sql, [task_name]):
+    for provider, requester, run in query(data_dir, "launches", [task_name]):
         runs[str(provider), str(requester)].append(str(run))
     return runs
 

@@ -25,6 +25,7 @@ from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval import __version__
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import write_rows
 from parlai_humaneval.display.images import SUFFIX
@@ -42,6 +43,7 @@ from parlai_humaneval.viewer.write import check_folder, viewer_files, write_view
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 LICENCE = "none was named (--license), so nobody may use these data"
 
 
@@ -103,20 +105,6 @@ class Card(_Part):
     files: list[File] = []
 
 
-def anonymised(coarse: Coarse) -> list[str]:
-    to_the = "to the day" if coarse == "day" else "to the week"
-    return [
-        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release. They are "
-        "the same in all of its tables, and no record links them to the originals.",
-        f"Dates are given {to_the}, without a time of day, and shifted so that the study begins on 2000-01-01.",
-        "Times of raters are rounded to whole seconds (at least one), and times of models to tenths of a second.",
-        "Seeds and the numbers of units and assignments were left out. The order of rows carries no information.",
-        "In all texts, e-mail addresses, telephone numbers, accounts, worker IDs, and names of workers and invited people "
-        "were replaced by marks such as [e-mail]. A program cannot find other names, so somebody must have "
-        "read the texts.",
-    ]
-
-
 def card_of(
     tables: Tables,
     *,
@@ -149,7 +137,7 @@ def card_of(
         left_out=list(left_out),
         consent=[ConsentCard(people=number, text=text) for text, number in consent],
         consent_elsewhere=consent_elsewhere,
-        anonymised=anonymised(coarse),
+        anonymised=[sentence.format(coarse=coarse) for sentence in WORDS["anonymised"]],
         marks=dict(marks),
     )
 
@@ -259,27 +247,10 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
     if not found.uncovered or (not found.texts and without_text.strip()):
         return
     if not found.texts:
-        raise ReleaseError(
-            "no consent text is stored with these answers, so nothing shows that they may be published",
-            try_=(
-                "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
-                '--without-consent-text "Signed forms, ethics board 12/26"',
-                "for a next study: consent_file=…",
-            ),
-        )
-    raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that allows answers "
-        "to be published (covers_release), so nothing was written: "
-        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
-        try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
-        "true asks everybody who comes again",
-    )
-
-
-LOG_LEFT_OUT = (
-    "The log of decisions of a study that stopped once it reached a decision, because it shows who came when and in which "
-    "order. This way of stopping slightly biases estimates from these data, and makes intervals for a fixed size too narrow."
-)
+        raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+    names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
+    what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
+    raise ReleaseError(what, try_=WORDS["uncovered_advice"])
 
 
 @dataclass(frozen=True)
@@ -350,7 +321,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
-        left_out.append(LOG_LEFT_OUT)
+        left_out.append(WORDS["log_left_out"])
     check_covered(found, people, wanted.without_text)
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}

@@ -50,11 +50,11 @@ _HARD_LIMIT = 4 * p.MAX_BODY
 UNKNOWN = "unknown"
 """Why a page is not admitted whose agent nobody here has heard of: it may be of an earlier launch, and register anew."""
 NOT_ADMITTED = phrase(
-    "This page may not go on with this task: it was closed, or belongs to another window. Please reload."
+    "This page cannot continue with this task: the task was closed, or it is open in another window. Please reload."
 )
 TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
-TOO_FAST = phrase("Too many messages came at once; the connection is closed. It may be opened again.")
-TOO_SLOW = phrase("The rest of that request did not come in time. Please try again.")
+TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
+TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
 UNREADABLE = "The request cannot be read: it is cut off, or not packed as its headers say."
 NEVER_ALIVE = "This connection does not name its agent; it is closed."
 NOT_TEXT = "Only text messages are taken here; files are not."
@@ -171,7 +171,7 @@ _COMPRESS_FROM = 1024
 _BODY_S = 20.0  # How long the body of one request may take
 
 SENTENCES = {
-    405: phrase("This address does not take that kind of request."),
+    405: phrase("This address does not accept that kind of request."),
     413: f"That is longer than {p.MAX_REQUEST // 1024} kB and was not taken.",
     500: phrase("Something went wrong on our side. Please try again."),
 }
@@ -179,13 +179,13 @@ _READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 WRONG_ADDRESS = phrase("Not under this address")
 NOTHING_HERE = phrase("Nothing is here")
 NOTHING_HERE_TEXT = phrase(
-    "There is no such page at this address; a part of the link may be missing or mistyped. Please open the study with "
+    "There is no page at this address; part of the link may be missing or mistyped. Please open the study with "
     "the link that you were given, or from the site that sent you here."
 )
 
 SILENT = phrase("The study's server did not answer in time. Please try again in a minute.")
-NOT_OPEN = phrase("This task is not open here any more. Please reload the page.")
-NOT_OF_PAGE = phrase("This page may not speak for that task. Please reload the page.")
+NOT_OPEN = phrase("This task is no longer open here. Please reload the page.")
+NOT_OF_PAGE = phrase("This page cannot act for that task. Please reload the page.")
 
 Guard = Callable[[Handler], Handler]  # What lets some requests through to a handler, and answers the others itself
 FreshIds = Callable[[], dict[str, str]]  # Makes the parameters of an address for a rater whom nobody else names

@@ -16,7 +16,7 @@ from parlai_humaneval.i18n.translate import phrase, t
 
 UPLOAD_S = 120.0  # How long an upload may take, over a slow connection
 UPLOADS_PER_SECOND, UPLOAD_BURST = 0.1, 12.0  # Of one agent
-TOO_OFTEN = phrase("Too many pictures came at once. Please wait a minute, then try again.")
+TOO_OFTEN = phrase("Too many pictures arrived at once. Please wait a minute, then try again.")
 TOO_SLOW = phrase("The picture did not arrive in time. Please try again.")
 AGENT, TOKEN = "X-Agent-Id", "X-Agent-Token"
 HEADERS = {

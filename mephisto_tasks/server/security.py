@@ -127,7 +127,7 @@ MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are 
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
 TOO_MANY = phrase(
-    "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+    "Too many requests came from your network at once. Please wait a minute; the page tries again automatically."
 )
 
 

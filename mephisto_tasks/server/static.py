@@ -105,8 +105,8 @@ def plain_page(status: int, title: str, text: str) -> web.Response:
 
 
 WRONG_LINK = phrase(
-    "This address is not the right one; a part of the link may be missing. Please copy the whole link once more, or "
-    "ask the person who gave it to you. The right link does not change while the study goes on."
+    "This is not the right address; part of the link may be missing. Please copy the whole link again, or ask the "
+    "person who gave it to you. The right link does not change while the study is running."
 )
 
 

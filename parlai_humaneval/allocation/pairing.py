@@ -126,7 +126,10 @@ def _pairings(
                     try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
                 )
             if pairing == kind or _are_kept(ours, theirs, key, wanted):
-                return _part(matched, wanted, f"pairs:{seed}:{models}")
+                most = max(ALL_PAIRINGS, SPARE * wanted)
+                return (
+                    matched if len(matched) <= most else random.Random(f"pairs:{seed}:{models}").sample(matched, most)
+                )
     possible = len(ours) * len(theirs)
     if wanted > possible:
         first, second = (
@@ -192,11 +195,6 @@ def _matched(
         for each in key(other):
             partners.setdefault(each, []).append(other)
     return [(one, other) for one in ours for each in key(one) for other in partners.get(each, [])]
-
-
-def _part(pairs: list[tuple[Dialogue, Dialogue]], wanted: int, chance: str) -> list[tuple[Dialogue, Dialogue]]:
-    most = max(ALL_PAIRINGS, SPARE * wanted)
-    return pairs if len(pairs) <= most else random.Random(chance).sample(pairs, most)
 
 
 def _balanced(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval._util.terminal import say, say_json
-from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval._util.text import on_one_line, unescaped, visible
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import described
 from parlai_humaneval.models.zoo.files import user_home
@@ -94,7 +94,8 @@ def import_tables(
     files = [Path(path).expanduser() for path in paths]
     source = ALIASES.get(source, source) if source else _recognised(files, plain=bool(table or wide))
     of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
-    listed = source not in (*SAVED, "mephisto") or _are_tables(source, files)
+    are_tables = all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)  # of an analysis of ParlAI
+    listed = are_tables if source in SAVED else source != "mephisto"
     _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan
@@ -122,7 +123,7 @@ def import_tables(
         if source in _READERS and len(files) > 1:
             raise CommandError("Name one Mephisto data directory", try_="import several into separate folders")
         total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
-        with click.progressbar(units, length=total, label="Reading", file=sys.stderr) as read:
+        with click.progressbar(units, length=total, label=_reading(files), file=sys.stderr) as read:
             result = gather(read, plan, skip_bad=skip_bad)
         result.notes += notes
         found = result
@@ -170,11 +171,6 @@ def _taken(source: str, title: str) -> str:
     return source
 
 
-def _are_tables(source: str, files: Sequence[Path]) -> bool:
-    """Whether these are tables that an analysis of ParlAI wrote, and not what its task saved."""
-    return source in SAVED and all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)
-
-
 def _fitting(
     source: str,
     listed: bool,
@@ -217,13 +213,18 @@ def _tables(
     from parlai_humaneval.tables.files import with_besides
 
     found = table_paths(files, table) if source == "tables" else read_release(source, files)
-    with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
+    with click.progressbar(length=len(found), label=_reading(files), file=sys.stderr) as bar:
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
     folders = [path for path in files if path.is_dir()] if source == "tables" else []
     if len(folders) == 1 and not pseudonyms.given:  # an export of ours: who rated has a pseudonym everywhere
         result.tables = with_besides(result.tables, folders[0])
     return result
+
+
+def _reading(files: Sequence[Path]) -> str:
+    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"Reading {visible(str(files[0]))}{others}"
 
 
 def _in_files(source: str, files: Sequence[Path]) -> Read:
@@ -273,11 +274,10 @@ def _show_understood(found: Sequence[Understood]) -> None:
         }.items():
             say(f"  {column} ← {origin}", err=True)
         if seen.passed:
-            say(f"  passed through: {', '.join(seen.passed)}", err=True)
-        if seen.changed:
-            for title, row in (("first row", seen.before), ("becomes", seen.after)):
-                cells = ", ".join(f"{name} {on_one_line(str(cell), SHOWN_CELL)}" for name, cell in row.items())
-                say(f"  {title}: {cells}", err=True)
+            say(f"  passed through: {', '.join(map(visible, seen.passed))}", err=True)
+        for title, row in (("first row", seen.before), ("becomes", seen.after)):
+            cells = (f"{visible(name)} {on_one_line(visible(str(cell)), SHOWN_CELL)}" for name, cell in row.items())
+            say(f"  {title}: {', '.join(cells)}", err=True)
         for guess in seen.guesses:
             say(f"  guessed: {guess}", err=True)
 
@@ -326,7 +326,7 @@ def mapped(given: Sequence[str]) -> dict[str, dict[str, str]]:
         if not colon or not column.strip():
             raise CommandError(f"--map {one}: expected COLUMN:FROM=TO,FROM=TO")
         for old, new in _pairs("--map", "COLUMN:FROM=TO", next(csv.reader([words], skipinitialspace=True), [])):
-            found.setdefault(column.strip(), {})[old] = new
+            found.setdefault(column.strip(), {})[unescaped(old)] = unescaped(new)
     return found
 
 

@@ -24,6 +24,8 @@ from parlai_humaneval.planning.inputs import (
     PlanError,
     PlanInputs,
     ask,
+    paragraphs,
+    percent,
     plannable,
 )
 from parlai_humaneval.statistics.core.formatting import listed
@@ -79,10 +81,7 @@ def plan(
         known = {} if found_pilot is None else found_pilot.question()
         known |= of_settings(settings)
         if known.get("discordance") == 0 and "discordance" not in typed:
-            raise PlanError(
-                "the pilot has only ties, so the share of decided judgements is unknown",
-                try_="add --discordance, such as --discordance 0.5 if half are ties",
-            )
+            raise PlanError.of("ties_only")
         technique = technique or known.get("technique")
         compare = compare or technique is None
         for option, applies in _APPLIES.items():
@@ -159,9 +158,7 @@ def _pilot(
 ) -> Pilot | None:
     if path is None:
         if repeats is not None:
-            raise PlanError(
-                "--repeats is for the answers of a pilot", try_="name its tables with --pilot, or leave --repeats out"
-            )
+            raise PlanError.of("repeats")
         return None
     if compare:
         raise PlanError("--pilot covers one technique and no others", try_="leave --compare out")
@@ -192,10 +189,7 @@ def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) ->
             try_=f"add --stop decided, or leave {named} out",
         )
     if stop and "judge_agreement" in typed:
-        raise PlanError(
-            "a judge's answers cannot end a study, because its error rates would be unproven",
-            try_="leave --judge-agreement out, or --stop",
-        )
+        raise PlanError.of("judge_stop")
 
 
 def _compare(inputs: PlanInputs, out: str | None, as_json: bool) -> None:
@@ -295,7 +289,9 @@ def write_registered(path: Path, facts: Preregistration, found: Plan, expected: 
     from parlai_humaneval import __version__
     from parlai_humaneval.planning.preregistration import write_preregistration
 
-    headline = found.headline if found.stop is None else found.stop["headline"]
+    headline = found.headline
+    if found.stop is not None:
+        headline = " ".join([found.stop["headline"], *paragraphs("until_raters", until=found.stop, pilot=found.pilot)])
     write_preregistration(path, facts, expected=expected or headline, version=__version__)
 
 
@@ -345,16 +341,17 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
 def plan_text(plan: Plan) -> str:
     parts = [part for part in (plan.judge, plan.stop) if part]
     headlines = [plan.headline, *(part["headline"] for part in parts)]
-    lines = [*_wrapped(*headlines), "", *_columns(_rows("rows", plan=plan)), ""]
+    lines = [*_wrapped(*headlines), "", *text_table("rows", plan=plan), ""]
     lines += _wrapped(*plan.notes, *(plan.judge or {"notes": []})["notes"], mark="- ")
     lines += _wrapped(*(f"Beware: {note}." for note in (plan.simulated or {}).get("notes", ())), mark="- ")
     if plan.stop:
-        from parlai_humaneval.planning.stopping import UntilDecided, until_decided_rows
+        from parlai_humaneval.planning.stopping import UntilDecided, most_likely
 
         until = UntilDecided.model_validate(plan.stop)
         studies = f"{until.studies:,} studies of each truth, --seed {until.seed}"
         lines += ["", f"Simulated studies that end when decided ({studies}):", ""]
-        lines += [*_columns(until_decided_rows(until)), "", *_wrapped(*until.notes, mark="- ")]
+        rows = text_table("until", until=until, percent=percent, most_likely=most_likely)
+        lines += [*rows, "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
     return "\n".join([*lines, *_wrapped(*plan.sources, *(plan.stop or {"sources": ()})["sources"], mark="- ")])
 
@@ -362,7 +359,7 @@ def plan_text(plan: Plan) -> str:
 def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) -> str:
     from parlai_humaneval.planning.plan import comparison_notes, comparison_words
 
-    lines = [*_columns(_rows("comparison", plans=plans)), ""]
+    lines = [*text_table("comparison", plans=plans), ""]
     lines += [] if plans else [*_wrapped(comparison_words([])), ""]
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
@@ -378,18 +375,15 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     return "\n".join([*lines, *_wrapped(*reasons, mark="- ")])
 
 
-def _rows(block: str, **facts: Any) -> list[list[str]]:
-    """The rows of a table, as a block of ``data/plan_text.jinja`` has them."""
+def text_table(block: str, **facts: Any) -> list[str]:
+    """The lines of a table, as a block of ``data/plan_text.jinja`` has them, in columns."""
     from jinja2 import Environment, StrictUndefined
 
     blocks = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
     blocks.filters["f"] = format
     template = blocks.from_string(packaged("plan_text.jinja").read_text(encoding="utf-8"))
     text = "".join(template.blocks[block](template.new_context(facts)))
-    return [line.split(" | ") for line in text.splitlines() if line]
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    rows = [line.split(" | ") for line in text.splitlines() if line]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

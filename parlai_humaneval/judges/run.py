@@ -162,7 +162,10 @@ class _Talk:
 
     def next(self) -> tuple[Child, list[Utterance]]:
         if self._spec.answer_format == "score":
-            self._dialogue = _to_be_scored(self.question, len(self._replies))
+            place, replies = len(self._replies), self.question.replies
+            lines = self.question.conversations[0 if replies else place].lines
+            reply = [Said("", "bot", replies[place].text)] if replies else []
+            self._dialogue = [Utterance(said.side, said.text) for said in (*lines, *reply)]
             self._child = self._new_child()
         elif self._child is None:
             prompt = prompt_of(self.question, self._spec.template, self._spec.answer_format)
@@ -246,12 +249,6 @@ class _Talk:
 
 
 _OF_QUESTION = ("thing", "unit", "technique", "setting", "metric", "order")
-
-
-def _to_be_scored(question: JudgeQuestion, place: int) -> list[Utterance]:
-    lines = question.conversations[0 if question.replies else place].lines
-    reply = [Said("", "bot", question.replies[place].text)] if question.replies else []
-    return [Utterance(said.side, said.text) for said in (*lines, *reply)]
 
 
 def _best(question: JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | None:

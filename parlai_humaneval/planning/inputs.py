@@ -55,6 +55,12 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 class PlanError(HumanevalError, ValueError):
     """A plan that cannot be made; the text says what to change."""
 
+    @classmethod
+    def of(cls, name: str, **facts: Any) -> PlanError:
+        """A problem that ``plan_problems.yaml`` has words for."""
+        what, try_ = (text.format_map(facts) for text in read_yaml(packaged("plan_problems.yaml"))[name])
+        return cls(what, try_=try_)
+
 
 class PlanInputs(BaseModel, extra="forbid", frozen=True):
     """The question. None: what the papers do with this technique.
@@ -159,8 +165,9 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
 
     @model_validator(mode="after")
     def _fits(self) -> PlanInputs:
-        for what, try_ in _problems(self):
-            raise PlanError(what, try_=try_)
+        for name, is_wrong in _problems(self):
+            if is_wrong:
+                raise PlanError.of(name, **_facts(self))
         return self
 
     def filled(self) -> PlanInputs:
@@ -240,62 +247,45 @@ def _range_of(shares: tuple[float, ...]) -> float:
     return max(shares) - min(shares)
 
 
-def _problems(inputs: PlanInputs) -> Iterator[tuple[str, str]]:
-    """What is wrong with a question, and what to do, the first first."""
-    name, habits, setting, several = inputs.technique, inputs.habits, inputs.setting or "", inputs.models or 2
-    if inputs.power <= inputs.alpha:
-        what = f"--power {inputs.power:g} is not above --alpha {inputs.alpha:g}: a test of chance alone has that power"
-        yield what, "ask for a power such as 0.8"
-    if setting and setting not in habits.settings:
-        expected = f"expected {', '.join(habits.settings)}" if habits.settings else "it has none; leave --setting out"
-        yield f"--setting {setting!r} of {name}: {expected}", ""
-    if inputs.discordance is not None and (habits.discordance == 1.0 or inputs.entry.picks_one(setting)):
-        of = " ".join(filter(None, (name, setting)))
-        what = f"--discordance is for techniques with ties, and {of} asks for a choice or rates one model"
-        yield what, "leave --discordance out"
-    if inputs.models == 1 and habits.measures != "share":
-        alone = "(single_model can rate one alone, against --baseline)"
-        yield f"{name} compares models: --models must be 2 or more {alone}", ""
-    if name == "sata" and several > 12:
-        yield "sata shows all models at once: plan for at most 12", ""
-    gap, shares = inputs.gap, inputs.shares
+def _problems(q: PlanInputs) -> Iterator[tuple[str, object]]:
+    """What may be wrong with a question, and whether it is, the first first."""
+    habits, setting, gap, shares = q.habits, q.setting or "", q.gap, q.shares
+    yield "power", q.power <= q.alpha
+    yield "setting", setting and setting not in habits.settings
+    yield "discordance", q.discordance is not None and (habits.discordance == 1.0 or q.entry.picks_one(setting))
+    yield "alone", q.models == 1 and habits.measures != "share"
+    yield "too_many", q.technique == "sata" and (q.models or 2) > 12
     if shares is not None:
-        if not habits.chooses_among_all:
-            having = " and ".join(other for other, theirs in plannable().items() if theirs.chooses_among_all)
-            instead = "set --gap instead" if gap is None else "leave --shares out"
-            yield f"shares of a pilot are for {having}, not for {name}", instead
-        if len(shares) < 2 or len(shares) != (inputs.models or len(shares)):
-            of = f"{len(shares)} shares for {inputs.models or 'several'} models"
-            yield f"{of}: expected one share per model", ""
-        if not inputs.entry.picks_one(setting) and max(shares) > 1:
-            yield "where several models may be chosen, each share is from 0 to 1, such as .35,.25,.30,.30", ""
-        if math.fsum(shares) == 0 or _range_of(shares) == 0:
-            yield "all shares are equal: there is no difference to be found", ""
-    elif gap is None:
-        yield "set --gap to the smallest difference of two win rates that you must find, such as --gap 0.1", ""
+        yield "shares_of_others", not habits.chooses_among_all
+        yield "shares_count", len(shares) < 2 or len(shares) != (q.models or len(shares))
+        yield "shares_above_one", not q.entry.picks_one(setting) and max(shares) > 1
+        yield "shares_equal", _range_of(shares) == 0
+    yield "no_gap", gap is None and shares is None
     if gap is not None:
-        if gap == 0:
-            yield "--gap 0: no study can find a difference that is not there", "set, say, --gap 0.1 for ten points"
-        if gap < 0 or gap >= 1:
-            yield f"--gap {gap:g}: expected a share above 0 and below 1", "write ten points as --gap 0.1"
-        if gap < SMALLEST_GAP:
-            yield f"--gap {gap:g}: a tenth of a point (0.001) is the smallest that can be planned for", ""
-    if gap is not None and shares is not None:
-        told = _range_of(normalised(shares, inputs.setting or "sata_random"))
-        if abs(told - gap) > 0.005:
-            yield f"the shares differ by {told:.3g}, but --gap is {gap:g}", "set only one of them"
-    chance = chance_agreement(inputs)
-    if inputs.judge_agreement is not None and inputs.judge_agreement <= chance:
-        yield (
-            f"--judge-agreement {inputs.judge_agreement:g}: chance alone agrees in {chance:.2g} of {name}'s "
-            "answers, so such a judge saves nothing",
-            f"set it to the share of answers in which judge and person agree, above {chance:.2g}, or leave it out",
-        )
-    if inputs.dialogue_icc is not None and inputs.dialogue_sd is not None:
-        yield "--dialogue-icc and --dialogue-sd both say how much dialogues differ", "set only one of them"
-    if inputs.method == "liu2023" and not habits.in_liu2023:
-        theirs = ", ".join(name for name, habits in plannable().items() if habits.in_liu2023)
-        yield f"--method liu2023 plans {theirs} only: Liu et al. did not use {name}", "leave --method out"
+        yield "gap_zero", gap == 0
+        yield "gap_range", gap < 0 or gap >= 1
+        yield "gap_small", gap < SMALLEST_GAP
+        yield "shares_gap", shares is not None and abs(_facts(q)["range_of_shares"] - gap) > 0.005
+    yield "judge", q.judge_agreement is not None and q.judge_agreement <= chance_agreement(q)
+    yield "dialogues_twice", q.dialogue_icc is not None and q.dialogue_sd is not None
+    yield "liu_others", q.method == "liu2023" and not habits.in_liu2023
+
+
+def _facts(q: PlanInputs) -> dict[str, Any]:
+    """What the words of the problems need."""
+    settings, known, shares = q.habits.settings, plannable().items(), q.shares or ()
+    return {
+        "q": q,
+        "expected": f"expected {', '.join(settings)}" if settings else "it has none; leave --setting out",
+        "of": " ".join(filter(None, (q.technique, q.setting))),
+        "having": " and ".join(name for name, habits in known if habits.chooses_among_all),
+        "of_liu": ", ".join(name for name, habits in known if habits.in_liu2023),
+        "instead": "set --gap instead" if q.gap is None else "leave --shares out",
+        "n_shares": len(shares),
+        "n_models": q.models or "several",
+        "range_of_shares": _range_of(normalised(shares, q.setting or "sata_random")) if shares else 0.0,
+        "chance": chance_agreement(q),
+    }
 
 
 def _input_problem(error: Any) -> Problem:

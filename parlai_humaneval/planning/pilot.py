@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from parlai_humaneval.planning.designs import MIN_WORKERS
 from parlai_humaneval.planning.inputs import ICC, PlanError, PlanInputs, paragraphs, plannable
 from parlai_humaneval.planning.plan import Plan, plan_study
-from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL
+from parlai_humaneval.statistics.core.clustering_effects import ABOUT_EQUAL, variance_components
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import wilson_interval
 from parlai_humaneval.statistics.ratings.correlations import (
@@ -22,10 +22,11 @@ from parlai_humaneval.statistics.ratings.correlations import (
     GapData,
     Measure,
     measures_of,
+    planning_dialogue_icc,
+    planning_icc,
     pooled_gaps,
-    pooled_planning_dialogue_icc,
-    pooled_planning_icc,
 )
+from parlai_humaneval.stopping.replay import rated_shares
 from parlai_humaneval.tables.choices import choice_groups
 from parlai_humaneval.tables.columns import Repeats, TableError, Tables
 from parlai_humaneval.tables.files import read_tables
@@ -41,6 +42,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
 _MOST_ICC = 0.99
 _FEWEST_TIMES = 6  # Workers with whom 95 % lies between their shortest and longest time
 _FEWEST_ALIKE = 6  # Workers below whom the interval of an ICC says nothing: two or three are alike by luck
+_FEWEST_RATERS = 4  # Raters below whom nothing is planned with how far ratings vary
 _COMPARED = ("n_judgements", "n_judgements_collected", "n_dialogues", "n_workers", "hours", "cost", "best_reuse")
 
 
@@ -57,8 +59,10 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
     possible. ``baseline``: share of good turns, of models that are rated one at a time. ``turns``: of a dialogue, that
     count. ``dialogues_per_worker``: held; of finished ones, judgements. ``minutes``: the median of a dialogue (of
     finished dialogues, of a judgement), which tabs that are left open do not move. ``left``: share of workers who left
-    something unfinished. ``…_low``, ``…_high``: intervals of 95 %, in which a worker's answers count as alike as they
-    are; None where workers are too few."""
+    something unfinished. ``rating_sd``, ``rater_sd``: standard deviations of ratings, as parts of their scale: of one
+    rater's ratings, and of how high raters rate; where each rated one model, the first holds both. ``…_low``,
+    ``…_high``: intervals of 95 %, in which a worker's answers count as alike as they are; None where workers are too
+    few."""
 
     technique: str
     setting: str
@@ -90,6 +94,12 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
     left: float | None = None
     left_low: float | None = None
     left_high: float | None = None
+    rating_sd: float | None = None
+    rating_sd_low: float | None = None
+    rating_sd_high: float | None = None
+    rater_sd: float | None = None
+    rater_sd_low: float | None = None
+    rater_sd_high: float | None = None
 
     @property
     def tells_icc(self) -> bool:
@@ -110,6 +120,8 @@ class Pilot(BaseModel, extra="forbid", frozen=True):
             "icc": _counted_on(self.icc) if self.tells_icc else None,
             "dialogue_icc": _counted_on(self.dialogue_icc),
         }
+        if self.rating_sd is not None and self.rater_sd is not None and self.n_workers >= _FEWEST_RATERS:
+            values |= {"rating_sd": min(self.rating_sd, 0.5), "rater_sd": min(self.rater_sd, 0.5)}
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -119,7 +131,7 @@ def read_pilot(
     """The pilot in a folder of tidy tables, or in one of them; see :func:`pilot_of`. ``repeats``: which of the answers
     count that a worker gave again; None: they are refused. Raises PlanError."""
     if not path.exists():
-        raise PlanError(f"--pilot {path}: there is no such folder or table", try_="export --out writes one")
+        raise PlanError.of("pilot_missing", path=path)
     try:
         tables = read_tables(path, repeats=repeats)
     except (TableError, OSError) as error:
@@ -137,30 +149,19 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     """
     measures, comparisons = measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():
-        raise PlanError(
-            "the pilot holds only ties, so nothing can be planned from it",
-            try_="leave --pilot out, and set --technique and (if the technique has ties) --discordance",
-        )
+        raise PlanError.of("pilot_ties")
     there = sorted({one.technique for one in measures if _planned(one, one.technique)})
     if name is None and len(there) != 1:
         if there:
-            raise PlanError(
-                f"the pilot holds {', '.join(there)}", try_=f"name what to plan with --technique ({', '.join(there)})"
-            )
+            raise PlanError.of("pilot_several", there=", ".join(there))
         unnamed = [one for one in measures if not one.technique]
-        could_be = [
+        fits = [
             name
             for name in plannable()
             if any(one.source in technique(name).tables and _planned(one, name) for one in unnamed)
         ]
-        if could_be:
-            instead = f"set --technique ({', '.join(could_be)}: its tables fit these)"
-            raise PlanError("the pilot does not name a technique", try_=instead)
-        raise PlanError(
-            "the pilot does not name a technique that can be planned, and holds nothing that a plan counts (choices "
-            "between two models or more, ticks of replies, slider scores)",
-            try_=f"name tables of a pilot with {', '.join(plannable())}, or leave --pilot out and set --technique",
-        )
+        facts = {"could_be": ", ".join(fits), "plannable": ", ".join(plannable())}
+        raise PlanError.of("pilot_fits" if fits else "pilot_nothing", **facts)
     wanted = name or there[0]
     recorded = recorded_as(wanted)
     own = [
@@ -169,12 +170,8 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
         if one.technique in (recorded, "") and _planned(one, wanted) and setting in (None, one.setting or setting)
     ]
     if not own:
-        named = f"{wanted} {setting or ''}".strip()
-        held = ", ".join(there) or "nothing that names its technique"
-        raise PlanError(
-            f"the pilot holds no judgements of two models by {named} ({held} is there)",
-            try_="name what the pilot holds with --technique and --setting, or leave --pilot out",
-        )
+        named, held = f"{wanted} {setting or ''}".strip(), ", ".join(there) or "nothing that names its technique"
+        raise PlanError.of("pilot_others", named=named, held=held)
     questions: dict[tuple[str, ...], list[Measure]] = {}
     for one in own:
         questions.setdefault((one.source, one.technique, one.setting, one.metric), []).append(one)
@@ -192,8 +189,8 @@ def _planned(measure: Measure, name: str) -> bool:
 def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
     habits, measure, gaps = plannable()[name], sets[0], pooled_gaps(sets)
-    by_worker = pooled_planning_icc(gaps)
-    by_dialogue = None if habits.held else pooled_planning_dialogue_icc(gaps)
+    by_worker = planning_icc(gaps)
+    by_dialogue = None if habits.held else planning_dialogue_icc(gaps)
     # The sets of models that were judged together: all of a measure where each worker meets all, else each two.
     together: list[set[str]] = []
     for one in sets:
@@ -239,7 +236,20 @@ def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
         dialogues_per_worker=each * (len(models) + 1) if habits.degraded_model else max(1.0, each / (turns or 1)),
         **_minutes(tables, measure, habits, programs),
         **_left(tables, measure),
+        **({} if habits.measures == "choice" else _spread_of_ratings(tables, measure)),
     )
+
+
+def _spread_of_ratings(tables: Tables, measure: Measure) -> dict[str, float | None]:
+    """Of the ratings that decide between models, the first kind that there is: sliders, scales, ticks."""
+    studies = ((measure.technique, measure.setting), ("", ""))
+    for names, shares in rated_shares(tables):
+        if (names["technique"], names["setting"]) in studies:
+            codes = (pd.factorize(shares[name])[0] for name in ("worker_id", "model"))
+            found = variance_components(shares["rating"].to_numpy(dtype=float), *codes)
+            few = shares["worker_id"].nunique() < _FEWEST_RATERS
+            return {name: value for name, value in found.items() if not (few and name.endswith(("low", "high")))}
+    return {}
 
 
 def _shares_of_untied(gaps: Sequence[GapData], icc: float, workers: int) -> dict[str, Any]:
@@ -323,6 +333,8 @@ _WORDS = {
     "dialogues_per_worker": "dialogues per worker",
     "worker_inequality": "inequality of workers",
     "minutes": "minutes",
+    "rating_sd": "standard deviation of a rater's ratings as a share of the scale",
+    "rater_sd": "standard deviation between raters",
     "models": "models",
 }
 
@@ -371,6 +383,7 @@ def with_pilot(plan: Plan, inputs: PlanInputs, pilot: Pilot, typed: Mapping[str,
         upper_at=" and ".join(f"{_WORDS[name]} {value:.3g}" for name, value in upper.items()),
         about_equal=ABOUT_EQUAL,
         min_workers=MIN_WORKERS,
+        fewest_raters=_FEWEST_RATERS,
     )
     update = {"pilot": pilot.model_dump(mode="json"), "at_upper_icc": compared, "notes": (*notes, *plan.notes)}
     return plan.model_copy(update=update)

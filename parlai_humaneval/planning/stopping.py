@@ -31,7 +31,7 @@ from parlai_humaneval.statistics.core.sequential import SOURCE as BETTING
 from parlai_humaneval.statistics.core.shares import wilson_interval
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.rule import IN_FLIGHT, MOST_RISK, StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, made_up, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, Simulated, fixed_plan, win_rates
 from parlai_humaneval.stopping.units import FULL, Scored, Scores
 
 RATING_SD, RATER_SD = 0.15, 0.14
@@ -166,17 +166,21 @@ def plan_until_decided(
     cap = 0 if max_dialogues is None else max_dialogues
     if max_dialogues is not None and cap < (fewest := with_losses(question, rule.fewest)):
         lost = f", of which checks drop {100 * question.exclusion:.3g} %" if question.exclusion else ""
-        raise PlanError(
-            f"--max-dialogues {cap} is below the floor: {len(rule.models)} models with {rule.floor} dialogues "
-            f"each{lost} need {fewest}",
-            try_=f"set --max-dialogues {fewest} or more, or leave it out",
-        )
+        facts = {"cap": cap, "models": len(rule.models), "floor": rule.floor, "lost": lost, "fewest": fewest}
+        raise PlanError.of("stop_floor", **facts)
     # All truths side by side: as many steps as the longest study takes, and not the sum.
     most = max(rule.fewest, _LEAST_HIGH, math.ceil(_HIGH * alone))
     rule = rule.model_copy(update={"max_dialogues": _kept(question, cap) if cap else most})
     known = [_rates(question, step) if scores is None else _levels(question, scores, step) for step in truths]
     each_truth = known if scores is None else [scores.mean_share(levels) for levels in known]
-    crowded, ended = _crowded(rule, np.repeat(known, studies, axis=0), scores or crowd, question.seed), 0
+    begun, ended = Studies(rule, len(known) * studies), 0
+    begun.evidence.only_decide()
+    each_known = np.repeat(known, studies, axis=0)
+    crowded = (
+        Crowded(begun, each_known, crowd, seed=question.seed)
+        if scores is None
+        else Scored(begun, each_known, scores, seed=question.seed)
+    )
 
     def note_ended(more: int) -> None:
         nonlocal cap, ended
@@ -205,20 +209,14 @@ def plan_until_decided(
     found = UntilDecided(
         unit="dialogue" if question.habits.held else question.habits.judgement,
         models=models,
-        margin=rule.margin,
-        alpha=rule.alpha,
-        beta=rule.beta,
-        floor=rule.floor,
+        **{name: getattr(rule, name) for name in ("margin", "alpha", "beta", "floor")},
         max_dialogues=cap,
         is_cap_chosen=max_dialogues is None,
         in_flight=IN_FLIGHT,
-        turns=crowd.turns,
-        icc=crowd.icc,
-        ties=crowd.ties,
+        **{name: getattr(crowd, name) for name in ("turns", "icc", "ties")},
         dialogues_per_worker=crowd.dialogues,
         heavy_tail=0.0 if scores else crowd.heavy_tail,
-        rating_sd=scores.within if scores and scores.within else None,
-        rater_sd=scores.between if scores and scores.within else None,
+        **({"rating_sd": scores.within, "rater_sd": scores.between} if scores and scores.within else {}),
         at_once=scores.at_once if scores else 2,
         fixed_power=1 - rule.beta,
         fixed=fixed,
@@ -228,16 +226,6 @@ def plan_until_decided(
         seed=question.seed,
     )
     return found.model_copy(update=_said(question, found, plan_study(inputs)))
-
-
-def _crowded(rule: StoppingRule, known: Floats, raters: Scores | Crowd, seed: int) -> Crowded:
-    """Studies that nobody has come to yet. ``known``: of each, models × models: win rates; or of models that raters score,
-    their levels."""
-    if isinstance(raters, Crowd):
-        return made_up(rule, known, raters, studies=len(known), seed=seed)
-    begun = Studies(rule, len(known))
-    begun.evidence.only_decide()
-    return Scored(begun, known, raters, seed=seed)
 
 
 def _of_the_rule(inputs: PlanInputs) -> PlanInputs:
@@ -306,42 +294,23 @@ def can_plan_until_decided(technique: str, models: int, gap: float) -> bool:
     return True
 
 
-def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, str]]:
-    """Why such a study cannot be simulated, and what to do, the first first."""
+def _problems(question: PlanInputs, margin: float | None) -> Iterator[tuple[str, object]]:
+    """Why such a study may be impossible to simulate, and whether it is, the first first."""
     habits, models = question.habits, question.models or 2
-    if question.method == "liu2023":
-        yield "--stop decided does not use the sizes of Liu et al. 2023", "leave --method out"
-    if habits.measures != "choice" and models < 2:
-        what = f"--models {models}: with --stop decided models are compared with each other, not with a --baseline"
-        yield what, "set --models 2 or more, or leave --stop out"
-    if models > _MOST_MODELS:
-        what = f"--models {models}: studies that end when decided can be simulated for at most {_MOST_MODELS} models"
-        yield what, f"set --models {_MOST_MODELS}, or leave --stop out"
-    if not habits.held and question.dialogue_icc and (question.reuse or 1) > 1:
-        yield (
-            f"dialogues differ (--dialogue-icc {question.dialogue_icc:.3g}) and each is judged "
-            f"{question.reuse} times, but the rule assumes that raters are independent",
-            "set --reuse 1: then nobody judges dialogues of other raters",
-        )
-    decisive, icc = _decisive(question), question.icc or 0.0
+    yield "liu_stop", question.method == "liu2023"
+    yield "stop_alone", habits.measures != "choice" and models < 2
+    yield "stop_many", models > _MOST_MODELS
+    yield "stop_reuse", not habits.held and question.dialogue_icc and (question.reuse or 1) > 1
+    decisive = _decisive(question)
     widest = decisive if models < 2 else _widest(question, _scores(question))
-    if widest < decisive and _share_gap(question) >= widest:
-        what = f"--gap {question.gap:g}: {models} models cannot each be chosen in so many more turns than the next"
-        yield what, f"set a --gap below {widest:.2g}"
-    if _share_gap(question) >= decisive:
-        yield f"--gap {question.gap:g}: one model would win everything but ties", "set a smaller --gap"
-    if icc >= decisive:
-        what = f"--icc {icc:g}: answers of which {1 - decisive:.2g} are ties by chance cannot be that correlated"
-        yield what, f"set an --icc below {decisive:.2g}"
-    if question.alpha > MOST_RISK:
-        yield f"--alpha {question.alpha:g} is not a rate of false claims to stop with", "set --alpha 0.05"
-    if margin is not None and not SMALLEST_MARGIN <= margin < 1:
-        why = "win rates are between 0 and 1, and so does the margin within which two models count as equal"
-        if margin <= 0:
-            why = "with it two equal models would never be decided"
-        elif margin < SMALLEST_MARGIN:
-            why = f"below {SMALLEST_MARGIN:g} such a study takes more than ten thousand dialogues, and is not simulated"
-        yield f"--margin {margin:g}: {why}", "set, say, --margin 0.1 for ten points"
+    yield "stop_apart", widest < decisive and _share_gap(question) >= widest
+    yield "stop_all", _share_gap(question) >= decisive
+    yield "stop_icc", (question.icc or 0.0) >= decisive
+    yield "stop_alpha", question.alpha > MOST_RISK
+    if margin is not None:
+        yield "stop_margin_none", margin <= 0
+        yield "stop_margin_small", margin < SMALLEST_MARGIN
+        yield "stop_margin_wide", not margin < 1  # nor what is no number
 
 
 def _decisive(question: PlanInputs) -> float:
@@ -355,14 +324,17 @@ def _share_gap(question: PlanInputs) -> float:
 
 
 def _rule(question: PlanInputs, margin: float | None) -> StoppingRule:
-    for what, try_ in _problems(question, margin):
-        raise PlanError(what, try_=try_)
+    for name, is_wrong in _problems(question, margin):
+        if is_wrong:
+            decisive, widest = (
+                _decisive(question),
+                _widest(question, _scores(question)) if name == "stop_apart" else 0.0,
+            )
+            facts = {"ties": 1 - decisive, "decisive": decisive, "widest": widest, "margin": margin}
+            raise PlanError.of(name, q=question, most=_MOST_MODELS, smallest=SMALLEST_MARGIN, **facts)
     margin = _share_gap(question) if margin is None else margin
     if margin < SMALLEST_MARGIN:
-        raise PlanError(
-            f"--gap {question.gap:g} is too small to be the margin, within which two models count as equal",
-            try_=f"set a --margin of {SMALLEST_MARGIN:g} or more",
-        )
+        raise PlanError.of("stop_gap_small", q=question, smallest=SMALLEST_MARGIN)
     return StoppingRule(
         models=tuple(f"model {number + 1}" for number in range(question.models or 2)),
         margin=margin,
@@ -484,30 +456,3 @@ def _listed(truths: Sequence[Truth]) -> str:
     names = [truth.name for truth in truths]
     together = " or ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
     return f"{together} apart" if truths and truths[-1].gap else together
-
-
-def until_decided_rows(found: UntilDecided) -> list[tuple[str, ...]]:
-    """A column for each truth, and for each fixed plan."""
-    fixed = [found.fixed, *([found.fixed_pooled] if found.fixed_pooled else [])]
-    apart = "the two models differ by" if found.models == 2 else "each model is ahead of the next by"
-    names = [truth.name if truth.gap else "0 (equal)" for truth in found.truths]
-    rows: list[tuple[str, ...]] = [(apart, *names, *("fixed plan", "pooled")[: len(fixed)])]
-    amounts: Sequence[tuple[str, Callable[[Needed], str]]] = (
-        (f"{found.unit}s", lambda needed: f"{needed.n:,}"),
-        ("hours", lambda needed: f"{needed.hours:,.1f}"),
-        ("cost", lambda needed: f"${needed.cost:,.0f}"),
-    )
-    none = [""] * len(fixed)
-    for name, said in amounts:
-        rows.append((f"{name}, on average", *(said(truth.expected) for truth in found.truths), *map(said, fixed)))
-        if len(rows) == 2:
-            rows.append(("  its standard error", *(f"{truth.error:,.0f}" for truth in found.truths), *none))
-        rows.append(("  in 90 % of studies up to", *(said(truth.percentile_90) for truth in found.truths), *none))
-    shares: Sequence[tuple[str, Callable[[Truth], str]]] = (
-        ("share of the fixed plan", lambda truth: f"{truth.of_fixed:.2f}"),
-        *([("share of the pooled plan", lambda truth: f"{truth.of_pooled:.2f}")] if found.fixed_pooled else []),
-        ("ended at the cap", lambda truth: percent(truth.at_cap)),
-        ("false claims", lambda truth: percent(truth.false_claims)),
-        ("  95 %: at most", lambda truth: percent(most_likely(truth.false_claims, found.studies))),
-    )
-    return [*rows, *((name, *(said(truth) for truth in found.truths), *none) for name, said in shares)]

@@ -2,17 +2,105 @@
 
 Every worker is folded in once, in the order in which they came: whoever came later waits, until the one before has
 finished, left or run out of time. What a worker is asked is drawn on arrival, from what those before them are known to
-have said.
+have said. All arrays have the studies as their first axis.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
-from parlai_humaneval.stopping.evidence import Evidence, pairs_of
+from parlai_humaneval.stopping.evidence import Evidence, Pairs, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.together import alike, any_of_each, rivals_apart, rivals_of, to_ask
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Of each pair, those others that may be a margin apart when it is. ``through``: 2 × pairs × (models − 2); the pairs of
+    either of its two models with each other model, of which one at most counts. ``elsewhere``: pairs × …; the rest, of
+    which ``most`` may count."""
+
+    through: Ints
+    elsewhere: Ints
+    most: int
+
+
+@lru_cache
+def rivals_of(models: int, *, line: bool) -> Rivals:
+    """The rivals of each pair. If models stand on one ``line``, and three are apart by the margin or more, the outer two
+    are so by twice of it, and are taken for equal by nobody: sets of pairs count in which no three models have all of
+    their pairs (of m models at most m²/4 pairs, Mantel 1907). Else all sets count."""
+    pairs = pairs_of(models)
+    every, ends = np.arange(pairs.count), np.stack([pairs.first, pairs.second])
+    if not line:
+        others = [every[every != pair] for pair in every]
+        return Rivals(np.empty((2, pairs.count, 0), dtype=np.int64), np.array(others), pairs.count - 1)
+    meets = (ends[:, None, :, None] == ends[None, :, None, :]).any(axis=(0, 1))
+    elsewhere = np.array([every[~meets[pair]] for pair in every], dtype=np.int64)
+    through = np.stack([pairs.thirds[ends[0], ends[1]], pairs.thirds[ends[1], ends[0]]])
+    return Rivals(through, elsewhere, (models - 2) ** 2 // 4)
+
+
+def alike(now: Floats, highest: Floats, equal: Flags, among: Flags, rivals: Rivals, beta: float) -> Flags:
+    """Which pairs ``among`` those of each study are less than the margin apart, besides those that were called
+    ``equal``. ``now``, ``highest``: studies × 2 × pairs; e-values against each of the two directions in which the models
+    of a pair can be a margin apart.
+
+    Closed testing by averages: whatever set of pairs is a margin apart, the mean of their e-values now is one, as that of
+    a capital that was split over them. So a pair is called equal when there is no set that holds it, and none that was
+    called equal, whose mean stays below 1/β; of the pair alone that may have been at any time. Of the other pairs the
+    smaller side counts.
+    """
+    reached = np.zeros_like(among)
+    study, pair = np.nonzero(among & (beta * highest.min(axis=1) >= 1))
+    if study.size:
+        lowest, of = np.where(equal, np.inf, now.min(axis=1)), study[:, None]
+        through = np.minimum(*(lowest[of, ends[pair]] for ends in rivals.through))
+        elsewhere = np.sort(lowest[of, rivals.elsewhere[pair]], axis=1)[:, : rivals.most]
+        others = np.sort(np.concatenate([through, elsewhere], axis=1), axis=1).cumsum(axis=1)
+        sizes = np.arange(2, others.shape[1] + 2)
+        means = (now[study, :, pair][:, :, None] + others[:, None]) / sizes
+        reached[study, pair] = (beta * means >= 1).all(axis=(1, 2))
+    return reached
+
+
+def rivals_apart(apart: Flags, rivals: Rivals) -> Ints:
+    """Studies × pairs; how many rivals of each pair may be ``apart`` (studies × pairs) at once."""
+    through = (apart[:, rivals.through[0]] | apart[:, rivals.through[1]]).sum(axis=2)
+    return np.asarray(through + np.minimum(apart[:, rivals.elsewhere].sum(axis=2), rivals.most), dtype=np.int64)
+
+
+def to_ask(wanted: Flags, apart: Flags, pairs: Pairs) -> Flags:
+    """Studies × pairs; those to draw from: all ``wanted`` ones, and with them the other pairs of the models that these
+    join, but for pairs ``apart``, where more is learnt so of all that is wanted. A dialogue tells of its pair, and half
+    as much of one of its models and a third, if the third meets the other model as often."""
+    joined = _meets(wanted, pairs) + np.eye(pairs.models, dtype=np.float32)
+    for _ in range(int(pairs.models).bit_length()):
+        joined = np.minimum(joined @ joined, 1)
+    wide = (joined[:, pairs.first, pairs.second] > 0) & ~apart
+
+    def information(asked: Flags) -> Floats:
+        meets = _meets(asked, pairs)
+        each = (2 * meets + meets @ meets)[:, pairs.first, pairs.second]
+        return np.asarray((each * wanted).sum(axis=1), dtype=float)
+
+    more = information(wide) * wanted.sum(axis=1) > information(wanted) * wide.sum(axis=1)
+    return np.where(more[:, None], wide, wanted)
+
+
+def _meets(asked: Flags, pairs: Pairs) -> Floats:
+    """Studies × models × models; 1 where the pair of the two is asked."""
+    table = np.concatenate([asked, np.zeros((len(asked), 1), dtype=bool)], axis=1)
+    return np.asarray(table[:, pairs.number], dtype=np.float32)
+
+
+def any_of_each(flags: Flags) -> Flags:
+    """Rows; whether any flag of the row is set. ``any`` takes four times as long where rows are short."""
+    return np.asarray(flags.view(np.uint8) @ np.ones(flags.shape[1], dtype=np.int16) > 0)
+
 
 AGAINST = 0.3
 """What evidence of equality from dialogues of two models alone must not be below, if they are to be called equal: with 0.1
@@ -188,15 +276,15 @@ def contradictions(evidence: Evidence, better: Flags, alpha: float) -> Flags:
     they are further apart than the margin, and all together that they are not. ``better``: what was claimed, studies ×
     models × models. Where what pooling takes for granted holds, one of the two is wrong, in at most 3α of studies for
     each: α for claims, 2α for dialogues of the two."""
-    direct, pairs = evidence.direct, evidence.pairs
+    direct, pairs = evidence.of("direct"), evidence.pairs
     bar = pairs.count / alpha
     claimed = np.stack([better[:, pairs.first, pairs.second], better[:, pairs.second, pairs.first]], axis=1)
     against = claimed[:, ::-1]
-    if evidence.indirect is not None:
-        against = against | (evidence.indirect[:, ::-1] >= bar)
+    if evidence.is_pooled:
+        against = against | (evidence.of("indirect")[:, ::-1] >= bar)
     found = (direct >= bar) & against
-    if evidence.wide is not None:
-        found |= (evidence.wide >= bar) & (evidence.equal >= bar).all(axis=1, keepdims=True)
+    if evidence.is_pooled:
+        found |= (evidence.of("wide") >= bar) & (evidence.equal >= bar).all(axis=1, keepdims=True)
     return np.asarray(found.any(axis=1))
 
 

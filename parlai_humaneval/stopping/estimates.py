@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -17,6 +18,7 @@ from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.events import Outcome, PairStatus
 from parlai_humaneval.stopping.simulation import Crowd
+from parlai_humaneval.stopping.units import Scores
 
 AFTER = "after optional stopping"
 WORDS: Mapping[str, Any] = read_yaml(packaged("stopping_words.yaml"))
@@ -24,6 +26,7 @@ NOTE: str = WORDS["after_stopping"]
 MANY_TIMED_OUT = 0.05  # From this share on, those who ran out of time may make the answer one about the quick
 MANY_LEFT = 0.1  # From so many dialogues (workers) for each worker on, those who leave are warned of
 FINE = 12  # Turns by which simulations have a variance that is less than that of single verdicts
+SPREADS_OF_RATINGS = np.arange(0.02, 0.51, 0.02)  # Standard deviations, as parts of the scale
 MOST_ALIKE = 0.8  # Of turns of one worker, in simulations: whoever came
 
 
@@ -75,25 +78,42 @@ def warnings(studies: Studies, *, timed_out: int, cut_off: int, unheard: int) ->
     return tuple(said)
 
 
-def crowd_seen(studies: Studies, turns: Sequence[int], dialogues: Sequence[int]) -> Crowd:
-    """Workers with as many ``turns`` and ``dialogues``, and as much variance, as those of the first study; before anybody
-    has answered, the usual ones."""
-    if not turns:
-        return Crowd()
-    typical = round(float(np.median(turns)))
+def crowd_seen(studies: Studies, outcomes: Sequence[Outcome], dialogues: Sequence[int]) -> Crowd | Scores:
+    """Workers with as many turns and ``dialogues``, and as much variance, as those of the first study; before anybody has
+    answered, the usual ones."""
+    rule = studies.rule
+    typical = round(float(np.median([outcome.turns for outcome in outcomes]))) if outcomes else Crowd().turns
     # The variance of a pair's shares between workers, in that of a single turn; what is usual, where few are known.
-    seen, possible = PRIOR_COUNT * PRIOR_VARIANCE, PRIOR_COUNT / 4
+    seen, possible, known = PRIOR_COUNT * PRIOR_VARIANCE, PRIOR_COUNT / 4, float(PRIOR_COUNT)
     for pair in range(studies.evidence.pairs.count):
         shares, terms, _ = studies.of_pair(0, pair)
         if len(shares) > 1:
             mean = float(shares @ terms / terms.sum())
             seen += float(squares((shares - mean) * terms, terms).sum())
             possible += (len(shares) - 1) * mean * (1 - mean)
+            known += len(shares) - 1
+    if rule.is_apart:
+        at_once = round(float(np.median(dialogues))) if dialogues else 1
+        at_once = min(at_once, 2 if rule.shown == "pairs" else len(rule.models))
+        variances = [Scores(at_once, within=spread).share_variance() for spread in SPREADS_OF_RATINGS]
+        return Scores(at_once, within=float(np.interp(seen / known, variances, SPREADS_OF_RATINGS)))
+    if rule.shown == "panel":
+        any_number = any(sum(outcome.picks) != outcome.turns for outcome in outcomes)
+        like = Scores(len(rule.models), turns=typical, any_number=any_number)
+        alike = _alike(seen / known / (like.share_variance() * typical), typical)
+        return dataclasses.replace(like, icc=alike)
+    if not outcomes:
+        return Crowd()
     if studies.evidence.judged:  # what is left of the variance once a judge's predictions are taken off
         typical = max(typical, FINE)
         seen /= float(studies.evidence.help_of_judge(np.zeros(1, dtype=np.int64))[1][0])
-    icc = (seen / possible - 1 / typical) / (1 - 1 / typical) if typical > 1 else 0.0
-    return Crowd(turns=typical, icc=min(max(icc, 0.0), MOST_ALIKE), dialogues=float(np.mean(dialogues)))
+    return Crowd(turns=typical, icc=_alike(seen / possible, typical), dialogues=float(np.mean(dialogues)))
+
+
+def _alike(variance: float, turns: int) -> float:
+    """The ICC of turns whose mean has such a variance, in that of a single turn."""
+    icc = (variance - 1 / turns) / (1 - 1 / turns) if turns > 1 else 0.0
+    return min(max(icc, 0.0), MOST_ALIKE)
 
 
 def strengths_after_stopping(

@@ -212,10 +212,8 @@ def _replayed(
         *([_NOTES["by_rows"]] if by_rows else []),
     ]
     # All data, also those that were passed over, may contradict each other or the first study's claims.
-    whole, everything = (
-        Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled),
-        np.ones((1, pairs.count), bool),
-    )
+    whole = Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled)
+    everything = np.ones((1, pairs.count), bool)
     for who in range(workers):
         of_who = judged.shown[[who]], judged.shares[[who]], everything, judged.done[[who]]
         whole.fold(np.zeros(1, dtype=np.int64), *of_who)
@@ -365,18 +363,18 @@ def _of_segments(tables: Tables) -> Iterator[_Material]:
             yield _paired(names, contests, contests["lead_a"].to_numpy(dtype=float))
 
 
-def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]:
-    """Of models that were rated each by itself: sliders, scales of a few points, ticks at turns; see
-    :func:`.share_of_ratings`."""
+def rated_shares(tables: Tables) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
+    """Ratings of models that were rated each by itself: sliders, then scales of a few points, then ticks at turns; of each
+    study, a row per worker, model and dialogue, with the ``rating`` as a part of its scale."""
     rows = tables.ratings[finished(tables.ratings) & tables.ratings["own_worker"].isna()]
     rows = rows[~is_set(rows, "degraded")]
-    sliders = on_sliders(rows)
+    sliders, points = on_sliders(rows), []
     for kind, of_kind in ((SCORES, rows[sliders]), (SCALES, rows[~sliders])):
         if len(of_kind):
             low, high = ends_of(of_kind, sliders=kind == SCORES)
             value = of_kind["value"].to_numpy(dtype=float)
-            points = np.where(is_reversed(of_kind), high - value, value - low)
-            yield from _rated(of_kind.assign(points=points, most=high - low), kind, began)
+            above = np.where(is_reversed(of_kind), high - value, value - low)
+            points.append((kind, of_kind.assign(points=above, most=high - low)))
     turns = tables.turns
     turns = turns[
         finished(turns)
@@ -390,15 +388,17 @@ def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]
             for name in ("tick_choices", "ticks", "tick_problems")
         )
         marks = [len(a & c ^ b & c) for a, b, c in zip(given, problems, offered, strict=True)]
-        yield from _rated(turns.assign(points=marks, most=offered.map(len)), TICKS, began)
+        points.append((TICKS, turns.assign(points=marks, most=offered.map(len))))
+    for kind, of_kind in points:
+        for names, part in _by_study(of_kind, kind):
+            sums = part.groupby(["worker_id", "model", "dialogue_id"], sort=False)[["points", "most"]].sum()
+            yield names, (sums["points"] / sums["most"]).rename("rating").reset_index()
 
 
-def _rated(rows: pd.DataFrame, kind: str, began: Mapping[str, int]) -> Iterator[_Material]:
-    """``rows``: with the ``points`` that each gives of ``most``. Of workers who rated several models, these are compared;
-    where most rated one, the first who rated each model, the second, and so on, in the order in which they came."""
-    for names, part in _by_study(rows, kind):
-        of_dialogue = part.groupby(["worker_id", "model", "dialogue_id"], sort=False)[["points", "most"]].sum()
-        shares = (of_dialogue["points"] / of_dialogue["most"]).rename("rating").reset_index()
+def _of_ratings(tables: Tables, began: Mapping[str, int]) -> Iterator[_Material]:
+    """Of workers who rated several models, these are compared; where most rated one, the first who rated each model, the
+    second, and so on, in the order in which they came. See :func:`.share_of_ratings`."""
+    for names, shares in rated_shares(tables):
         if len({*shares["model"]}) < 2:
             continue
         if (shares.groupby("worker_id")["model"].nunique() > 1).mean() < 0.5:

@@ -141,11 +141,6 @@ class StoppingRule(BaseModel, extra="forbid", frozen=True):
         return self.rated == "apart"
 
     @property
-    def is_foreseen(self) -> bool:
-        """Can be foreseen how many dialogues are to go? Not where it is not known how much one of them tells."""
-        return self.shown == "pairs" and not self.is_apart
-
-    @property
     def is_pooled(self) -> bool:
         """Do dialogues with a third model count? Of two models there is none, and a panel shows all at once."""
         return self.evidence == "pooled" and self.transitive and self.shown == "pairs" and len(self.models) > 2

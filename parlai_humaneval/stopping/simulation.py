@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.events import Forecast, PairForecast
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
+
+if TYPE_CHECKING:
+    from parlai_humaneval.stopping.units import Scores
 
 _STEPS = 256  # Steps in which the distribution of workers' chances is tabled
 _HELD = 64  # With more workers in memory, those who are evidence already are dropped
@@ -69,6 +72,15 @@ class Crowd:
         """By how much more dialogues a fixed plan needs whose workers each judge one pair: 1 + (m − 1)·likeness of two."""
         likeness = self.icc / (self.icc + (1 - self.icc) / self.turns)
         return 1 + (self.dialogues - 1) * likeness
+
+    @property
+    def independent(self) -> float:
+        """Of the comparisons of a rater, the part that they are worth."""
+        return 1.0
+
+    def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Crowded:
+        """The studies with such raters before them. ``rates``: of each, models × models; ``begun``: dialogues of each."""
+        return Crowded(studies, rates, self, begun=begun, seed=seed)
 
 
 def win_rates(strengths: npt.ArrayLike) -> Floats:
@@ -274,19 +286,6 @@ class Crowded:
         return np.asarray(600 * np.exp(logs), dtype=float)
 
 
-def simulate(
-    rule: StoppingRule,
-    rates: Floats,
-    crowd: Crowd,
-    *,
-    studies: int,
-    seed: int = 0,
-    on_ended: Callable[[int], None] | None = None,
-) -> Simulated:
-    """Run so many made-up studies to their end; ``on_ended`` is told of each few that get there."""
-    return made_up(rule, rates, crowd, studies=studies, seed=seed).run(on_ended)
-
-
 def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, seed: int = 0) -> Crowded:
     """So many studies that nobody has come to yet."""
     begun = Studies(rule, studies)
@@ -295,13 +294,15 @@ def made_up(rule: StoppingRule, rates: Floats, crowd: Crowd, *, studies: int, se
 
 
 SIMULATIONS = 200
-SPREADS = (0.03, 0.1, 0.3, 0.9)
-"""Standard deviations of strengths in log-odds, each as probable before anything is known: from alike to far apart. Of two
-models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two that are 20 points apart."""
+SPREADS, LIKELY = (0.03, 0.1, 0.3, 0.9), (0.6, 0.2, 0.1, 0.1)
+"""Standard deviations of a model's strength in log-odds, and how probable each is before anything is known: most models are
+alike, and some far apart. Of two models only the larger ones: with the others, ranges of 80 % held in .60 of studies of two
+that are 20 points apart."""
+ROUNDS = 40  # Of drawing strengths and spreads by turns
 
 
 def forecast(
-    studies: Studies, *, begun: int, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: int, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
 ) -> Forecast:
     """Run the first of ``studies`` on, ``simulations`` times; see :func:`forecasts`."""
     first = copy.deepcopy(studies)
@@ -310,7 +311,7 @@ def forecast(
 
 
 def forecasts(
-    studies: Studies, *, begun: Ints, crowd: Crowd, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: Ints, crowd: Crowd | Scores, simulations: int = SIMULATIONS, seed: int = 0
 ) -> list[Forecast]:
     """Run each of ``studies`` on, ``simulations`` times, with strengths drawn from what is known of them. ``begun``:
     dialogues of each that count towards its cap; ``crowd``: what their workers are like. Who is in flight is taken to
@@ -323,7 +324,7 @@ def forecasts(
     ahead.drop_folded()
     ahead.evidence.only_decide()
     ahead.take(each)
-    crowded = Crowded(ahead, np.stack(rates), crowd, begun=begun[each], seed=seed)
+    crowded = crowd.before(ahead, np.stack(rates), begun=begun[each], seed=seed)
     crowded.go_on()
     done, models, pairs = crowded.run(), studies.rule.models, studies.evidence.pairs
 
@@ -333,7 +334,7 @@ def forecasts(
 
     return [
         Forecast(
-            **of_many(done.dialogues[each == row] - begun[row]),
+            **of_many(np.minimum(done.dialogues[each == row], studies.rule.max_dialogues) - begun[row]),
             pairs=tuple(
                 PairForecast(
                     first=models[pairs.first[pair]],
@@ -351,30 +352,32 @@ def forecasts(
     ]
 
 
-def _strengths(studies: Studies, row: int, crowd: Crowd, draws: int, rng: np.random.Generator) -> Floats:
-    """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far apart the
-    models of a study are differs from study to study, and is drawn first; then normal approximations (Laplace's) are
-    drawn from."""
+def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rng: np.random.Generator) -> Floats:
+    """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far each
+    model is from the others is drawn by turns with where it is (Gibbs sampling): several models may be alike, and another
+    one far away. What was seen counts by a normal approximation (Laplace's)."""
     won, met = studies.evidence.won[row], studies.evidence.met[row]
-    turns, models = 0.25 / crowd.share_variance(), len(studies.rule.models)
-    drawn, log_weights = [], []
-    spreads = SPREADS if models > 2 else SPREADS[2:]
-    for spread in spreads:
-        theta, precision = np.zeros(models), np.eye(models) / spread**2
-        information = precision
-        for _ in range(25):
-            rate = expit(theta[:, None] - theta[None, :])
-            slope = turns * (won - met * rate).sum(axis=1) - precision @ theta
-            weight = turns * met * rate * (1 - rate)
-            information = precision + np.diag(weight.sum(axis=1)) - weight
-            theta = theta + np.linalg.solve(information, slope)
-        likely = turns * float((won * np.log(win_rates(theta))).sum()) - (theta @ theta) / (2 * spread**2)
-        log_weights.append(likely - models * np.log(spread) - np.linalg.slogdet(information)[1] / 2)
-        root = np.linalg.cholesky(np.linalg.inv(information))
-        drawn.append(theta + rng.standard_normal((draws, models)) @ root.T)
-    weights = np.exp(np.array(log_weights) - max(log_weights))
-    which = rng.choice(len(spreads), draws, p=weights / weights.sum())
-    return np.stack(drawn)[which, np.arange(draws)]
+    turns, models = crowd.independent * 0.25 / crowd.share_variance(), len(studies.rule.models)
+    spreads, likely = (np.array(each if models > 2 else each[2:]) for each in (SPREADS, LIKELY))
+    theta, seen = np.zeros(models), np.zeros((models, models))
+    slope, wide = np.zeros(models), np.eye(models) / spreads[-1] ** 2
+    for _ in range(25):
+        theta = theta + np.linalg.solve(seen + wide, slope - wide @ theta)
+        rate = expit(theta[:, None] - theta[None, :])
+        slope = turns * (won - met * rate).sum(axis=1)
+        weight = turns * met * rate * (1 - rate)
+        seen = np.diag(weight.sum(axis=1)) - weight
+    pull: Floats = seen @ theta + slope
+    drawn: Floats = np.zeros((draws, models))
+    of_each = rng.choice(spreads, (draws, models))
+    for _ in range(ROUNDS):
+        roots = np.linalg.cholesky(seen + np.eye(models) / of_each[:, None] ** 2)
+        upper, noise = np.swapaxes(roots, 1, 2), rng.standard_normal((draws, models, 1))
+        centre = np.linalg.solve(roots, np.broadcast_to(pull[:, None], noise.shape))
+        drawn = np.asarray(np.linalg.solve(upper, centre + noise)[..., 0], dtype=float)
+        log_density = -((drawn[..., None] / spreads) ** 2) / 2 + np.log(likely / spreads)
+        of_each = spreads[(log_density + rng.gumbel(size=log_density.shape)).argmax(axis=2)]
+    return drawn
 
 
 POWER = 0.95

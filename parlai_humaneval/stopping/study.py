@@ -20,7 +20,7 @@ from parlai_humaneval.stopping.estimates import crowd_seen, pair_status, strengt
 from parlai_humaneval.stopping.events import Event, Forecast, JudgeHelp, Outcome, StoppingStatus
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import SIMULATIONS, Crowd, Peek, first_crossing, fixed_plan, forecast
-from parlai_humaneval.stopping.units import Unit, Worker, begun, drawn
+from parlai_humaneval.stopping.units import Scores, Unit, Worker, begun, drawn
 from parlai_humaneval.techniques.registry import techniques
 
 _ONE = np.zeros(1, dtype=np.int64)  # The row of a live study among the studies
@@ -131,7 +131,11 @@ class SequentialStudy:
                 self._end_unit(self._units[-1])  # nobody will rate its other model
             rng = np.random.default_rng([self.seed, len(self._workers)])
             all_groups, chance = drawn(self.rule, asked, most, rng)
-            unit, groups = self._begin_unit(all_groups), all_groups[:most]
+            unit, groups = begun(self.rule, int(self.studies.arrived[0]), all_groups), all_groups[:most]
+            place = {pair: number for number, pair in enumerate(map(self._names, range(self.pairs.count)))}
+            shown = np.array([place[pair] for pair in unit.columns])
+            self.studies.admit(_ONE, shown[None], np.array([self.now]))
+            self._units.append(unit)
         event = events.Arrived(
             at=self.now,
             worker=worker,
@@ -328,23 +332,21 @@ class SequentialStudy:
         compared = len(self._units[0].groups) if rule.is_apart and self._units else len(rule.models)
         return (compared if rule.is_apart else 1) / (compared * (compared - 1) / 2)
 
-    def forecast(self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0) -> Forecast:
+    def forecast(
+        self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
+    ) -> Forecast:
         """How many dialogues are to go, by simulation from what is known; without a ``crowd``, workers are as they
-        were. Only of studies of which that is known (see :attr:`.StoppingRule.is_foreseen`)."""
+        were."""
         return self.ahead(crowd=crowd, simulations=simulations, seed=seed)()
 
     def ahead(
-        self, *, crowd: Crowd | None = None, simulations: int = SIMULATIONS, seed: int = 0
+        self, *, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
     ) -> Callable[[], Forecast]:
         """What makes the :meth:`forecast` from here, which takes seconds, whatever happens in the study meanwhile."""
-        if not self.rule.is_foreseen:
-            raise StudyError(
-                "no forecast for panels, or for models that are rated on their own: dialogues are too unequally informative"
-            )
         begun, known = self.answered + self.in_flight, copy.deepcopy(self.studies)
         workers = self._workers.values()
-        turns = [outcome.turns for came in workers for outcome in came.outcomes.values()]
-        like = crowd or crowd_seen(self.studies, turns, [len(came.dialogues) for came in workers])
+        outcomes = [outcome for came in workers for outcome in came.outcomes.values()]
+        like = crowd or crowd_seen(self.studies, outcomes, [len(came.dialogues) for came in workers])
         unit, options = {"unit": self.unit}, {"simulations": simulations, "seed": seed}
         return lambda: forecast(known, begun=begun, crowd=like, **options).model_copy(update=unit)
 
@@ -383,14 +385,6 @@ class SequentialStudy:
         if len(outcome.picks) != len(came.dialogues[dialogue]):
             models = ", ".join(came.dialogues[dialogue])
             raise StudyError(f"{len(outcome.picks)} picks for a dialogue of {models}", try_="give one number per model")
-
-    def _begin_unit(self, groups: tuple[tuple[str, ...], ...]) -> Unit:
-        unit = begun(self.rule, int(self.studies.arrived[0]), groups)
-        place = {pair: number for number, pair in enumerate(map(self._names, range(self.pairs.count)))}
-        shown = np.array([place[pair] for pair in unit.columns])
-        self.studies.admit(_ONE, shown[None], np.array([self.now]))
-        self._units.append(unit)
-        return unit
 
     def _count(self, came: Worker, dialogue: int, outcome: Outcome, done: float) -> None:
         unit = came.unit

@@ -197,6 +197,22 @@ class Scores:
         alike = self.icc + (1 - self.icc) / self.turns
         return alike * (0.125 if self.any_number else 0.5 / self.at_once)
 
+    @property
+    def independent(self) -> float:
+        """Of the comparisons of all models that a rater scores, the part that they are worth."""
+        return 2 / max(2, self.at_once)
+
+    def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Scored:
+        """The studies with such raters before them; see :meth:`.Crowd.before`. What a model wins against all on average
+        says where it is."""
+        models = rates.shape[-1]
+        if self.within:  # the larger the spread, the more often a whole win cuts a difference off
+            base, scale = 0.5, FULL / float((math.sqrt(2) * self.spread * np.abs(_GRID) < FULL).mean())
+        else:
+            base, scale = 0.5 if self.any_number else 1 / models, 1.0
+        levels = base + scale * (2 * rates - 1).mean(axis=-1)
+        return Scored(studies, levels if self.within else levels.clip(0.01, 0.99), self, begun=begun, seed=seed)
+
     def mean_share(self, levels: Floats) -> Floats:
         """… × models × models; what the row's model wins of the column's on average, by their ``levels`` (… × models)."""
         gaps = levels[..., :, None] - levels[..., None, :]
@@ -206,9 +222,11 @@ class Scores:
 class Scored(Crowded):
     """Studies with raters before each who score models. ``levels``: studies × models; mean scores."""
 
-    def __init__(self, studies: Studies, levels: Floats, scores: Scores, *, seed: int = 0) -> None:
+    def __init__(
+        self, studies: Studies, levels: Floats, scores: Scores, *, begun: int | Ints = 0, seed: int = 0
+    ) -> None:
         models = levels.shape[1]
-        super().__init__(studies, np.full((models, models), 0.5), Crowd(), seed=seed)
+        super().__init__(studies, np.full((models, models), 0.5), Crowd(), begun=begun, seed=seed)
         self.levels, self.scores = levels, scores
 
     def take(self, rows: Flags) -> None:
@@ -227,21 +245,28 @@ class Scored(Crowded):
             drawn = drawn_pairs(asked, 1, rng)[:, 0]
             order = np.stack([pairs.first[drawn], pairs.second[drawn]], axis=1)
             there = np.ones(order.shape, dtype=bool)
-        scores = self.scores.drawn(np.where(there, self.levels[come[:, None], order], _ABSENT), rng)
         columns = list(combinations(range(order.shape[1]), 2))
-        shown, shares = np.full((len(come), len(columns)), -1), np.full((len(come), len(columns)), np.nan)
-        open_pairs = self.studies.decisions.open(come)
+        shown, open_pairs = np.full((len(come), len(columns)), -1), self.studies.decisions.open(come)
         for column, (i, j) in enumerate(columns):
             both, number = there[:, i] & there[:, j], pairs.number[order[:, i], order[:, j]]
-            share = self.scores.share(pairs.sign[order[:, i], order[:, j]] * (scores[:, i] - scores[:, j]))
-            shown[both, column], shares[both, column] = number[both], share[both]
-            self.given[come, number] += both & open_pairs[each, number]
+            shown[both, column] = number[both]
+            self.given[come, number] += (both & open_pairs[each, number]) * (2 if self.rule.is_apart else 1)
+        shares = self._shares(come, shown, np.zeros((len(come), pairs.models)))
         dialogues = there.sum(axis=1) if self.scores.within else np.ones(len(come), dtype=np.int64)
         seconds = self._seconds((len(come), int(dialogues.max())), np.zeros((len(come), pairs.models)))
         ended = now + np.where(np.arange(seconds.shape[1]) < dialogues[:, None], seconds, 0.0).sum(axis=1)
         self.studies.enter(come, shown, shares, np.ones_like(shares), due=np.full(len(come), np.inf), ended=ended)
         self.free_at[come, slot] = ended
         self.begun[come] += dialogues
+
+    def _shares(self, of: Ints, shown: Ints, likes: Floats) -> Floats:
+        rows, pair, is_shown = np.arange(len(shown))[:, None], np.maximum(shown, 0), shown >= 0
+        first, second, models = self.pairs.first[pair], self.pairs.second[pair], self.pairs.models
+        there = np.zeros((len(shown), models + 1), dtype=bool)
+        for ends in (first, second):
+            there[rows, np.where(is_shown, ends, models)] = True
+        scores = self.scores.drawn(np.where(there[:, :models], self.levels[of], _ABSENT), self.rng)
+        return np.where(is_shown, self.scores.share(scores[rows, first] - scores[rows, second]), np.nan)
 
 
 _ABSENT = 1e-9  # The level of a model that is not shown, which is never chosen

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Ints
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.text import write_columns
 from parlai_humaneval.tables.columns import (
+    MOST,
     CleanedLabels,
     Repeated,
     Repeats,
@@ -105,6 +107,29 @@ def checked(
         error.rows = tuple(whole.index[list(wrong.rows)].tolist())
         raise error from wrong
     return Checked(whole.reset_index(drop=True) if told else whole, told, cleaned)
+
+
+def all_faults(
+    frame: pd.DataFrame, check: Callable[[pd.DataFrame], object], places: Any, path: Path, advice: Sequence[str]
+) -> TableError:
+    """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
+    there are. Rows with a fault are left out to find the next one. ``places``: of the rows in the file."""
+    found: list[TableError] = []
+    more = 0
+    while len(frame):
+        try:
+            check(frame)
+            break
+        except TableError as wrong:
+            full = len(found) == MOST
+            more += len(wrong.rows) if full else 0
+            found += [] if full else [wrong.of_file(places)]
+            out = list(wrong.rows if full else wrong.rows[:1]) or list(frame.index)
+            frame, places = frame.drop(index=out).reset_index(drop=True), np.delete(places, out)
+    first, *others = [problem for error in found for problem in error.problems]
+    told = [Problem(f"… and {more:,} more row{'s' * (more > 1)}")] if more else []
+    first = replace(first, try_=(*first.try_, *advice)).within(path)
+    return TableError([first, *others, *told], found[0].rows)
 
 
 def tables_of(read: Mapping[TableName, Checked]) -> Tables:
@@ -365,15 +390,20 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
     if frame.empty:
         return Checked(from_rows(name, [], besides))
     places = frame.index.to_numpy()
+    rows = frame.reset_index(drop=True)
+
+    def check(rows: pd.DataFrame) -> Checked:
+        return checked(name, typed(name, rows, besides), repeats, cleaned)
+
     try:
-        table = checked(name, typed(name, frame.reset_index(drop=True), besides), repeats, cleaned)
+        table = check(rows)
     except TableError as wrong:
-        error = wrong.of_file(places)
-        more = len(error.rows) - 1
-        rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
-        lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
+        lists = (
+            "`parlai-humaneval import --from tables … --skip-bad` lists all rows that are wrong, and leaves them out"
+        )
         words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
-        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from wrong
+        advice = (words, *([lists] if len(wrong.rows) > 1 else []))
+        raise all_faults(rows, check, places, path, advice) from wrong
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 

@@ -6,7 +6,6 @@ were judged as a whole are named by their ``item_id``. All answers about the sam
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 from parlai_humaneval.dialogues.chats import chats_of
-from parlai_humaneval.dialogues.messages import PEOPLE, role_of, text_of, told_in
+from parlai_humaneval.dialogues.messages import PEOPLE, json_in, role_of, text_of, told_in
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
@@ -233,7 +232,7 @@ class _Entries:
         entry.note("model", *row.get("models", "").split(";"))
         entry.started, entry.seconds = row.get("started", ""), row.get("seconds")
         self._settings[entry.id] = row.get("settings", "")
-        persona = _json(row.get("persona"))
+        persona = json_in(row.get("persona"))
         told = [
             ("Topic", row.get("topic")),
             ("Opinion of the topic", row.get("opinion")),
@@ -245,7 +244,7 @@ class _Entries:
 
     def _of_rater(self, entry: Entry, row: Row) -> None:
         """Checks and feedback, which a dialogue and a judgement have alike."""
-        by, checks = row["worker_id"], _json(row.get("checks"))
+        by, checks = row["worker_id"], json_in(row.get("checks"))
         entry.note("check", *row.get("checks_failed", "").split(";"))
         if row.get("feedback"):
             entry.feedback.append((by, row["feedback"]))
@@ -309,7 +308,7 @@ class _Entries:
             self._of_rater(entry, row)
         if row.get("gold"):
             entry.note("mark", "attention check", *(["attention check failed"] if row.get("gold_passed") == 0 else []))
-        shown = _json(row.get("shown"))
+        shown = json_in(row.get("shown"))
         for dialogue in shown if isinstance(shown, list) and not entry.turns else ():
             if isinstance(dialogue, dict) and str(dialogue.get("dialogue_id")) not in entry.talks:
                 talk = _talk(dialogue, settings)
@@ -324,7 +323,7 @@ class _Entries:
 
     def _reply_of_judge(self, entry: Entry, row: Row) -> None:
         """What a judge wrote, put to its answer on a turn, or on the whole."""
-        reply = _json(row.get("reply"))
+        reply = json_in(row.get("reply"))
         words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
         number = row["item_id"].removeprefix(f"{entry.id}:")
         key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
@@ -418,7 +417,7 @@ def _reply(row: Row, settings: str) -> Reply:
     reply = Reply(model=row["model"], text=row.get("text", ""))
     _put(reply, markup=_said(reply["text"], settings).get("markup"))
     changes = str(row.get("changes", "")).split(";") if row.get("changes") else []
-    again = _json(row.get("withdrawn"))
+    again = json_in(row.get("withdrawn"))
     _put(reply, **{name: bool(row.get(name)) for name in ("continued", "failed", "masked")})
     _put(reply, raw=row.get("raw_text"), latency=row.get("latency_s"), changes=changes)
     _put(reply, position=int(row.get("position") or 0), **{name: row.get(name) for name in ("blocked", "thoughts")})
@@ -428,7 +427,7 @@ def _reply(row: Row, settings: str) -> Reply:
 
 def _as_given(answers: str | None) -> Iterator[tuple[str, str]]:
     """Answers that stand in no other table, such as those of attention checks, in the words of the record."""
-    given = _json(answers)
+    given = json_in(answers)
     for one in given if isinstance(given, list) else ():
         if isinstance(one, dict) and one.get("option"):
             yield str(one.get("question_id", "")), str(one["option"])
@@ -489,17 +488,9 @@ def _said(text: str, settings: str) -> Said:
 
 @lru_cache(maxsize=256)
 def _draws_markdown(settings: str) -> bool:
-    known = _json(settings)
+    known = json_in(settings)
     replies = known.get("replies") if isinstance(known, dict) else None
     return isinstance(replies, dict) and replies.get("appearance") == "markdown"
-
-
-def _json(text: str | None) -> Any:
-    """What a cell of JSON holds; None where it holds none, as tables from elsewhere may."""
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ def viewer_files(every: Sequence[Entry], *, title: str, note: str = "") -> Itera
         yield name, (STATIC / name).read_bytes()
     yield INDEX, _script("index", {"title": title, "note": note, "made_with": __version__, **_index(every)})
     for number, start in enumerate(range(0, len(every), PART)):
-        part = {entry.id: _filled(entry.details()) for entry in every[start : start + PART]}
+        details = {entry.id: entry.details() for entry in every[start : start + PART]}
+        part = {name: {key: value for key, value in one.items() if value} for name, one in details.items()}
         yield f"data/texts-{number}.js", _script(number, part)
 
 
@@ -108,7 +109,3 @@ def _index(every: Sequence[Entry]) -> dict[str, Any]:
 
 def _by_number(value: str) -> tuple[float, str]:
     return (float(value) if value.isascii() and value.isdigit() else float("inf"), value)
-
-
-def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in details.items() if value}

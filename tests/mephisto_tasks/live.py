@@ -43,7 +43,7 @@ def launch(data_dir: Path, *, task: str = "pw_turn", **settings: Any) -> Iterato
 
     Settings of the blueprint go by name.
 
-    ``conf``, ``task_name``, ``disconnect_after_s`` and ``port`` are the conf, and settings of the task and the architect;
+    ``conf``, ``task_name``, ``reward``, ``disconnect_after_s`` and ``port`` are the conf, and settings of task and server;
     ``overrides`` are any others, as on the command line.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -81,13 +81,13 @@ def composed(task: str, settings: dict[str, Any]) -> Any:
     blueprint = {"onboarding_qualification": None, "seed": 5, **settings}
     conf, task_name = blueprint.pop("conf", "local"), blueprint.pop("task_name", TASK)
     port, disconnect = blueprint.pop("port", 0), blueprint.pop("disconnect_after_s", 60)
-    others = blueprint.pop("overrides", [])
+    others, reward = blueprint.pop("overrides", []), blueprint.pop("reward", 2.5)
     overrides = [f"mephisto.blueprint.{key}={_hydra(value)}" for key, value in blueprint.items()]
     overrides += [
         f"mephisto.architect.port={port}",
         f"mephisto.architect.disconnect_after_s={disconnect}",
         f"mephisto.task.task_name={task_name}",
-        "mephisto.task.task_reward=2.5",
+        f"mephisto.task.task_reward={reward}",
         *others,
     ]
     return compose_config(task, conf, overrides)

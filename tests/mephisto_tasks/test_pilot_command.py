@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from live import config_of
+from live import config_of, launch
 
 from mephisto_tasks.launch.preparation import checked_settings
 from mephisto_tasks.storage.results import read_records, task_names
@@ -247,3 +247,42 @@ def test_what_is_no_pilot_is_refused(
     status, _, said = pilot(*QUICK, *arguments, "--data-dir", str(tmp_path / "data"))
     assert status != 0
     assert words in " ".join(said.split())
+
+
+def test_a_pilot_goes_on_with_further_raters(tmp_path: Path) -> None:
+    """Guards a second pilot of the same name: its dialogues come on top, and the plan counts all raters; then a third."""
+    data, name = tmp_path / "data", "my-pilot"
+    given = ["pw_turn", "models=[eliza,retrieval]", "turns=2", "--port", "0", "--data-dir", str(data)]
+    given += ["--task-name", name, *QUICK]
+    for more, wanted in ((2, 2), (3, 5), (1, 6)):
+        status, printed, said = pilot(*given, "--dialogues", str(more), "--raters", "2")
+        assert status == 0, said
+        assert f"The pilot ({wanted} raters)" in printed
+        assert f"--task-name {name} --dialogues" in printed
+        assert len([record for record in read_records(data, name) if record.status == "complete"]) == wanted
+    status, printed, said = pilot(*given)
+    assert status == 0, said
+    assert "The pilot (6 raters)" in printed, "without --dialogues nothing is collected"
+    assert task_names(data) == [name]
+    status, _, said = pilot("sata", *given[1:], "--dialogues", "2")
+    assert status != 0
+    assert "is a pilot of pw_turn, not of sata" in said
+
+
+def test_a_pilot_that_runs_gets_more_dialogues(tmp_path: Path) -> None:
+    """Guards a pilot under way, which goes on for longer, against a second launch; and a paid study against a pilot."""
+    data = tmp_path / "data"
+    given = ["pw_turn", "models=[alpha,beta]", "--data-dir", str(data), "--dialogues", "4", *QUICK]
+    with launch(data, reward=0, dialogues_per_group=2, task_name="mine") as run:
+        status, printed, said = pilot(*given, "--task-name", "mine")
+        assert status == 0, said
+        assert "6 conversations are requested now" in printed
+        assert run.study.remaining == 6
+        status, _, said = pilot(*given, "--task-name", "mine", "--raters", "2")
+        assert status != 0
+        assert "simulated raters come from its own launch" in said
+    with launch(data, task_name="paid"):
+        pass
+    status, _, said = pilot(*given, "--task-name", "paid")
+    assert status != 0
+    assert "paid is a study, and not a pilot" in said

@@ -315,7 +315,7 @@ PLEASE_RETURN = phrase("Please return your submission on {site}.")
 DECLINED_THERE = (
     DECLINED[0],
     phrase(
-        "That is all right: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
+        "That is fine: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
         "your time!"
     ),
 )

@@ -30,12 +30,6 @@ from mephisto_tasks.storage.results import query
 logger = logging.getLogger(__name__)
 
 LINK_S = 20.0  # how long our own link may take to answer
-_PRACTISED = """
-    SELECT (SELECT COUNT(*) FROM onboarding_agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
-             WHERE task_name = ? AND worker_name = ? AND strftime('%s', onboarding_agents.creation_date) + 5 >= ?),
-           (SELECT COUNT(*) FROM agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
-             WHERE task_name = ? AND worker_name = ?)
-"""
 
 
 @dataclass
@@ -262,7 +256,7 @@ class ProlificLaunch(LinkLaunch):
             if visit is None:
                 return False
             values = (self.task_name, worker_name)
-            ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
+            ((practices, units),) = query(self.data_dir, "tries", [*values, visit.began, *values])
             return bool(practices) and not units
 
         self._arrivals = arrivals.Arrivals(self._brief, studies, visits, self.task_name, signed)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
+from scipy.special import chdtri, fdtrc, fdtri, nctdtr, ndtr, ndtri, stdtrit
 
 from parlai_humaneval._util.arrays import Codes, Floats, Objects
 from parlai_humaneval.statistics.core.result import Result, check_level
@@ -179,6 +180,37 @@ def pooled_intraclass_correlation(
         notes=(NEGATIVE.format(cluster=cluster),) if estimate < 0 else (),
         details={**base.details, "df_between": df_between, "df_within": df_within},
     )
+
+
+def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[str, float]:
+    """Standard deviations of one rater's ratings of a model, and of raters' levels, with 95 % intervals, by the method of
+    moments: squares of the residuals of models and raters, and what raters take off those of models alone (Henderson's
+    method 3; intervals by Williams 1962). Empty where nothing varies. Where each rater rated one model, once, the first
+    holds both."""
+    n = len(ratings)
+    of_models, of_raters = (np.eye(int(codes.max(initial=-1)) + 1)[codes] for codes in (models, raters))
+
+    def left(columns: Floats) -> tuple[float, int]:
+        fitted, _, rank, _ = np.linalg.lstsq(columns, ratings, rcond=None)
+        return float(((ratings - columns @ fitted) ** 2).sum()), n - int(rank)
+
+    (alone, df_alone), (within, df) = left(of_models), left(np.hstack([of_models, of_raters]))
+    if not df:
+        within, df, df_alone = alone, df_alone, 0
+    if not df or within < 1e-12:
+        return {}
+    tails, df_raters = np.array([0.025, 0.975]), df_alone - df
+    low, high = np.sqrt(within / chdtri(df, tails))
+    found = {"rating_sd": math.sqrt(within / df), "rating_sd_low": float(low), "rating_sd_high": float(high)}
+    if df_raters <= 0:
+        return {**found, "rater_sd": 0.0}
+    counts = of_models.T @ of_raters
+    each = (n - float(((counts**2).sum(axis=1) / counts.sum(axis=1)).sum())) / df_raters
+    ratio = (alone - within) / df_raters / (within / df)
+    squares = (alone - within) * (1 - fdtri(df_raters, df, 1 - tails) / ratio) / each / chdtri(df_raters, tails)
+    low, high = np.sqrt(squares.clip(min=0))
+    between = math.sqrt(max(0.0, (ratio - 1) * within / df / each))
+    return {**found, "rater_sd": between, "rater_sd_low": float(low), "rater_sd_high": float(high)}
 
 
 def detectable_gap(

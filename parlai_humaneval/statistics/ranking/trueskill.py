@@ -200,12 +200,10 @@ class _Match(Generic[Number]):
                 to_worse, to_better = 1 + says / p_a, 1 + says / p_b
                 above_p[i + 1], above_w[i + 1] = says / to_worse, (mean_a * says - weighs) / to_worse
                 below_p[i], below_w[i] = says / to_better, (mean_b * says + weighs) / to_better
-            before, learnt = (
-                learnt,
-                (
-                    [a + b for a, b in zip(above_p, below_p, strict=True)],
-                    [a + b for a, b in zip(above_w, below_w, strict=True)],
-                ),
+            before = learnt
+            learnt = (
+                [a + b for a, b in zip(above_p, below_p, strict=True)],
+                [a + b for a, b in zip(above_w, below_w, strict=True)],
             )
             steps = (self.tolerance / self.model.beta**2, self.tolerance / self.model.beta)
             if all(maths.apart(new, old) <= step for new, old, step in zip(learnt, before, steps, strict=True)):

@@ -11,6 +11,7 @@ from live import Launch, Rater, eventually, launch, records, rows, whole_dialogu
 from mephisto_tasks.admission.admission import DONE_ALL, GIVEN_ON
 from mephisto_tasks.admission.identity import BUSY
 from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
+from mephisto_tasks.launch import running
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW
 from mephisto_tasks.simulation.page_client import PageError
@@ -213,3 +214,25 @@ async def test_who_vanishes_at_the_comment_box_has_done_the_work(start: Launch) 
         assert (record.status, record.feedback, len(record.complete_turns)) == ("complete", None, 2)
     assert rows(run.data_dir, "SELECT status FROM agents") == [("completed",)]
     assert rows(run.data_dir, "SELECT status FROM units") == [("completed",)]
+
+
+async def test_a_pilot_ends_when_all_is_stored_whatever_pages_do(
+    start: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards against five minutes for a page that was closed at the comment box; one that is open has a while to comment."""
+    async with start(dialogues_per_group=2, disconnect_after_s=300) as run:
+        run.ends_when_stored = True
+        async with Rater(run, "stays") as stays:
+            await stays.talk_until("feedback")
+            assert not run.is_done(), "half of it is stored"
+            async with Rater(run, "closes") as closes:
+                await closes.talk_until("feedback")
+            await eventually(lambda: len(run.live_run.task_runner.running_units) == 2)
+            assert not run.is_done(), "a rater may be about to comment"
+            with monkeypatch.context() as soon:
+                soon.setattr(running, "LAST_COMMENT_S", 0.0)
+                assert run.is_done(), "nobody is waited for longer than that"
+            await stays.finish("a comment")
+        await eventually(run.is_done)
+        assert not idle(run), "the page that was closed has not run out of time"
+    assert {record.feedback for record in records(run)} == {None, "a comment"}

@@ -203,16 +203,16 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "said", "unsaid"),
     [
-        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "none of them can be"]),
+        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "or none of them."]),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat still goes on with one of the replies", "so can none of them"],
+            ["If you select none, the chat still continues with one of the replies", "or none of them"],
             ["29", "even a little better"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback"},
             ["at least 29 words", "Do not copy"],
-            ["If you select none, the chat still goes on with one of the replies"],
+            ["If you select none, the chat still continues with one of the replies"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback", "several_settings"},
@@ -241,7 +241,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
         "at least 17 messages",
         "your half of the chat has to be realistic",
         "Do not repeat yourself",
-        "Answer what the chatbot has just said",
+        "Respond to what the chatbot has just said",
         "may be rejected",
         "take a few seconds",
         "field for comments",

@@ -560,6 +560,24 @@ def test_exports_of_labelbox(command, tmp_path: Path):
     assert "not known to have" not in done.stdout
 
 
+def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
+    """Where an item's metadata names two models; what is drawn on it is left out with a remark."""
+    answers = [{"name": "better", "radio_answer": {"name": side}} for side in "AB"]
+    rows = [labelbox(f"d{n}", "u@x.org", answer) for n, answer in enumerate(answers)]
+    for row in rows:
+        models = {"model_a": "heron", "model_b": "otter"}
+        row["metadata_fields"] = [{"schema_name": name, "value": model} for name, model in models.items()]
+        row["projects"]["p"]["labels"][0]["annotations"]["objects"] = [{"name": "span"}]
+    done = command(lines(tmp_path / "export.ndjson", rows))
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    assert got[["item_id", "metric", "winner"]].values.tolist() == [
+        ["d0", "better", "heron"],
+        ["d1", "better", "otter"],
+    ]
+    assert "left out: projects.value.labels.annotations.objects." in done.stdout
+
+
 def test_labels_of_doccano(command, tmp_path: Path):
     row = {"id": 1, "text": "Hi!", "label": ["warm", "vague"], "Comments": [], "model": "heron"}
     done = command(lines(tmp_path / "all.jsonl", [row, {**row, "id": 2, "label": []}]))

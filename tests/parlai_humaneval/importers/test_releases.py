@@ -482,7 +482,7 @@ def test_dialogues_of_convai2_that_name_no_bot(command, tmp_path: Path):
     [
         *("mturk_batch.csv", "prodigy_choices.jsonl", "argilla_records.json", "heron/samples_chat_2025-01-01.jsonl"),
         *("mt_bench_judge_pairs.jsonl", "mt_bench_judge_scores.jsonl", "arena_hard.jsonl", "pandalm_testset.json"),
-        *("convai2_volunteers.json", "see2019_logs.jsonl"),
+        *("convai2_volunteers.json", "see2019_logs.jsonl", "model_chat_results.csv", "per_turn_results.csv"),
     ],
 )
 def test_only_unknown_fields_are_a_remark(command, tmp_path: Path, name: str, added: bool):

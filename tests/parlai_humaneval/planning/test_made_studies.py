@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 from parlai_humaneval.planning.designs import ChoiceDesign, TwoScores
 from parlai_humaneval.planning.inputs import ask
 from parlai_humaneval.planning.layout import layout
-from parlai_humaneval.planning.made_studies import MadeStudies, made_studies, only, slider_study
+from parlai_humaneval.planning.made_studies import (
+    MadeStudies,
+    answers_of_workers,
+    leads_of_dialogues,
+    made_studies,
+    only,
+    shared_out,
+    shares_of_workers,
+    slider_study,
+)
 from parlai_humaneval.planning.power import Clustering
-from parlai_humaneval.planning.raters import answers_of_workers, leads_of_dialogues, shared_out, shares_of_workers
 from parlai_humaneval.report.registry import sections
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.summary import leading

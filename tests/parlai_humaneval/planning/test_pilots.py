@@ -16,6 +16,7 @@ from parlai_humaneval.planning.inputs import ICC, PlanError, ask
 from parlai_humaneval.planning.pilot import pilot_of, with_pilot
 from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.power import dialogue_icc
+from parlai_humaneval.statistics.core.clustering_effects import variance_components
 from parlai_humaneval.tables.columns import Tables, from_rows, typed
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.tables.files import write_tables
@@ -328,3 +329,72 @@ def test_studies_that_end_when_decided_have_the_workers_of_the_pilot(tmp_path: P
     assert stop["heavy_tail"] == pytest.approx(np.sqrt(np.log1p(pilot["worker_inequality"] ** 2)))
     assert json.loads(call(*asked, "--reuse", "1", "--icc", "0.3").stdout)["stop"]["icc"] == 0.3
     assert "--reuse 1" in call(*asked).stderr, "its dialogues differ"
+
+
+def rated(raters: int = 120, *, within: float = 0.1, between: float = 0.2, each: int = 3, seed: int = 0) -> Tables:
+    """Two sliders from 0 to 100 in a chat with each of three models, of which a rater has ``each`` chats."""
+    rng = np.random.default_rng(seed)
+    level = rng.normal(0, between, raters)
+    rows = [
+        {
+            "dialogue_id": f"d{rater}-{model}",
+            "worker_id": f"w{rater}",
+            "model": "xyz"[model],
+            "criterion": criterion,
+            "value": float(np.clip(mean + above, 0, 100)),
+            "technique": "direct_assessment",
+            "scale": "slider",
+        }
+        for rater in range(raters)
+        for model in ((rater + place) % 3 for place in range(each))
+        for mean in [50 + 100 * (level[rater] + rng.normal(0, within))]
+        for criterion, above in (("fluent", -5), ("relevant", 5))
+    ]
+    return Tables(**{**NOTHING, "ratings": typed("ratings", pd.DataFrame(rows))})
+
+
+def test_how_ratings_vary_is_estimated_and_planned_with(tmp_path: Path) -> None:
+    """Guards both components against what the ratings were made of, a plan that ends when decided, and its registration."""
+    found = pilot_of(rated())
+    assert found.rating_sd == pytest.approx(0.1, abs=0.02)
+    assert found.rater_sd == pytest.approx(0.2, abs=0.05)
+    assert (found.rating_sd_low or 1) < 0.1 < (found.rating_sd_high or 0)
+    assert (found.rater_sd_low or 1) < 0.2 < (found.rater_sd_high or 0)
+    write_tables(rated(), tmp_path / "pilot")
+    told = ["--pilot", str(tmp_path / "pilot"), "--gap", "0.4", "--stop", "decided", "--replicates", "100"]
+    registered = ["--prereg", str(tmp_path / "study.md"), "models=[x,y,z]", "quality_control_model=''"]
+    result = call(*told, "--technique", "direct_assessment", *registered, "--json")
+    assert result.exit_code == 0, result.stderr
+    stop = json.loads(result.stdout)["stop"]
+    assert (stop["rating_sd"], stop["rater_sd"]) == (found.rating_sd, found.rater_sd)
+    text = " ".join((tmp_path / "study.md").read_text().split())
+    assert (
+        f"{found.rating_sd:.3g} for one rater's ratings and {found.rater_sd:.3g} between raters (pilot with 120" in text
+    )
+
+
+def test_the_intervals_of_both_components_hold() -> None:
+    """Guards against intervals that are too narrow for few raters: .95 in 200 small pilots, and none below four raters."""
+    rng, held = np.random.default_rng(0), np.zeros(2)
+    raters, models = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
+    for _ in range(200):
+        ratings = 0.1 * models + rng.normal(0, 0.14, 6)[raters] + rng.normal(0, 0.15, 18)
+        parts = variance_components(ratings, raters, models)
+        for place, (name, truth) in enumerate((("rating_sd", 0.15), ("rater_sd", 0.14))):
+            held[place] += parts[f"{name}_low"] <= truth <= parts[f"{name}_high"]
+    assert ((held / 200 > 0.9) & (held / 200 <= 0.99)).all(), held / 200
+
+
+def test_few_raters_or_one_rating_of_each_are_said(tmp_path: Path) -> None:
+    """Guards the plan against three raters who agree by chance, and against components that nothing separates."""
+    few = pilot_of(rated(3))
+    assert few.rating_sd is not None
+    assert few.rating_sd_low is None
+    assert "rating_sd" not in few.question()
+    alone = pilot_of(rated(60, each=1))
+    assert alone.rating_sd == pytest.approx(np.hypot(0.1, 0.2), abs=0.04)
+    assert (alone.question()["rater_sd"], alone.rater_sd_high) == (0.0, None)
+    for pilot, words in ((few, "Fewer than 4 raters do not show"), (alone, "also contains the differences between")):
+        asked = ask(gap=0.2, **pilot.question())
+        notes = with_pilot(plan_study(asked), asked, pilot, {}).notes
+        assert any(words in note for note in notes)

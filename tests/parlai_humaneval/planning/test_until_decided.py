@@ -17,7 +17,7 @@ from parlai_humaneval.planning.plan import plan_study
 from parlai_humaneval.planning.stopping import UntilDecided, is_usual, most_likely, plan_until_decided
 from parlai_humaneval.stopping.batch import Studies
 from parlai_humaneval.stopping.rule import StoppingRule
-from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, simulate, win_rates
+from parlai_humaneval.stopping.simulation import Crowd, Crowded, fixed_plan, made_up, win_rates
 from parlai_humaneval.stopping.units import Scores
 
 STUDIES = 50
@@ -39,7 +39,7 @@ def test_numbers_are_of_the_simulation() -> None:
     rule = StoppingRule(models=("a", "b"), margin=0.3, max_dialogues=40)
     shares = [0.5 + step * 0.15 for step in (0, 0.5, 1, 2)]
     truths = [win_rates([math.log(share / (1 - share)), 0]) for share in shares]
-    of_all = simulate(rule, np.repeat(truths, STUDIES, axis=0), Crowd(icc=0.1), studies=4 * STUDIES, seed=3)
+    of_all = made_up(rule, np.repeat(truths, STUDIES, axis=0), Crowd(icc=0.1), studies=4 * STUDIES, seed=3).run()
     for at, (truth, rates) in enumerate(zip(found.truths, truths, strict=True)):
         done = of_all.among(slice(at * STUDIES, (at + 1) * STUDIES))
         assert truth.expected.n == math.ceil(math.ceil(done.dialogues.mean()) / 0.8)

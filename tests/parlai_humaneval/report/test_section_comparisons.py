@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Annotated
 
@@ -163,6 +164,21 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     assert any(remark.startswith("The answer is about these 6 dialogues") for remark in section.remarks)
     assert "they are statistically tied" in section.headline
     assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
+
+
+def test_answers_to_shared_questions_are_said_to_be_clustered_by_question(tmp_path):
+    """Where dialogues share their start, the table, its notes, the methods and the summary say question."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=30, tie=0.0)
+    tables = exchange_tables(tmp_path, {"comparisons": frame})
+    asked = [f"q{i % 9}" for i in range(len(frame))]
+    section = build(replace(tables, comparisons=tables.comparisons.assign(start=asked)), Options())
+    table = section.data_tables()[0]
+    labels = {column.key: column.label for column in table.columns}
+    assert (labels["p_dialogue"], labels["p_dialogue_holm"]) == ("p, by question alone", "p, by question alone, Holm")
+    assert any("and by question where several workers" in note for note in table.notes)
+    assert any("about these 9 questions: with other questions, it" in remark for remark in section.remarks)
+    assert "Questions judged by several workers" in [method.name for method in section.methods()]
+    assert [line.by_question for summary in section.summary() for line in summary.pairs] == [True]
 
 
 def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):

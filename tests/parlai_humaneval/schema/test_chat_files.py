@@ -95,6 +95,16 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     assert ": 1 dialogue, form=messages (user = human, assistant = mine); turns without text" in remark
     with pytest.raises(DataError, match="Did you mean messages"):
         read(tmp_path / "c.jsonl", json.dumps(CHAT), form="mesages")
+    conversation = {
+        "dialog": [[{"id": "ada", "text": "Hi!"}, {"id": "bob", "text": "Hello."}]],
+        "entities": {"bob": "b"},
+    }
+    (remark,) = taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))
+    assert remark.endswith(": 1 dialogue, ParlAI conversations (ada = ?, bob = b)")
+    assert "1 dialogue, fbdialog" in taken_as(read(tmp_path / "d.txt", "1 Hi!\tHello.\n"))[0]
+    assert taken_as(read(tmp_path / "e.jsonl", '{"dialogue_id": "1", "turns": ["Hi!", "Hello."]}')) == [], (
+        "it is our own"
+    )
 
 
 def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from parlai_humaneval.statistics.core.sequential import order_evidence
+from parlai_humaneval.stopping.estimates import crowd_seen
 from parlai_humaneval.stopping.events import Arrived, Folded, Outcome, log_rows, read_log
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import SequentialStudy, StudyError, replay
-from parlai_humaneval.stopping.units import share_of_ratings
+from parlai_humaneval.stopping.units import Scores, share_of_ratings
 
 MODELS = ("A", "B")
 RULE: dict[str, Any] = {"models": MODELS, "margin": 0.1, "max_dialogues": 200, "rated": "apart"}
@@ -43,7 +44,7 @@ def test_two_who_came_one_after_the_other_are_compared_whoever_is_quick() -> Non
     matched = [{one[1]: one[2], other[1]: other[2]} for one, other in zip(came[::2], came[1::2], strict=True)]
     shares = [float(share_of_ratings((both["A"] - both["B"]) / 100)) for both in matched]
     expected = np.array([evidence.max() for evidence in order_evidence(shares, 0.1)])
-    assert running.studies.evidence.direct[0, :, 0] == pytest.approx(np.maximum(expected, 1))
+    assert running.studies.evidence.of("direct")[0, :, 0] == pytest.approx(np.maximum(expected, 1))
     assert [event.worker for event in running.log if isinstance(event, Folded)] == [worker for worker, _, _ in came]
     first = [one[1] for one in came[::2]]
     assert 5 < first.count("A") < 25, "who of two rates which model is drawn"
@@ -142,6 +143,35 @@ def test_what_cannot_be_of_ratings_is_refused() -> None:
         running.answer("w", 0, Outcome(picks=(1, 2), turns=3), at=1.0)
     running.choose("w", 0, rating(20), whole=200, at=1.0)
     assert running.turns == 0
-    with pytest.raises(StudyError, match="rated on their own"):
-        running.forecast()
     assert running.strengths() is None
+
+
+def test_studies_of_ratings_and_of_panels_are_foreseen() -> None:
+    """Guards every form of rating: ranges for all dialogues and each open pair, and raters as they were seen to be."""
+    rng = np.random.default_rng(2)
+    forms: list[dict[str, Any]] = [
+        {"margin": 0.3},
+        {"margin": 0.3, "shown": "panel", "models": ("A", "B", "C")},
+        {"margin": 0.2, "shown": "panel", "models": ("A", "B", "C"), "rated": "together"},
+    ]
+    for form in forms:
+        running = study(**form, max_dialogues=400)
+        assert running.forecast(simulations=20).pairs, "before anybody came, raters are taken to be the usual ones"
+        for number in range(12):
+            together = form.get("rated") == "together"
+            groups = running.arrive(f"w{number}", 1 if together else 2, at=float(number)).dialogues
+            level = rng.normal(50, 20)
+            points = (int(np.clip(rng.normal(level, 10), 0, 100)) for _ in groups)
+            outcomes = [
+                Outcome(picks=tuple(rng.multinomial(6, [1 / 3] * 3)), turns=6) if together else rating(next(points))
+                for _ in groups
+            ]
+            running.finish(f"w{number}", outcomes, at=number + 0.5)
+        foreseen = running.forecast(simulations=40)
+        assert 0 < foreseen.low <= foreseen.expected <= foreseen.high <= 400 - running.answered
+        assert [(pair.first, pair.second) for pair in foreseen.pairs] == running.open
+        assert all(0 <= pair.low <= pair.expected <= pair.high for pair in foreseen.pairs)
+        if running.rule.is_apart:
+            seen = crowd_seen(running.studies, [], [2] * 12)
+            assert isinstance(seen, Scores)
+            assert 0.05 < seen.within < 0.2, "what a rater adds to all models is left out"

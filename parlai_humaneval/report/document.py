@@ -49,7 +49,7 @@ SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
 SCHEMA_VERSION = 3
 NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
-NO_ANSWER = "The ratings do not show by themselves which model is better."
+NO_ANSWER = "The ratings alone do not show which model is better."
 
 
 class DialogueCount(Part):
@@ -286,7 +286,7 @@ class Facts(Part):
             is_any = any(count.complete for count, _ in self.raters.counts)
             return self.nothing_finished or (NO_ANSWER if is_any else NOTHING)
         what = "judgement" if here.judgements else "dialogue"
-        return f"Every {what} was left out by the checks: none remains."
+        return f"The checks excluded every {what}, so none are left."
 
     @property
     def nothing_finished(self) -> str:
@@ -296,7 +296,7 @@ class Facts(Part):
             return ""
         what = " and ".join(counted(number, noun) for number, noun in left)
         verb = "is" if sum(number for number, _ in left) == 1 else "are"
-        why = f"Nothing complete has been rated yet, so nothing can be said about the models: {what} {verb} unfinished."
+        why = f"No rating is complete yet, so nothing can be said about the models: {what} {verb} unfinished."
         how = " With --include-partial, `report` counts the answered turns of unfinished dialogues."
         return f"{why}{how if self.raters.turns and not self.include_partial else ''}"
 

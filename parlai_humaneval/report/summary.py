@@ -16,21 +16,21 @@ NAMED = 3
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
 MODELLED = (
-    "Points: how many more of 100 turns with only these two models the first would win, estimated from all turns "
-    "together. They are not the difference of the shares above."
+    "Points: how many more turns the first model would win out of 100 with only these two models, estimated from all "
+    "turns together. They are not the difference between the shares above."
 )
-OF_RATINGS = "Points: 100 points are half of the scale that models were rated on. They are not points of that scale."
-DIRECT = "Turns and dialogues that had both models. {}: estimated from all choices, so the gap may differ."
+OF_RATINGS = "Points: 100 points are half of the scale that models were rated on, so they are not points on that scale."
+DIRECT = "Turns and dialogues are those with both models. {}: estimated from all choices, so the gap may differ."
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
 HOW_TO_READ = (
-    "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
-    "better; if the interval (clustered by worker, not corrected, before rounding) excludes 50 %, they differ. "
+    "How often the first model does better than the second in one judgement; ties count half. At 50 %, neither is "
+    "better. If the interval (clustered by worker, not corrected, before rounding) excludes 50 %, they differ. "
     "About 56, 64 and 71 % are small, medium and large differences.",
-    "This number can be compared across techniques; those of the sections cannot. A judgement is what raters of the "
-    "technique give, about a turn, a dialogue or a segment. If many judgements are ties, as when few of several replies "
-    "are picked, the number is closer to 50 %.",
+    "This number can be compared across techniques, unlike those in the sections. A judgement is what a rater of the "
+    "technique gives for a turn, a dialogue or a segment. If many judgements are ties, as when raters pick few of "
+    "several replies, the number is closer to 50 %.",
 )
 SUPERIORITY_METHOD = views.method("summary", "probability_of_superiority")
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
@@ -263,13 +263,13 @@ def _notes_of_pairs(answer: Summary, cited: str) -> Iterator[str]:
         yield MODELLED
     if any(pair.by_dialogue for pair in pairs):
         alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
-        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
+        yield f"Clustered by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
     for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
         yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
     papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
     if papers:
         which = "p of independent answers" if any(pair.independent for pair in pairs) else "paper's p"
-        yield f"The {which}, as the larger, decides of {', '.join(papers)}."
+        yield f"The {which} is larger, so it decides about {', '.join(papers)}."
 
 
 def superiority_table(answers: Sequence[Summary]) -> views.DataTable:

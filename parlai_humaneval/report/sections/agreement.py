@@ -264,13 +264,13 @@ class Agreement(Section):
                 "agreement_measures",
                 "Agreement on what was judged twice",
                 self.rows,
-                "own: the dialogue's own rater and another rater of it (Cohen's κ); several: Fleiss' κ.",
+                "own: the dialogue's own rater and another rater of the same dialogue (Cohen's κ); several: Fleiss' κ.",
             ),
             table_of(
                 WITH_OWN,
-                "Answers of a dialogue's own rater, and of other raters of it",
+                "Answers of a dialogue's own rater, and of its other raters",
                 again,
-                "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
+                "Share of “yes” answers, or mean rating. Difference: the other rater minus the dialogue's own rater, "
                 "clustered by worker.",
             ),
             table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),

@@ -162,7 +162,7 @@ class Comparisons(Section):
         notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
         tables = [
             table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
-            table_of("comparisons_models", "Each model against all the models that it met", self.models),
+            table_of("comparisons_models", "Each model against all its opponents", self.models),
             table_of("comparisons_first_shown", "Is the model shown first chosen more often?", self.first_shown),
             table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),
         ]

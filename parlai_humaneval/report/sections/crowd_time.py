@@ -84,8 +84,8 @@ class CrowdTime(Section):
                 "crowd_time_pairs",
                 "Rater hours to distinguish two models",
                 self.pairs,
-                "Hours until the paper's p was below .05 for the first time, and until it stayed there; the same for a "
-                "p-value that may be looked at after every answer. A dash means never within the time spent.",
+                "Hours until the paper's p first fell below .05, and until it stayed there; the same for a p-value that "
+                "stays valid when checked after every answer. A dash means that it never did in the time spent.",
             ),
         ]
         return [table for table in found if table.rows]

@@ -89,7 +89,7 @@ class DirectAssessment(Assessment, Section):
         note = "Dialogues with the degraded model are not counted."
         if dialogues.n_cut:
             n_cut = counted(dialogues.n_cut, "dialogue")
-            note += f" The time of {n_cut} whose page was left open is left out of the means."
+            note += f" The means exclude the time of {n_cut} whose page was left open."
         return table_of("direct_assessment_workers", "Workers and dialogues", rows, note)
 
     def _correlations_table(self) -> views.DataTable:
@@ -215,7 +215,7 @@ def _told(section: Assessment) -> dict[str, Any]:
 
 def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[views.DataTable]:
     """As the paper's Table 3 (z) and Table 10 (raw)."""
-    note = "Scores of reversed criteria are inverted: more is better. The degraded model is left out."
+    note = "Scores of reversed criteria are inverted, so higher is always better. The degraded model is left out."
     keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
     everyone: Columns = (
         ("everyone", "Overall, all workers", "number"),

@@ -191,8 +191,8 @@ class Judges(Section):
                 "judges_agreement",
                 "Agreement with people",
                 self.agreement,
-                "Pairs of a judge's answer and a person's; both orders count. People: two people on the same item, "
-                "Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
+                "Each pair is a judge's answer and a person's; both orders count. People: two people on the same item, "
+                "Fleiss' κ. Ceiling: the highest agreement that one fixed answer per item can reach.",
             ),
             table_of("judges_pairs", "Win rates of two models by the judge and by people", self.pairs),
             table_of("judges_bias", "Position and length", self.bias),

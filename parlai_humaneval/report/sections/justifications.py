@@ -102,7 +102,7 @@ class Justifications(Section):
     def data_tables(self) -> list[DataTable]:
         notes = say("justifications", "of_words")
         telling = table_of("justifications_words_of_models", "Which words distinguish models?", self.telling, *notes)
-        weighty = table_of(TERMS, "Which words weigh most in them?", self.groups)
+        weighty = table_of(TERMS, "Which words carry the most weight?", self.groups)
         return [
             table_of("justifications_words", "How long are the reasons?", self.groups),
             *([weighty] if any(group.terms for group in self.groups) else []),
@@ -119,9 +119,9 @@ class Justifications(Section):
             method("justifications", "words_a_reason"),
             Method(
                 name="Top terms",
-                text=f"TF-IDF; the {N_TERMS} heaviest terms, without stop words and terms in more than "
-                f"{percent(MAX_DOCUMENT_SHARE)} of documents. A document holds all reasons for one model in one "
-                f"comparison; with fewer than {FEWEST_GROUPS} of those every reason is one, and weights are means.",
+                text=f"TF-IDF: the {N_TERMS} terms with the highest weights, except stop words and terms in more than "
+                f"{percent(MAX_DOCUMENT_SHARE)} of documents. A document contains all reasons for one model in one "
+                f"comparison. With fewer than {FEWEST_GROUPS} of these, every reason is a document and weights are means.",
                 source="Smith et al. 2022, App. C.5 (Table 7)",
             ),
             *([method("justifications", "telling_words", prior=PRIOR, fewest=FEWEST)] if self.telling else []),

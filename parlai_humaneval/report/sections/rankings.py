@@ -112,7 +112,7 @@ class Rankings(Section):
 
     def data_tables(self) -> list[DataTable]:
         note = (
-            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of one dialogue."
+            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of the same one."
         )
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
         tables = [

@@ -83,7 +83,7 @@ class Replies(Section):
         # What raters saw, and what the models took; the second only where something of it is known.
         known = [one for one in self.models if one.latency_median is not None or one.completion_tokens is not None]
         served = [table_of(SERVED, "What did the models use?", known)] if known else []
-        return [table_of("replies_shown", "What did raters see of the models?", self.models), *served]
+        return [table_of("replies_shown", "What did raters see of each model?", self.models), *served]
 
     def figures(self) -> list[Figure]:
         return []

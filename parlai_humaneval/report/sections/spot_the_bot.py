@@ -208,7 +208,7 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
         "models",
         "Bots and people",
         speakers,
-        "Win rate: the share of decided segments won against each other bot, then the mean over these opponents (as in "
+        "Win rate: the share of decided segments that a bot won against each opponent, averaged over opponents (as in "
         "the paper). Pooled: the share of all decided segments. Both are clustered by worker and dialogue; p tests the "
         "mean against one half, without correction.",
     )
@@ -233,7 +233,7 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
     yield table_of("pairs", "Pairs of bots", a.pairs, *cited, labels=_PAIR_LABELS)
     note = "Above 0: B is spotted sooner. The one-step estimate from 0 is too small if the difference is large."
     yield table_of("tests", "Is one spotted sooner? All pairs of bots", a.tests, note)
-    note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
+    note = f"Below 0: survives longer. Rated the same: {percent(a.same_features)} of answers."
     yield table_of("features", "Features, and their effect on being spotted", a.features, note)
     # The paper's Table 3.
     agreed: dict[str, dict[str, views.Cell]] = {}

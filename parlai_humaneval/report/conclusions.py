@@ -273,7 +273,7 @@ def once_more(first: str, how: str, *, decided: bool = False) -> str:
 
     ``decided``: they are of studies that end when they are decided, whose p-values nobody should cite.
     """
-    return f"Cite “{DECIDED_TITLE if decided else first}”. Here are the same answers again, {how}, so p may differ."
+    return f"Cite “{DECIDED_TITLE if decided else first}”. The same answers appear here again, {how}, so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:

@@ -240,8 +240,8 @@ def description(figure: Figure) -> str:
         return f"Estimates with intervals, {figure.x_label}: {_listed(shown)}."
     if isinstance(figure, CurveFigure):
         names = [curve.name for curve in figure.curves]
-        return f"Lines of {figure.y_label} over {figure.x_label}: {_listed(names)}."
-    return f"Matrix of {len(figure.rows)} rows ({_listed(list(figure.rows))}) and {len(figure.columns)} columns."
+        return f"Line chart of {figure.y_label} over {figure.x_label}: {_listed(names)}."
+    return f"Matrix with {len(figure.rows)} rows ({_listed(list(figure.rows))}) and {len(figure.columns)} columns."
 
 
 def _listed(parts: Sequence[str], most: int = 12) -> str:

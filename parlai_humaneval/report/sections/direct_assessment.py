@@ -78,7 +78,7 @@ class DirectAssessment(Assessment, Section):
         note = "Dialogues with the degraded model are not counted."
         if dialogues.n_cut:
             n_cut = counted(dialogues.n_cut, "dialogue")
-            note += f" The time of {n_cut} whose page was left open is left out of the means."
+            note += f" The means exclude the time of {n_cut} whose page was left open."
         return views.table("direct_assessment_workers", rows, note)
 
     def _correlations_table(self) -> views.DataTable:

@@ -47,7 +47,7 @@ MOST_NAMED = 6  # Pairs in a sentence for a paper; of more, what was decided of 
 BY_CLAIMS = "claims that stay valid however often you look"
 NO_LOG = "its log of decisions is not among these tables, so its decisions are unknown"
 CHANGED = (
-    "its log does not lead to the decisions in it ({why}). It was changed or is incomplete, so its "
+    "the decisions in its log do not follow from its events ({why}). The log was changed or is incomplete, so its "
     "decisions are not reported"
 )
 
@@ -340,7 +340,7 @@ def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
 
 
 def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
-    said = f"this study ends when it is decided, and {trouble}"
+    said = f"this study stops once it reaches a decision, and {trouble}"
     names = dict(zip(("technique", "setting", "metric"), design, strict=True))
     return DecidedStudy(study=study, **names, models=[], answer="", said=said, ended=None, trouble=trouble)
 

@@ -53,7 +53,7 @@ class DataTable(View):
 
 Columns = tuple[tuple[str, str, CellKind], ...]
 """Name in JSON and files, what people read above it, and how its cells are written."""
-CUT = "Intervals of shares are cut at 0 and 100 %; the JSON has them whole."
+CUT = "Intervals of shares are cut off at 0 and 100 %; the JSON file has the full intervals."
 
 
 @dataclass(frozen=True)

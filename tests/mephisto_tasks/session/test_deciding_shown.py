@@ -232,7 +232,7 @@ def test_without_a_launch_of_its_own_the_log_says_how_it_stands(tmp_path: Path, 
     path.write_text(path.read_text().replace('"picks":[5,1]', '"picks":[0,6]', 1).replace('"at":', '"at":1', 1))
     changed = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (changed.deciding, changed.answers) == (None, [])
-    assert "It was changed or is incomplete" in changed.headline
+    assert "The log was changed or is incomplete" in changed.headline
 
 
 def test_the_end_is_that_of_the_forecast() -> None:

@@ -160,7 +160,8 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
         assert not left_out or "Cite “" in section.headline, key
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
     assert (
-        told is None or f"Cite “{told}”. Here are the same answers again" in document.sections["comparisons"].headline
+        told is None
+        or f"Cite “{told}”. The same answers appear here again" in document.sections["comparisons"].headline
     )
 
 

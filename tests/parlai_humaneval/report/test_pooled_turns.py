@@ -118,11 +118,11 @@ def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(repo
     (answer,) = reported[0].sections["turns"].summary()
     table = pairs_table(answer)
     assert "superiority" not in {column.key for column in table.columns}
-    assert any("not the difference of the shares" in note for note in table.notes)
+    assert any("not the difference between the shares" in note for note in table.notes)
     assert all(pair.superiority is not None for pair in answer.pairs)
     other = answer.model_copy(update={"technique": "arena", "pairs": answer.pairs[:1]})
     across = superiority_table([answer, other])
-    assert any("Turns and dialogues that had both models. sata" in note for note in across.notes)
+    assert any("Turns and dialogues are those with both models. sata" in note for note in across.notes)
 
 
 def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):

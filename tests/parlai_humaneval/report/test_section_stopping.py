@@ -187,14 +187,14 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
     ):
         stopping = section(made)
         assert stopping.pairs == []
-        assert "It was changed or is incomplete" in stopping.headline
+        assert "The log was changed or is incomplete" in stopping.headline
     for made in (changed(log, outcome={"picks": [9], "turns": 6}), replace(log, events=())):
         found = build_report(replace(whole, stopping=(made,)), OPTIONS)
         assert [answer.section for answer in leading(found.summaries())] == ["turns"]
         if made.events and made.events[0] == log.events[0]:
             (answer,) = leading(found.summaries())
-            assert "It was changed" in answer.remarks[0]
-        assert "It was changed" in to_html(found)
+            assert "The log was changed" in answer.remarks[0]
+        assert "The log was changed" in to_html(found)
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -205,8 +205,8 @@ def test_tables_without_their_log_say_so() -> None:
     record.settings = settings
     found = build_report(tables([record]), OPTIONS)
     assert found.sections["stopping"].headline == (
-        "This study ends when it is decided, and its log of decisions is not among these tables, so its decisions are "
-        "unknown."
+        "This study stops once it reaches a decision, and its log of decisions is not among these tables, so its decisions "
+        "are unknown."
     )
     assert "log of decisions is not among these tables" in found.sections["turns"].remarks[0]
     record.settings = {"stop": "collected", "metric": "preference"}
@@ -298,7 +298,7 @@ def test_a_log_without_its_beginning_is_of_the_study_by_its_settings(study: Sequ
     stopping = found.sections["stopping"]
     assert isinstance(stopping, Stopping)
     assert [(one.study, one.design) for one in stopping.studies] == [("study", ("sata", "soba", "preference"))]
-    assert "It was changed" in found.sections["turns"].remarks[0]
+    assert "The log was changed" in found.sections["turns"].remarks[0]
 
 
 def test_what_follows_through_others_is_said_so() -> None:

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from parlai_humaneval._util.arrays import Flags, Floats, Ints
 from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.events import Outcome
-from parlai_humaneval.stopping.evidence import pairs_of
+from parlai_humaneval.stopping.evidence import Pairs, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.simulation import Crowd, Crowded
 
@@ -154,6 +154,14 @@ def begun(rule: StoppingRule, number: int, groups: tuple[Models, ...]) -> Unit:
     return Unit(number, groups, columns, shares, done, np.zeros(len(columns)))
 
 
+def open_models(asked: Flags, pairs: Pairs) -> Flags:
+    """Studies × models; those of any pair that is ``asked`` about."""
+    found = np.zeros((len(asked), pairs.models), dtype=bool)
+    for pair, ends in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        found[:, ends] |= asked[:, [pair]]
+    return found
+
+
 _GRID = np.asarray(ndtri((np.arange(2000) + 0.5) / 2000))  # A normal distribution in equally probable steps
 
 
@@ -204,14 +212,17 @@ class Scores:
 
     def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Scored:
         """The studies with such raters before them; see :meth:`.Crowd.before`. What a model wins against all on average
-        says where it is."""
-        models = rates.shape[-1]
+        says where it is among those that are still shown."""
+        shown = open_models(studies.decisions.open(), studies.evidence.pairs)
+        leads, count = (2 * rates - 1).mean(axis=-1), shown.sum(axis=1, keepdims=True)
+        leads -= (leads * shown).sum(axis=1, keepdims=True) / np.maximum(count, 1)
         if self.within:  # the larger the spread, the more often a whole win cuts a difference off
-            base, scale = 0.5, FULL / float((math.sqrt(2) * self.spread * np.abs(_GRID) < FULL).mean())
+            is_whole = math.sqrt(2) * self.spread * np.abs(_GRID) >= FULL
+            levels = 0.5 + leads * FULL / float(1 - is_whole.mean())
         else:
-            base, scale = 0.5 if self.any_number else 1 / models, 1.0
-        levels = base + scale * (2 * rates - 1).mean(axis=-1)
-        return Scored(studies, levels if self.within else levels.clip(0.01, 0.99), self, begun=begun, seed=seed)
+            levels = (0.5 if self.any_number else 1 / np.maximum(count, 1)) + leads
+            levels = levels.clip(0.01, 0.99)
+        return Scored(studies, levels, self, begun=begun, seed=seed)
 
     def mean_share(self, levels: Floats) -> Floats:
         """… × models × models; what the row's model wins of the column's on average, by their ``levels`` (… × models)."""
@@ -236,11 +247,9 @@ class Scored(Crowded):
     def _arrive(self, come: Ints, slot: Ints, now: Floats) -> None:
         asked, pairs, rng, each = self.studies.decisions.asked[come], self.pairs, self.rng, np.arange(len(come))
         if self.rule.shown == "panel":
-            open_models = np.zeros((len(come), pairs.models), dtype=bool)
-            for pair, ends in enumerate(zip(pairs.first, pairs.second, strict=True)):
-                open_models[:, ends] |= asked[:, [pair]]
-            order = np.where(open_models, rng.random(open_models.shape), 2.0).argsort(axis=1)[:, : self.scores.at_once]
-            there = np.take_along_axis(open_models, order, axis=1)
+            among = open_models(asked, pairs)
+            order = np.where(among, rng.random(among.shape), 2.0).argsort(axis=1)[:, : self.scores.at_once]
+            there = np.take_along_axis(among, order, axis=1)
         else:
             drawn = drawn_pairs(asked, 1, rng)[:, 0]
             order = np.stack([pairs.first[drawn], pairs.second[drawn]], axis=1)

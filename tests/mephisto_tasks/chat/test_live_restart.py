@@ -66,7 +66,7 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
             assert step.next == "submit"
         else:
             assert (step.title, step.next) == (PAUSED[0], "stay")
-            assert "is paid as a whole" in step.text
+            assert "paid in full" in step.text
         await rater.__aexit__(None, None, None)
     found = {len(record.complete_turns): record.status for record in records(run)}
     assert found == {1: "partial", 2: "complete"}

@@ -286,7 +286,7 @@ def test_pictures_are_shown_or_described(tmp_path: Path, with_files: bool) -> No
     known = [{"digest": digest, "alt": "A <red> wall", "width": 8, "height": 6}]
     assert turn["human"].get("images", []) == (known if with_files else [])
     assert turn["human"]["text"].endswith("\n[image: A <red> wall]") is not with_files
-    assert "[image: A picture that came without a description]" in "".join(one["text"] for one in turn["replies"])
+    assert "[image: A picture without a description]" in "".join(one["text"] for one in turn["replies"])
     files = dict(viewer_files([entry], title="t", pictures=pictures))
     assert (f"images/{digest}.jpg" in files) is with_files
 

@@ -59,7 +59,7 @@ def test_words_that_are_hidden_by_looks_are_found() -> None:
 
 @pytest.mark.parametrize(
     ("text", "changes"),
-    [("😀", "emoji"), ("---", "markdown"), ("\u3164", "control_characters"), ("<think>x</think>", "thoughts")],
+    [("😀", "emoji"), ("---", "markdown"), ("\u3164", "control_characters"), ("<think>x</think>", "reasoning")],
 )
 def test_a_reply_of_which_nothing_is_left_is_refused(text: str, changes: str) -> None:
     """Guards raters against an empty card."""

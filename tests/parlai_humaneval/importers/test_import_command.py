@@ -310,7 +310,7 @@ def test_no_column_keeps_workers_names(command, tmp_path: Path):
     assert got["mturk_id"].iloc[0] == worker
     assert got["comment"].tolist() == [f"I am {worker}: hello", "12 is a number"]
     assert got["passed"].tolist() == ["1", "1"]
-    assert "IDs in 1 text were replaced" in " ".join(json.loads(done.stdout)["notes"])
+    assert "replaced with pseudonyms in 1 text" in " ".join(json.loads(done.stdout)["notes"])
 
 
 def test_swapping_two_models_swaps_all_that_is_theirs():

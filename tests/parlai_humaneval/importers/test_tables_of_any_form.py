@@ -460,6 +460,6 @@ def test_points_of_a_quiz_of_google_forms_are_no_ratings(command, tmp_path: Path
         "--from", "tables", "--table", "ratings", tmp_path / "form.csv", "--rename", "Username=worker_id", "--yes"
     )
     assert done.exit_code == 0, done.stderr
-    assert "left out (--rename keeps it): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
+    assert "left out (--rename keeps them): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
     got = read_tables(command.out).ratings
     assert got[["criterion", "value"]].values.tolist() == [["Fluent?", 4.0], ["Fluent?", 2.0]]

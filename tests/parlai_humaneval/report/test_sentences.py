@@ -16,7 +16,7 @@ def test_what_is_filled_in_stays_as_it_is() -> None:
     """Guards names of users: one that looks like a template, an item of a list or several lines is a name all the same."""
     name = "j\n- k {% if x %}{{ y }}{% endif %} {# z #}  <b>"
     judge = SimpleNamespace(judge=name, refused=1, unparsable=2, asked=3)
-    said = say("judges", "remarks", s=SimpleNamespace(judges=[judge]), by_place=[], partial=[])
+    said = say("judges", "remarks", s=SimpleNamespace(judges=[judge]), by_place=[], partial=[], described={})
     assert said == [f"{name}: of 3 answers 1 refused and 2 unreadable; they are not counted anywhere else."]
 
 

@@ -256,7 +256,7 @@ def test_all_taken_is_not_all_done() -> None:
         (singles(1) * 2, None, {}, "i:d0 appears twice"),
         ([Item("i", AB, ())], None, {}, "needs a dialogue"),
         ([Item("i", AB, ("d",), wanted=0)], None, {}, "at least one judgement"),
-        (singles(2), {AB: 3}, {}, "3 judgements of a vs b .* its items take 2 at most"),
+        (singles(2), {AB: 3}, {}, "3 judgements of a vs b .* its items allow only 2"),
         (singles(2), {AB: 0}, {}, "must be at least 1"),
         (singles(2), {AC: 1}, {}, "no item of a vs c"),
         (singles(2), None, {"per_unit": 0}, "items of a unit must be at least 1"),

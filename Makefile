@@ -1,3 +1,4 @@
+# make try      rate your own model, a function in a file: MODEL=bots.py
 # make demo     rate two small models on this machine, in your browser
 # make test     every check: Python, web page, real browser, style and types; all run, one summary ends it
 # make explore  property tests on examples drawn at random (make test: on the same ones each time)
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean compiled check-tools check-oldest check-chromium wheel
+.PHONY: help try demo test storm test-storm test-oldest test-newest test-python test-tasks test-models test-web test-browser explore lint docs install lock bench clean compiled check-tools check-oldest check-chromium wheel
 
 # The hundred processes that tests start share what one of them compiled, whatever the image of a machine has set: PyTorch,
 # pandas and transformers from their sources are 16 seconds of processor time for each.
@@ -52,7 +53,11 @@ FIND_OLDEST = $$(for python in python3.10 $$(ls -d "$${PYENV_ROOT:-$$HOME/.pyenv
 	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))' >/dev/null 2>&1; then echo "$$python"; break; fi; done)
 
 help:
-	@sed -n 's/^# //p' Makefile | head -8
+	@sed -n 's/^# //p' Makefile | head -9
+
+MODEL ?= bots.py
+try: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
+	$(BIN)/parlai-humaneval try "$(MODEL)" $(ARGS)
 
 demo: check-tools $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(SMALL)) $(PAGE)
 	$(BIN)/parlai-humaneval demo $(ARGS)

@@ -96,7 +96,7 @@ def _rate(pool: ModelPool, name: str, dialogues: int, seed: int) -> float:
 
 def _figure(name: str, ours: list[float], peer: list[float], of_peer: str, rounds: int) -> Figure:
     return Figure(
-        name=f"self-chat replies a second, {name}",
+        name=f"self-chat replies per second, {name}",
         unit="1/s",
         ours=median(ours),
         peer=median(peer),

@@ -24,8 +24,8 @@ CONVERSATIONS = (8, 32)
 SECONDS = 2.5
 ROUNDS = 3
 KINDS: dict[str, Callable[[Path, str], ModelSpec]] = {"generator": generator, "causal_lm": causal_lm}
-LIMIT = "the bare call for the same dialogues in batches of as many, with nothing before, between or after"
-ALONE = "ParlAI's TurkLikeAgent, as its crowd tasks hold one conversation"
+LIMIT = "bare calls of the model for the same dialogues, in batches of the same size and with nothing in between"
+ALONE = "ParlAI's TurkLikeAgent, which its crowd tasks use for one conversation"
 
 
 def run(quick: bool) -> list[Figure]:
@@ -49,7 +49,7 @@ def beside_limit(pool: ModelPool, kind: str, words: str, number: int, seconds: f
     for _ in range(rounds):
         limit.append(calls_for(bare, number, seconds))
         ours.append(talk_for([OurConversation(pool, seed) for seed in range(number)], seconds)[0])
-    return _figure(f"{number} conversations beside the limit", kind, words, max(ours), max(limit), LIMIT, rounds)
+    return _figure(f"{number} conversations compared with the limit", kind, words, max(ours), max(limit), LIMIT, rounds)
 
 
 def alone(pool: ModelPool, kind: str, words: str, seconds: float, rounds: int) -> Figure:
@@ -59,18 +59,19 @@ def alone(pool: ModelPool, kind: str, words: str, seconds: float, rounds: int) -
     for _ in range(rounds):
         theirs.append(talk_for([ParlaiConversation(pool, threading.Semaphore(1))], seconds)[0])
         ours.append(talk_for([OurConversation(pool, 0)], seconds)[0])
-    return _figure("1 conversation beside ParlAI's way", kind, words, max(ours), max(theirs), ALONE, rounds)
+    return _figure("1 conversation compared with ParlAI", kind, words, max(ours), max(theirs), ALONE, rounds)
 
 
 def _figure(what: str, kind: str, words: str, ours: float, peer: float, peer_words: str, rounds: int) -> Figure:
     return Figure(
-        name=f"replies a second, {kind}, {what}",
+        name=f"replies per second, {kind}, {what}",
         unit="1/s",
         ours=ours,
         peer=peer,
         better="more",
         peer_source="same run",
-        note=f"{words}, {TOKENS} tokens a reply. Peer: {peer_words}; the sides take turns, the best round of each counts",
+        note=f"{words}, {TOKENS} tokens per reply. Peer: {peer_words}. "
+        "The two sides take turns, and the best round of each counts",
         repeats=rounds,
     )
 

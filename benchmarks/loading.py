@@ -25,9 +25,9 @@ CASES = {
     "float32 in one file, read as bfloat16": ("safetensors", "bfloat16"),
 }
 NOTE = (
-    "a GPT-2 of {layers} layers and width {width} with random weights, loaded on the processor; memory at the fullest less "
-    "that before, divided by the bytes of its files. Pages of a safetensors file that were read count, though the system "
-    "may take them back"
+    "a GPT-2 of {layers} layers and width {width} with random weights, loaded on the processor. The figure is the peak "
+    "memory minus the memory before, divided by the bytes of the model's files. Pages of a safetensors file that were "
+    "read count, although the system may reclaim them"
 )
 
 

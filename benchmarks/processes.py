@@ -22,7 +22,7 @@ class BenchmarkError(RuntimeError):
     """A measured program did not start or ended early; the message holds the end of what it printed."""
 
 
-Need = Literal["gpu", "npm", "root", "texts"]
+Need = Literal["browser", "gpu", "npm", "root", "texts"]
 
 
 class NothingToMeasure(RuntimeError):

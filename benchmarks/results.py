@@ -22,23 +22,25 @@ def document(
     """The file. ``load``: processes that wanted a processor in the minute before the run; ``busy_after``: in its last."""
     parts = [
         "# Results",
-        "`python -m benchmarks results` wrote this file. A ratio above 1 is in our favor. Both sides were measured in one "
-        "run, taking turns. The notes below each table explain its figures.",
+        "`python -m benchmarks results` generated this file. A ratio above 1 is in our favor. Both sides were measured in "
+        "the same run and took turns. The notes below each table explain its figures.",
         _machine(load, busy_after),
     ]
     for name in (name for name in NAMES if name in figures or name in skipped):
         parts.append(f"## {name}")
         parts += [f"Not measured: {skipped[name]}."] if name in skipped else _table(figures[name])
-        parts.append(f"Again: `python -m benchmarks {name}`")
+        parts.append(f"To measure again: `python -m benchmarks {name}`")
     return "\n\n".join(parts) + "\n"
 
 
 def _machine(load: float, busy_after: float) -> str:
     processors = len(os.sched_getaffinity(0))
-    words = f"Measured on: {device_name()}, {processors} processors of it; Python {platform.python_version()}."
-    words += f" Processes that wanted a processor in the minute before: {load:.1f}; in the last: {busy_after:.1f}."
+    words = f"Measured on: {device_name()}, with {processors} processors; Python {platform.python_version()}."
+    words += (
+        f" Processes waiting for a processor: {load:.1f} in the minute before, {busy_after:.1f} in the last minute."
+    )
     if load > BUSY * processors:
-        words += " **The machine had other work: these figures are no more than a first look.**"
+        words += " **The machine was busy with other work, so these figures are only a first look.**"
     return words
 
 

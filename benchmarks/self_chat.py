@@ -35,9 +35,9 @@ to threads that wait for each other, the more so on a machine with other work.""
 AS_INSTALLED = None
 """As many threads as torch takes of its own: what somebody gets who types the two commands."""
 NOTE = (
-    "a generator talks to itself on this machine, six exchanges a dialogue, 24 tokens per reply, greedy search, as many "
-    "processor threads for either side. Peer: `parlai self_chat`, which takes batch size 1 only. Neither side's loading is "
-    "counted; ours includes writing the file; the two sides take turns, and the best round of each counts"
+    "a generator talks to itself on this machine, with six exchanges per dialogue, 24 tokens per reply, greedy search, and "
+    "the same number of processor threads for both sides. Peer: `parlai self_chat`, which supports only batch size 1. "
+    "Loading does not count, but ours includes writing the file. The two sides take turns, and the best round of each counts"
 )
 
 
@@ -49,8 +49,8 @@ SERVER_THREADS = (1, 4, 16, 32)
 SERVER_ROUNDS = 2
 """Dialogues for each of them."""
 SERVER_NOTE = (
-    "a server of {:g} s for any reply, however many it is asked for at once, talks to itself. In place of a peer "
-    "stands the limit, threads ÷ latency"
+    "a server that takes {:g} s for any reply, however many requests it gets at once, talks to itself. Instead of a "
+    "peer, the table shows the limit, threads ÷ latency"
 )
 
 
@@ -76,7 +76,7 @@ def servers(threads: Sequence[int], latency_s: float) -> list[Figure]:
             rate = our_rate(allowed, 1, SERVER_ROUNDS * number, seed=0)
             figures.append(
                 Figure(
-                    name=f"self-chat replies a second of a server, {number} at once",
+                    name=f"self-chat replies per second from a server, {number} at once",
                     unit="1/s",
                     ours=rate,
                     peer=number / latency_s,
@@ -116,7 +116,7 @@ def compare(
             ours[batch].append(our_rate(spec, batch, max(2 * batch, peer_dialogues), seed, threads))
     return [
         Figure(
-            name=f"self-chat replies a second, {size}, batch {batch}, {_threads(threads)}",
+            name=f"self-chat replies per second, {size}, batch {batch}, {_threads(threads)}",
             unit="1/s",
             ours=max(ours[batch]),
             peer=max(peers),

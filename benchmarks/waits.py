@@ -21,8 +21,8 @@ TIMEOUT_S = 600.0
 THINK_S = 2.0
 """Mean pause before each message."""
 NOTE = (
-    f"four of five replies 4 to 15 words, the others {LONGEST}; pause of {THINK_S:g} s "
-    "in the mean before each message. Peer: whole batches, each over with its longest reply; one after the other"
+    f"four out of five replies have 4 to 15 words, the others {LONGEST}; before each message, there is a pause of "
+    f"{THINK_S:g} s on average. Peer: whole batches, each of which ends with its longest reply, one after the other"
 )
 
 

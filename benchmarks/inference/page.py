@@ -14,63 +14,64 @@ from benchmarks.inference.tastes import POWER, STUDIES, TASTE, Tasted
 
 HEAD = f"""# Inference that keeps its promise
 
-`python -m benchmarks.inference > benchmarks/INFERENCE.md` writes this page (in an hour on two processors; for the
-last table alone: `python -m benchmarks.inference.plans`). It simulates studies through the public functions that
-reports lead with, and through every other test that was tried.
+`python -m benchmarks.inference > benchmarks/INFERENCE.md` generates this page (in an hour on two processors; for only
+the last table: `python -m benchmarks.inference.plans`). It simulates studies with the public functions that reports
+lead with, and with every other test that we tried.
 
-**Studies.** Equal workers give {EQUAL} dialogues each. Unequal workers give lognormal numbers of dialogues (median
-2, σ 1.1, at least 1, cut at {MOST}), as in crowds. A dialogue has {TURNS} turns. Answers of a worker correlate with
-an ICC of {", ".join(f"{icc:g}" for icc in ICCS)}: probabilities are beta or Dirichlet by worker. In half of the
-studies with positions, each worker is drawn towards the first position (log-odds, SD 1). Dialogues that are judged
-several times differ in quality (log-odds, SD {QUALITY:g}).
+**Studies.** Equal workers contribute {EQUAL} dialogues each. Unequal workers contribute a lognormal number of dialogues
+(median 2, σ 1.1, at least 1, cut off at {MOST}), as in real crowds. A dialogue has {TURNS} turns. The answers of a worker
+are correlated with an ICC of {", ".join(f"{icc:g}" for icc in ICCS)}: each worker's probabilities are drawn from a beta or
+Dirichlet distribution. In half of the studies with positions, each worker is drawn towards the first position (log-odds,
+SD 1). Dialogues that are judged several times differ in quality (log-odds, SD {QUALITY:g}).
 
-**Shares.** α = .05. For each crowd, ICC and pull to the first position there are {WHOLE.null:,} studies of equal
-models (a quarter of that with reused dialogues), and {WHOLE.gap:,} with the gap at which CR1 has a power of {AIM:g}
-if workers are equal. {WHOLE.asked} and {WHOLE.asked_gap} of these also go through the report's function, two thirds
-of them chosen from those with p between {BOUNDS[0]:g} and {BOUNDS[1]:g} in a test similar to the report's. The
-report's share is that test's share of all studies, corrected by how many more or fewer the report finds. Shares are
-means over ICC and pull. The benchmark fails if the report's share leaves {ALLOWED[0]:g} to {ALLOWED[1]:g} by more
-than {ERRORS:g} standard errors of the simulation. For one model against a baseline it fails only above that range,
-because few workers cannot show that a rate is above .95.
+**Shares.** α = .05. For each combination of crowd, ICC and pull to the first position, there are {WHOLE.null:,} studies
+of equal models (a quarter of that with reused dialogues), and {WHOLE.gap:,} studies with the gap at which CR1 has a power
+of {AIM:g} if workers are equal. {WHOLE.asked} and {WHOLE.asked_gap} of these studies also go through the report's function.
+Two thirds of them are chosen from the studies with p between {BOUNDS[0]:g} and {BOUNDS[1]:g} in a test similar to the
+report's. The report's share is that test's share of all studies, corrected for how many more or fewer studies
+the report finds. Shares are means over ICC and
+pull. The benchmark fails if the report's share is outside {ALLOWED[0]:g} to {ALLOWED[1]:g} by
+more than {ERRORS:g} standard errors of the simulation. For one model against a baseline, it fails only above that range,
+because a small number of workers cannot show that a rate is above .95.
 
-**What reports lead with.** For two models, the sums of workers are tested by flipping their signs: with few
-workers, over all assignments; with more, by a saddlepoint approximation, in which ties count half. For several
-models, the same signs are flipped, and the sum of squares over all models is compared. Near 0 and 1, a rate is
-tested by the binomial distribution with the effective number of independent answers under the hypothesis. If
-several workers judged the same dialogues, the variances by worker and by dialogue are added, minus that of both
-together, and the larger of the two is the minimum. The paper's test is next to each.
+**What reports lead with.** For two models, the test flips the signs of the workers' sums. With few workers, it uses all
+assignments of signs; with more workers, it uses a saddlepoint approximation in which ties count as half. For several
+models, the same signs are flipped, and the sum of squares over all models is compared. Rates near 0 and 1 are tested
+against a binomial distribution whose n is the effective number of independent answers under the hypothesis. If several
+workers judged the same dialogues, the variance is the variance by worker plus the variance by dialogue, minus the
+variance by both together, and at least the larger of the first two. The paper's test is shown next to each test.
 """
 
-LEGEND = """False positives in the worst crowd (number of workers, equal or unequal), as means over ICC and pull. The second
-number is the power minus that of the first column if workers are equal, in points. It is a price only where the
-first column keeps its error rate.
+LEGEND = """The first number is the share of false positives in the worst crowd (number of workers, equal or unequal), as a
+mean over ICC and pull. The second number is the difference in power from the first column if workers are equal, in points.
+This difference is a price only where the first column keeps its error rate.
 """
 
 
 SKEWED = f"""## Skewed tastes, and tastes that go with diligence
 
-In these crowds the models are equal on average over workers. In some crowds, a few workers always choose the first
-model, so all others lean slightly to the second. In others, a worker's number of dialogues correlates with their
-taste (ICC {TASTE:g}). Each cell has the false positives and, after the slash, the power. The power is the mean over
-a gap in either direction that unequal workers without such tastes find in {POWER:.0%} of studies. A crowd has
-{STUDIES:,} studies of equal models, so one standard error of a rate of .05 is .005. Reports used to give only the
-first column. They now give the second next to it, with a remark if the two disagree.
+In these crowds, the models are equal on average over workers. In some crowds, a few workers always choose the first
+model, so all other workers lean slightly to the second. In other crowds, a worker's number of dialogues correlates with
+their taste (ICC {TASTE:g}). Each cell shows the share of false positives and, after the slash, the power. The power is the
+mean over a gap in either direction that is found in {POWER:.0%} of studies with unequal workers without such tastes. For
+each crowd, there are {STUDIES:,} studies of equal models, so the standard error of a rate of .05 is .005. Reports used to
+give only the first column. They now show the second column next to it, with a remark if the two disagree.
 
-- **Counting every worker once** finds a difference in .048 to .060 of studies (in .067 in one crowd), and has no
-  less power: with unequal workers it has more. The benchmark fails if it finds more than {ALLOWED[1]:g} by over
+- **Counting every worker once** finds a difference in .048 to .060 of studies (.067 in one crowd), without losing
+  power: with unequal workers, it has more. The benchmark fails if it finds more than {ALLOWED[1]:g} by over
   {ERRORS:g} standard errors.
-- **Counting every answer** finds one in .08 of studies with 20 unequal workers, if a fifth of them always choose
-  one model. If diligence goes with taste, it answers another question: what a typical answer says. 150 workers with
-  ρ = .4 give a difference in .79 of studies. That difference is real, but it is not a difference for the average
-  worker.
-- **No other test of the same sums fixes this.** CR1, CR2 and Johnson's correction for skewness find more
-  differences, the wild bootstrap as many. Taking the larger p of sign flips and Johnson's costs up to a third of
-  the power, and still gives .07.
-- **What remains:** if 20 workers give equal numbers of dialogues, and a fifth always choose one model, the two
-  columns are the same, at .067. One study in a hundred has no such worker by chance, and many have too few. The
-  slight lean of the others then looks like a difference, and no test can tell from these answers. Betting on the
-  workers, one after the other, is valid for any tastes, but finds a third as much with 20 workers, and four fifths
-  with 150.
+- **Counting every answer** finds a difference in .08 of studies with 20 unequal workers, if a fifth of them always
+  choose the same model. If diligence goes with taste, it answers a different question: what a typical answer says. With
+  150 workers and ρ = .4, it finds a difference in .79 of studies. That difference is real, but it is not a difference
+  for the average worker.
+- **No other test of the same sums fixes this.** CR1, CR2 and Johnson's correction for skewness find more differences,
+  and the wild bootstrap finds as many. Taking the larger p-value of sign flips and Johnson's test costs up to a third of
+  the power, and still finds differences in .07 of studies.
+- **What remains:** if 20 workers contribute equal numbers of dialogues and a fifth of them always choose one model, the
+  two columns are both at .067. In one study out of a hundred, no worker of this kind takes part by chance, and in many
+  others, too few do. The slight lean of the other workers then looks like a difference, and no test can detect this from
+  the answers. Betting on one worker after the other is valid for any tastes, but finds only a third as many differences
+  with 20 workers, and four fifths as many with 150.
 """
 
 

@@ -62,11 +62,12 @@ class Kept:
 
 
 TEXT = """
-`plan` sizes a study for the test that its report uses: Holm's correction over all pairs, the paper's p if that is larger,
-strengths for free-for-alls, one ranking for PW-Turn with more than two models, and scores standardized by each worker's
-ratings. *Found* is the share of simulated studies of that size (`plan --simulate`) in which the report's functions find a
-difference between the best and the worst model, from tidy tables; one standard error follows ±. The gap is {gap} points
-unless the row names another, the power .8, and α .05. *n* counts kept judgements of a pair, or of a model.
+`plan` computes the size of a study for the test that its report uses: with Holm's correction over all pairs, the paper's
+p-value if it is larger, strengths for free-for-alls, a single ranking for PW-Turn with more than two models, and scores
+standardized by each worker's ratings. *Found* is the share of simulated studies of that size (`plan --simulate`) in which
+the report's functions find a difference between the best and the worst model in tidy tables. The standard error follows ±.
+The gap is {gap} points unless the row names a different one, the power is .8, and α is .05. *n* is the number of kept
+judgements for each pair or for each model.
 """
 
 

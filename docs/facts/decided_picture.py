@@ -62,7 +62,7 @@ def verdict(pair: PairUnderBoth) -> str:
 def _svg(study: OneStudy, name: str, width: float, columns: int) -> str:
     height = ROW * -(-len(study.pairs) // columns) + BARS
     draw = partial(_study, study, columns)
-    return as_svg(f"one-study-{name}", "One study under both regimes", description(study), (width, height), draw)
+    return as_svg(f"one-study-{name}", "One study with both approaches", description(study), (width, height), draw)
 
 
 def as_svg(key: str, title: str, said: str, size: tuple[float, float], draw: Callable[[Drawing], None]) -> str:
@@ -156,7 +156,7 @@ def _moved(pair: PairUnderBoth) -> npt.NDArray[np.int64]:
 def _bars(axes: Axes, study: OneStudy) -> None:
     """Dialogues of the whole study."""
     bars = (
-        (study.standing.answered, f"until all is decided: {study.standing.answered:,} dialogues", STOPPED),
+        (study.standing.answered, f"until every pair is decided: {study.standing.answered:,} dialogues", STOPPED),
         (study.planned_pooled, f"one fixed plan for all: {study.planned_pooled:,}", FIXED),
         (study.planned_in_all, f"a fixed plan for each pair: {study.planned_in_all:,}", FIXED),
     )

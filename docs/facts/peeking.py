@@ -34,8 +34,8 @@ def looking() -> str:
     rows = {
         f"p < .05 at the planned end, after {planned} dialogues": _differ(shares),
         f"p < .05, five looks at {planned // LOOKS}, {2 * planned // LOOKS}, … dialogues": np.any(some, axis=0),
-        "p < .05 after every worker, to the planned end": np.array([_crosses(study) for study in shares]),
-        "`stop=decided`, after every worker": ended.better.any(axis=(1, 2)),
+        "p < .05 after every rater, until the planned end": np.array([_crosses(study) for study in shares]),
+        "`stop=decided`, after every rater": ended.better.any(axis=(1, 2)),
     }
     return table(
         ["looks", f"share of {STUDIES:,} studies that claim one model is better"],

@@ -80,7 +80,7 @@ class InProcessChannel(Channel):
             self.on_message(self.channel_id, Packet.from_dict(packet))
         except Exception:
             # Mephisto's loop closes a moment before its channels: that must not end the router.
-            logger.exception("The operator could not take a packet of type %s.", packet.get("packet_type"))
+            logger.exception("The operator failed to process a packet of type %s.", packet.get("packet_type"))
 
 
 ARCHITECT_TYPE = "humaneval_local"
@@ -221,7 +221,7 @@ class HumanevalLocalArchitect(Architect):
         return self._router.is_here(agent_id)
 
     def download_file(self, filename: str, save_dir: str) -> None:
-        raise NotImplementedError("The router takes no uploads, so there is no file to fetch.")
+        raise NotImplementedError("The router does not accept uploads, so there is no file to download.")
 
 
 Server = Literal["heroku", "ec2"]

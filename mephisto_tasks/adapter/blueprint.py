@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from mephisto.abstractions._subcomponents.task_builder import TaskBuilder
 from mephisto.abstractions.blueprint import Blueprint, BlueprintArgs, SharedTaskState
 from mephisto.abstractions.blueprints.mixins.onboarding_required import OnboardingRequired, OnboardingSharedState
+from mephisto.data_model.agent import OnboardingAgent
 from mephisto.data_model.task_run import TaskRunArgs
+from mephisto.data_model.worker import Worker
 from mephisto.operations.registry import (
     get_architect_from_type,
     get_crowd_provider_from_type,
@@ -39,10 +41,6 @@ from mephisto_tasks.session.study import Study
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.schema.events import PracticeEnded, parse_events
 from parlai_humaneval.techniques.registry import Engine, technique
-
-if TYPE_CHECKING:
-    from mephisto.data_model.agent import OnboardingAgent
-    from mephisto.data_model.worker import Worker
 
 
 class WebAppMissing(HumanevalError, FileNotFoundError):

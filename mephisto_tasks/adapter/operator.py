@@ -127,7 +127,7 @@ class StudyWorkerPool(WorkerPool):
             with self._entrance:
                 self._coming_in -= 1
                 self._entrance.notify_all()
-        raise RuntimeError("a registration waits for what is not its own")
+        raise RuntimeError("a registration is waiting for something other than itself")
 
     def shutdown(self) -> None:
         """Nobody comes in any more, and whoever was about to is in; longer than a moment it waits for none."""

@@ -84,7 +84,7 @@ class StudyLauncher(TaskLauncher):
                 if not self._first_open.is_set():
                     self._first_error, self.keep_launching_units = error, False
                     return
-                logger.warning("a unit could not be offered: %s. It is tried again in %g s", error, AGAIN_S)
+                logger.warning("a unit could not be offered: %s. The launch tries again in %g s", error, AGAIN_S)
                 self._stopped.wait(AGAIN_S)
 
     def _launch_if_room(self, unit: Any) -> bool:

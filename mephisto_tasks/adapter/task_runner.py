@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mephisto_tasks._util import compat
 
@@ -15,8 +15,11 @@ compat.prepare()
 
 from mephisto.abstractions._subcomponents.agent_state import AgentState
 from mephisto.abstractions._subcomponents.task_runner import TaskRunner
+from mephisto.data_model.agent import Agent, OnboardingAgent
+from mephisto.data_model.assignment import InitializationData
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.exceptions import AbsentAgentError, AgentReturnedError, AgentShutdownError
+from mephisto.data_model.unit import Unit
 
 from mephisto_tasks.admission import wording
 from mephisto_tasks.admission.visits import Outcome, Site
@@ -32,10 +35,6 @@ from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.model_pool import ModelFailed
 from parlai_humaneval.schema.events import Interrupted, Resumed, parse_events
 from parlai_humaneval.schema.steps import Notice
-
-if TYPE_CHECKING:
-    from mephisto.data_model.agent import Agent, OnboardingAgent
-    from mephisto.data_model.unit import Unit
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +214,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             held.fail(reason)
         except Exception:  # the rater must be told and paid, whatever cannot be written
-            logger.exception("the end of %s could not be written down", held.name)
+            logger.exception("the end of %s could not be recorded", held.name)
         self._see_to(held, lambda: self.site.work_done(agent.db_id))
         self._goodbye(agent, held.page, wording.STOPPED, "submit", "complete")
         try:
@@ -231,7 +230,7 @@ class StudyTaskRunner(TaskRunner):
         try:
             self.study.saving.until_done(work)
         except Exception:
-            logger.exception("not everything after %s could be written down", held.name)
+            logger.exception("not everything after %s could be recorded", held.name)
 
     def _await_submit(self, agent: Any) -> None:
         try:
@@ -334,6 +333,4 @@ def _ending(absence: AbsentAgentError) -> Ending:
 
 def one_unit() -> Any:
     """Initialization data of an assignment with one unit; what the unit holds is decided when a rater takes it."""
-    from mephisto.data_model.assignment import InitializationData
-
     return InitializationData(shared={}, unit_data=[{}])

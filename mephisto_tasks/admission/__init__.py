@@ -1,1 +1,1 @@
-"""May this visitor begin now?"""
+"""Decides whether a visitor may begin now."""

@@ -14,6 +14,7 @@ from mephisto_tasks._util.compat import default_data_dir
 from mephisto_tasks.admission.browsers import BrowserBook
 from mephisto_tasks.admission.identity import (
     BUSY,
+    STUDY,
     CapacityRule,
     ConsentRule,
     CrowdRule,
@@ -21,6 +22,7 @@ from mephisto_tasks.admission.identity import (
     IdentityRule,
     OnePageRule,
     Reception,
+    StudyRule,
 )
 from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor
 from mephisto_tasks.admission.wording import filled
@@ -44,52 +46,53 @@ BLOCKED = phrase(
     "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
 )
 NOT_INVITED = phrase(
-    "This study is only for people invited by the researchers, and you are not one of them. There is no penalty: "
-    "please return the task. Thank you for your interest!"
+    "This study is open only to people whom the researchers have invited, and you are not on their list. There is no "
+    "penalty. Please return the task. Thank you for your interest!"
 )
 NOT_QUALIFIED = phrase(
-    "This study is only for people who have qualified for it in an earlier task of ours. There is no penalty: please return "
+    "This study is open only to people who qualified in one of our earlier tasks. There is no penalty. Please return "
     "the task. Thank you for your interest!"
 )
 SEEN_BEFORE = phrase(
-    "You helped us in an earlier study that this one builds on, and this one needs people who did not take part then. "
-    "Thank you for your help! There is no penalty: please return the task."
+    "You took part in an earlier study that this one builds on, and this time we need people who did not. Thank you "
+    "for your help! There is no penalty. Please return the task."
 )
 DONE_ALL = phrase(
-    "You have already taken part in this study as often as one person may. Thank you! Please return the task."
+    "You have already taken part in this study as many times as one person can. Thank you! Please return the task."
 )
 DONE_ALL_ACROSS = phrase(
-    "You have already taken part in this study and its sister studies as often as one person may. Thank you! Please return "
-    "the task."
+    "You have already taken part in this study and its sister studies as many times as one person can. Thank you! "
+    "Please return the task."
 )
 
 PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
 PRACTICE_FAILED = phrase(
-    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
-    "differed from what we look for, so you cannot take part in this one. There is no penalty: please return the task."
+    "Thank you for trying the practice. Some of your answers differed from the ones this task needs, so you cannot "
+    "take part in it. There is no penalty. Please return the task."
 )
 PRACTICE_FAILED_PAID = phrase(
-    "Thank you for trying the practice. This task needs a particular way of judging, and some of your practice answers "
-    "differed from what we look for, so you cannot take part in this one. There is no penalty, and you are paid for the "
-    "practice: please return the task."
+    "Thank you for trying the practice. Some of your answers differed from the ones this task needs, so you cannot "
+    "take part in it. There is no penalty, and you are paid for the practice. Please return the task."
 )
 PRACTICE_AGAIN = phrase(
-    "This study is only being tried out on this machine. To practise again, run `{command}` and reload this page."
+    "This is only a trial of the study on this computer. To practise again, run `{command}` and reload this page."
 )
 ALL_TAKEN = phrase(
-    "All {many} are being done by other people right now. If somebody leaves, one becomes free again: you may try "
-    "later, or return the task."
+    "All {many} are taken right now. If somebody leaves, one becomes free again: you can try again later, or return "
+    "the task."
 )
-INTERRUPTED = phrase("This study has a short technical break. Please try again in a few minutes, or return the task.")
-ALL_DONE = phrase("All {many} of this study are done. Thank you for your interest! Please return the task.")
+INTERRUPTED = phrase(
+    "This study is taking a short technical break. Please try again in a few minutes, or return the task."
+)
+ALL_DONE = phrase("All {many} in this study are done. Thank you for your interest! Please return the task.")
 GIVEN_ON = phrase(
-    "While you were away, your {one} was given to somebody else, or it is not needed any more, and there is nothing "
-    "else for you right now. What you did is saved, and it counts as your work. If it becomes free again, you can go "
-    "on where you were: you may try later, or return the task."
+    "While you were away, your {one} was given to somebody else, or is no longer needed, and there is nothing else "
+    "for you to do right now. Your work is saved, and it counts. If your {one} becomes free again, you can continue "
+    "where you left off: try again later, or return the task."
 )
 
 WENT_ON = phrase(
-    "While you were away, the study went on without you. What you did is saved, and it counts as your work. Thank you! "
+    "While you were away, the study went on without you. Your work is saved, and it counts. Thank you! "
     "Please return the task."
 )
 
@@ -248,10 +251,10 @@ class WorkRule(Rule):
             case "busy":
                 return self._refusal("busy", "has another page of the study open", BUSY, passes=True, outcome=None)
             case "done_all" if self._eligibility.rated_elsewhere(worker):
-                why = "has rated all that one worker may rate, here and in across_tasks (pair_once)"
+                why = "has rated everything that one worker may rate, here and in across_tasks (pair_once)"
                 return self._refusal("done_all", why, DONE_ALL_ACROSS)
             case "done_all":
-                return self._refusal("done_all", "has rated all that one worker may rate", DONE_ALL)
+                return self._refusal("done_all", "has rated everything that one worker may rate", DONE_ALL)
             case "all_taken" if not study.keeps_places():  # if it does, they ask again until it is clear
                 return self._refusal("all_taken", "others are doing all remaining work", ALL_TAKEN, passes=True)
             case "interrupted":
@@ -312,7 +315,7 @@ def load_eligibility(
         if name not in known:
             what = f"there is no study {name!r} in this data directory{'' if known else ', nor any other'}"
             raise ConfigError(what, where=where, **choose_from(name, known))
-    rows = query(data_dir, "SELECT qualification_name FROM qualifications") if has_database() else []
+    rows = query(data_dir, "qualifications") if has_database() else []
     held_here = {str(row[0]) for row in rows}
     named = [*rules.qualifications, *rules.not_qualifications]
     if lacking := [] if site_has_qualifications else [name for name in named if name not in held_here]:
@@ -322,7 +325,7 @@ def load_eligibility(
         raise ConfigError(f"{what}{'' if given else ', nor any other'}", where=f"{PREFIX}qualifications", **advice)
     found = [remark for listed in (allowed, barred) if listed is not None for remark in listed.listed.remarks]
     if new := ", ".join(name for name in rules.across_tasks if name not in known):
-        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It counts once it has been launched.")
+        found.append(f"{PREFIX}across_tasks: {new} is not in {data_dir} yet. It will count once you launch it.")
     checked_here = frozenset(name for name in named if name in held_here)
     return Eligibility(rules, data_dir, task_name, allowed, barred, checked_here, [*found, *remarks])
 
@@ -389,7 +392,10 @@ def study_admission(
     book, agreed = BrowserBook(data_dir), ConsentRule(consent, data_dir, task_name)
     book.open()
     identity, capacity = IdentityRule(book, claims, signer, reception), CapacityRule(study)
+    same_study = StudyRule(task_name)
+    page_words = {**agreed.page_words(), STUDY: same_study.study}
     rules: list[Rule] = [
+        same_study,
         identity,
         CrowdRule(reception),
         OnePageRule(),
@@ -401,4 +407,4 @@ def study_admission(
         EligibilityRule(eligibility, study),
         WorkRule(study, eligibility, most_units),
     ]
-    return Admission(rules, data_dir, task_name, close=book.close, page_words=agreed.page_words())
+    return Admission(rules, data_dir, task_name, close=book.close, page_words=page_words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import threading
@@ -24,7 +25,7 @@ from parlai_humaneval.schema.steps import Redirect
 CONSENT = "consent"
 """In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to read."""
 AGREED = "agreed_to_consent"  # in what Mephisto passes on of a registration, where somebody has just agreed
-WORDS = phrase("Please read this, and say whether you agree. Nothing about you is stored before you do.")
+WORDS = phrase("Please read this, and choose whether you agree. Nothing about you is stored until you do.")
 
 
 class ConsentRule(Rule):
@@ -89,12 +90,12 @@ KEPT_S = 30.0
 
 FULL_TITLE = phrase("The study is full right now")
 FULL = phrase(
-    "All places in this study are taken right now. You do not need to do anything: this page tries again by itself, "
-    "and lets you in as soon as a place is free. If you have begun before, everything that you did is kept."
+    "All places in this study are taken right now. You do not need to do anything: this page keeps trying, and lets "
+    "you in as soon as a place is free. If you started earlier, all your work is saved."
 )
 BUSY = phrase(
-    "You have another page of this study open. Please go on there; this one can be closed. If you have closed the "
-    "other one already, please try again in a few minutes."
+    "You have another page of this study open. Please continue there; you can close this one. If you have already "
+    "closed the other one, please try again in a few minutes."
 )
 
 
@@ -165,14 +166,18 @@ A worker may come with another browser for another assignment or session. With w
 that one goes on.
 """
 
+STUDY = "study"
+"""Key in a registration's data, in the page's configuration and in its address: which study the page is of."""
+STUDY_OVER_TITLE = phrase("This study has ended")
+STUDY_OVER = phrase("Your work is saved. Another study is open at this address now.")
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
 DAMAGED = phrase(
-    "The address of this page is damaged: a part of it was changed, or is missing. Please open the link to the study "
-    "once more, as it was given to you, and press Start."
+    "The address of this page is damaged: part of it was changed or is missing. Please open the study again with the "
+    "link that you were given, and press Start."
 )
 NOTHING_SHOWN = phrase(
-    "We could not recognize you after a reload, and what you do might be lost. Please allow this site to store data, or "
+    "We would not recognize you after a reload, and your work might be lost. Please allow this site to store data, or "
     "use another browser, and reload the page."
 )
 KEEPS_NOTHING = phrase("Your browser does not store anything for this page")
@@ -260,6 +265,19 @@ class IdentityRule(PageRule):
 
     def _other_browser(self) -> Refusal:
         return Refusal("other_browser", "came with another browser", self._claims.advice, title=OTHER_BROWSER)
+
+
+class StudyRule(PageRule):
+    """Turns away pages that stayed open from another study, which was served at the same address."""
+
+    def __init__(self, task_name: str) -> None:
+        self.study = hashlib.sha256(task_name.encode()).hexdigest()[:16]
+
+    def refusal(self, visitor: Visitor) -> Refusal | None:
+        if visitor.data.get(STUDY, self.study) == self.study:
+            return None
+        why = "has a page of another study open"
+        return Refusal("other_study", why, STUDY_OVER, STUDY_OVER_TITLE, outcome=None, turns_away=False)
 
 
 class CrowdRule(PageRule):

@@ -22,8 +22,8 @@ Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "return
 Parameters = Mapping[str, str]  # of one address, each name once
 
 GO_ON_THERE = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
-    "have not begun anything, open the link to the study once more, as it was given to you, and press Start."
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you have "
+    "not started yet, open the study again with the link that you were given, and press Start."
 )
 
 

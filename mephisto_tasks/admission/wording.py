@@ -14,12 +14,12 @@ Partial = Literal["pro_rata", "full", "none"]
 
 OF_PAY = {
     "and_paid": phrase(", and you are paid for the whole {whole}"),
-    "and_the_rest_paid": phrase(", and the {whole} that was under way is paid as a whole"),
+    "and_the_rest_paid": phrase(", and you are paid in full for the {whole} in progress"),
     "too_paid": phrase(" and paid"),
     "still_paid": phrase("; you are paid for the whole set"),
 }  # what is said where work is paid, and left out where it is not
 OF_PART: dict[Partial, str] = {
-    "pro_rata": phrase(", and you are paid for the part that you did"),
+    "pro_rata": phrase(", and you are paid for the part that you completed"),
     "full": phrase(", and you are paid for the whole {whole} if you rated any of it"),
     "none": "",
 }  # what is said of work that its rater left, in the place of ``part_paid``
@@ -27,20 +27,20 @@ OF_PART: dict[Partial, str] = {
 THANKS = (phrase("Thank you!"), phrase("{complete} {pay}"))
 STOPPED = (
     phrase("We have to stop here"),
-    phrase("Our system had a problem and this {one} cannot go on. Nothing that you did is lost{and_paid}."),
+    phrase("Our system had a problem, and this {one} cannot continue. None of your work is lost{and_paid}."),
 )
 AWAY = (
     phrase("You were away for a while"),
     phrase(
-        "This {one} was closed because we heard nothing from you. What you did is saved{part_paid}. If you want to go "
-        "on where you were, please load this page again, or return the task and take it again."
+        "This {one} was closed because we heard nothing from you. Your work is saved{part_paid}. To continue where "
+        "you left off, please reload this page, or return the task and take it again."
     ),
 )
 AWAY_FOR_GOOD = (
     AWAY[0],
     phrase(
-        "This {one} was closed because we heard nothing from you. What you did is saved{part_paid}. There is nothing "
-        "else for you in this study, so please return the task. Thank you for your help!"
+        "This {one} was closed because we heard nothing from you. Your work is saved{part_paid}. There is nothing "
+        "else for you to do in this study, so please return the task. Thank you for your help!"
     ),
 )
 NOTHING_LEFT = (
@@ -53,28 +53,29 @@ NOTHING_LEFT = (
 PAUSED = (
     phrase("The study was paused"),
     phrase(
-        "The researchers paused this study. Everything that you did is saved{and_the_rest_paid}. You may close this "
-        "page. If the study continues later, load this page again to go on where you were."
+        "The researchers paused this study. All your work is saved{and_the_rest_paid}. You can close this page. If "
+        "the study continues later, reload this page to pick up where you left off."
     ),
 )
 RETURNED = (
     phrase("You have returned the task"),
     phrase(
-        "What you did until then is saved{part_paid}. Your place is free for somebody else. Thank you for your "
-        "interest!"
+        "Your work until then is saved{part_paid}. Your place is free for somebody else. Thank you for your interest!"
     ),
 )
 PRACTICE_PASSED = phrase("Practice passed. {begins}")
 AGAIN = phrase(
-    "Your earlier conversation was cut off by us, not by you. It is saved{too_paid}. Here is a new one, from the start."
+    "Your earlier conversation was interrupted by a problem on our side. It is saved{too_paid}. Here is a new one, "
+    "from the beginning."
 )
 AGAIN_OF_SEVERAL = phrase(
-    "Your earlier conversations were cut off by us, not by you. What you did is saved. Please begin again{still_paid}."
+    "Your earlier conversations were interrupted by a problem on our side. Your work is saved. Please start "
+    "again{still_paid}."
 )
 ALL_DONE = (
     phrase("The study is complete"),
     phrase(
-        "The last {many} of this study have just been finished or stopped. There is nothing left for you to do. "
+        "The last {many} in this study have just been finished or stopped. There is nothing left for you to do. "
         "Please return the task. Thank you for your interest!"
     ),
 )

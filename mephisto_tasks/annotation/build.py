@@ -61,7 +61,10 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)
-    replies = settled(config.replies, specs, data_dir, task_name, _said_by_models(gathered))
+    said_by_models = (
+        line.text for one in gathered.dialogues for line in one.lines if one.entities.get(line.speaker, HUMAN) != HUMAN
+    )
+    replies = settled(config.replies, specs, data_dir, task_name, said_by_models)
     config = config.model_copy(update={"replies": replies})
     try:
         for dialogue in gathered.dialogues if config.show in ("replay", "turn") else []:
@@ -170,9 +173,7 @@ def _predicted(
         )
     foretold = predictions(judged)
     lacking = len(records) - len(foretold)
-    nothing = (
-        f"Judge {judge.name} has not answered {counted(lacking, 'pairing')}, for which only raters' answers count."
-    )
+    nothing = f"Only raters' answers count for {counted(lacking, 'pairing')} that judge {judge.name} has not answered."
     return foretold, [nothing] if lacking else []
 
 
@@ -208,11 +209,6 @@ def known_specs(config: StaticConfig, models: Collection[str]) -> list[ModelSpec
     return [zoo[name] for name in sorted(models) if name in zoo]
 
 
-def _said_by_models(gathered: Gathered) -> Iterator[str]:
-    for dialogue in gathered.dialogues:
-        yield from (line.text for line in dialogue.lines if dialogue.entities.get(line.speaker, HUMAN) != HUMAN)
-
-
 def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
     """Items that a rater can get at once, at most: nobody meets a dialogue twice."""
     allocator = ItemAllocator(
@@ -227,18 +223,18 @@ def _whole_unit(config: StaticConfig, gathered: Gathered) -> int:
 
 def _remarks(config: StaticConfig, whole: int) -> Iterator[str]:
     if PACKAGED in config.dialogues:
-        yield "These dialogues are samples that come with this project; yours: 'dialogues=[chats.jsonl]'."
+        yield "These dialogues are samples that come with this project. To use yours: 'dialogues=[chats.jsonl]'."
     if whole < config.items_per_unit:
         yield (
-            f"An assignment has {whole} of the {config.items_per_unit} items that items_per_unit asks for, because a "
-            "rater sees no dialogue twice (items_per_worker_and_group may limit it, too). It pays the same. Lower "
-            "items_per_unit, or name more dialogues."
+            f"Assignments have {whole} instead of {config.items_per_unit} items (items_per_unit), because raters never see "
+            "a dialogue twice (items_per_worker_and_group may also limit the number). The pay is the same. Lower "
+            "items_per_unit, or add dialogues."
         )
     each = 1 if config.workers.pair_once else config.items_per_worker_and_group
     if config.is_decided and each is not None and each < config.items_per_unit:
         yield (
-            f"A rater judges {each} of each pair of models that is still open, so assignments get shorter as pairs "
-            f"are decided, down to {each}. They pay the same. If that is too expensive, raise "
+            f"Each rater judges up to {each} of every pair of models that is still open, so assignments get shorter as "
+            f"pairs are decided, down to {each}. The pay is the same. If that is too expensive, raise "
             "items_per_worker_and_group."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -12,11 +13,13 @@ from pydantic import Field, model_validator
 from mephisto_tasks.config.names import refuse
 from mephisto_tasks.config.task import APART as APART_IN_ALL
 from mephisto_tasks.config.task import TaskConfig
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.allocation.pairing import Pairing
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.display.presenter import ReplyDisplay
 from parlai_humaneval.techniques.questions import dimensions_for, feature_question, pair_question
 
+WORDS: Mapping[str, list[str]] = read_yaml(Path(__file__).with_suffix(".yaml"))
 Pair = tuple[str, str]
 Show = Literal["pair", "segment", "replay", "turn", "whole"]
 
@@ -139,55 +142,43 @@ class StaticConfig(TaskConfig):
         return list(dict.fromkeys([*self.models, *(name for group in self.groups for name in group)]))
 
 
+def _refuse(is_wrong: object, name: str, **facts: object) -> None:
+    if is_wrong:
+        refuse(is_wrong, *(words.format(**facts) for words in WORDS[name]))
+
+
 def _groups(config: StaticConfig) -> None:
-    twice = f"a model appears twice in models: {', '.join(config.models)}"
-    refuse(len(set(config.models)) < len(config.models), twice)
+    _refuse(len(set(config.models)) < len(config.models), "twice", models=", ".join(config.models))
     for group in config.groups:
-        pairs = f"groups are pairs of two different models, such as [[a,b],[a,c]]; got {group}"
-        refuse(len(group) != 2 or len(set(group)) != 2, pairs)
+        _refuse(len(group) != 2 or len(set(group)) != 2, "group", group=group)
     different = {frozenset(group) for group in config.groups}
-    same = "the same two models are in two groups, but each pair is compared once"
-    refuse(len(different) < len(config.groups), same)
-    alone = config.show == "pair" and len(config.models) == 1 and not config.groups
-    refuse(alone, "a comparison needs two or more models ('models=[a,b]'), but one is named")
+    _refuse(len(different) < len(config.groups), "same")
+    _refuse(config.show == "pair" and len(config.models) == 1 and not config.groups, "alone")
 
 
 def _sources(config: StaticConfig) -> None:
     show, makes, names = config.show, config.generate, config.model_names()
     is_rated = show in ("replay", "turn")
-    refuse(makes and not names, f"generate={makes} needs models to talk: 'models=[a,b]'")
-    refuse(makes == "pairs" and len(names) < 2, "generate=pairs needs two models or more ('models=[a,b]')")
-    apart = makes and (is_rated or (show, makes) == ("pair", "pairs"))
-    refuse(apart, f"show={show} cannot be combined with generate={makes}")
-    refuse(
-        not makes and not config.dialogues,
-        "there is nothing to judge",
-        "name the dialogues, such as 'dialogues=[chats.jsonl]' or 'dialogues=[{task: NAME}]'; to try it "
-        "with samples, use 'dialogues=[packaged]'",
-    )
+    _refuse(makes and not names, "talkers", makes=makes)
+    _refuse(makes == "pairs" and len(names) < 2, "two_talkers")
+    _refuse(makes and (is_rated or (show, makes) == ("pair", "pairs")), "apart", show=show, makes=makes)
+    _refuse(not makes and not config.dialogues, "nothing")
     files = [one for one in config.dialogues if not (one == PACKAGED or (isinstance(one, dict) and "task" in one))]
-    named = "name live tasks, 'dialogues=[{task: NAME}]'"
-    refuse(is_rated and files, f"show={show} needs dialogues that were rated", named)
-    people = "human_share needs human_dialogues: files of dialogues between two people, or packaged"
-    refuse(config.human_share and not config.human_dialogues, people)
-    mixed = (config.human_dialogues or config.human_share) and show != "segment"
-    refuse(mixed, "human_dialogues are only mixed among segments (show=segment)")
+    _refuse(is_rated and files, "rated", show=show)
+    _refuse(config.human_share and not config.human_dialogues, "people")
+    _refuse((config.human_dialogues or config.human_share) and show != "segment", "mixed")
 
 
 def _segments(config: StaticConfig) -> None:
     lengths = config.segment_lengths
     if config.show != "segment":
-        refuse(lengths or config.features, "segment_lengths and features need show=segment")
+        _refuse(lengths or config.features, "segments")
         return
     wrong = not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths)
-    refuse(wrong, f"segment_lengths must be different numbers of exchanges from 1, such as [2,3,5]; got {lengths}")
+    _refuse(wrong, "lengths", lengths=lengths)
     longest = max(lengths) + config.seed_exchanges
-    refuse(
-        config.generate and config.exchanges < longest,
-        f"the longest segment has {longest} exchanges (with {config.seed_exchanges} of the seed), but the "
-        f"models hold dialogues of {config.exchanges}",
-        "raise exchanges",
-    )
+    facts = {"longest": longest, "seeded": config.seed_exchanges, "exchanges": config.exchanges}
+    _refuse(config.generate and config.exchanges < longest, "longest", **facts)
     for name in config.features:
         feature_question(name)
 
@@ -195,19 +186,14 @@ def _segments(config: StaticConfig) -> None:
 def _asked(config: StaticConfig) -> None:
     show, pair = config.show, config.show == "pair"
     dimensions_for(config.scales)
-    scales = "show=whole needs scales to rate a dialogue on, such as [coherence,overall]"
-    refuse(show == "whole" and not config.scales, scales)
-    refuse(config.scales and show != "whole", "scales need show=whole")
-    golds = "attention checks (golds_per_unit) only exist for pairs and segments"
-    refuse(config.golds_per_unit and show not in ("pair", "segment"), golds)
-    more = "ask for more with judgements_per_group"
-    refuse(config.judgements_per_item > 1 and pair, "a pair of dialogues is judged once", more)
-    every = "judgements_per_group needs show=pair; otherwise every item gets judgements_per_item"
-    refuse(config.judgements_per_group and not pair, every)
+    _refuse(show == "whole" and not config.scales, "no_scales")
+    _refuse(config.scales and show != "whole", "scales")
+    _refuse(config.golds_per_unit and show not in ("pair", "segment"), "golds")
+    _refuse(config.judgements_per_item > 1 and pair, "once")
+    _refuse(config.judgements_per_group and not pair, "every_item")
     if pair and not config.question:
         pair_question(config.metric, config.technique)
-    again = "replies.filter=block asks a model again, but these dialogues are finished"
-    refuse(config.replies.filter == "block", again, "use replies.filter=mask")
+    _refuse(config.replies.filter == "block", "block")
 
 
 def _stopping(config: StaticConfig) -> None:
@@ -215,27 +201,10 @@ def _stopping(config: StaticConfig) -> None:
     if not config.is_decided:
         config.check_stopping([], [], [])
         return
-    refuse(
-        config.show not in ("pair", "segment"),
-        "stop=decided assumes independent raters, but dialogues that are rated again have several raters each, who all see "
-        "the same strengths and weaknesses: equal models would be called different far too often",
-        "launch pw_dialog or spot_the_bot, or leave stop out",
-    )
-    refuse(
-        config.units_per_worker not in (None, 1),
-        "stop=decided draws all items of a rater when they arrive, so each rater has one assignment",
-        "set units_per_worker=1, and its size with items_per_unit",
-    )
-    refuse(
-        config.judgements_per_item > 1,
-        "stop=decided assumes independent raters, but those of one dialogue all see its strengths and weaknesses",
-        "set judgements_per_item=1, and use more dialogues instead: num_dialogues=…",
-    )
-    refuse(
-        config.judge and config.show != "pair",
-        "a judge can only help to decide if finished dialogues are compared",
-        "leave judge out, or launch pw_dialog or self_chat",
-    )
+    _refuse(config.show not in ("pair", "segment"), "rated_again")
+    _refuse(config.units_per_worker not in (None, 1), "one_unit")
+    _refuse(config.judgements_per_item > 1, "one_rater")
+    _refuse(config.judge and config.show != "pair", "judge")
     if config.model_names():
         config.check_stopping(config.model_names(), config.pairs(), [config.setting])
     if config.generate and not config.dialogues:
@@ -248,19 +217,12 @@ def check_cap(config: StaticConfig, dialogues: Mapping[Pair, tuple[int, int]]) -
     are of both) before the cap: all judgements may be of the pair that is decided last."""
     cap, fewest = config.max_dialogues or 0, min(dialogues, key=lambda pair: math.prod(dialogues[pair]))
     possible = math.prod(dialogues[fewest])
+    facts = {"cap": cap, "possible": possible}
     if cap > possible and config.show == "segment":
         how = f"num_dialogues={cap}" if config.generate else f"{cap} of every pair of models are enough"
-        raise ValueError(
-            f"max_dialogues is {cap}, but {' and '.join(fewest)} have {possible} dialogues with each other, each of which "
-            f"is judged once. The pair that is decided last may need all judgements, so set "
-            f"max_dialogues={possible} or less, or use more dialogues: {how}"
-        )
+        raise ValueError(WORDS["cap_of_segments"][0].format(**facts, both=" and ".join(fewest), how=how))
     if cap > possible:
         each = math.isqrt(cap - 1) + 1
         how = f"num_dialogues={each}" if config.generate else f"{each} for every model are enough"
         of = " with ".join(f"{number} of {model}" for model, number in zip(fewest, dialogues[fewest], strict=True))
-        raise ValueError(
-            f"max_dialogues is {cap}, but {' vs '.join(fewest)} can be judged {possible} times: each pairing of the "
-            f"dialogues ({of}) once. The pair that is decided last may need all judgements, so set "
-            f"max_dialogues={possible} or less, or use more dialogues: {how}"
-        )
+        raise ValueError(WORDS["cap_of_pairs"][0].format(**facts, both=" vs ".join(fewest), of=of, how=how))

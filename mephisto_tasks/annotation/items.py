@@ -55,7 +55,8 @@ def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
         say(remark, err=True)
     for path in _generated_files(config, data_dir):  # it may hold more of them, from a launch that asked for more
         dialogues += load_dialogues(path)[: config.num_dialogues]
-    people = _people(config, data_dir) if config.human_dialogues else []
+    people = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
+    people = [one.named(dict.fromkeys(one.speakers, HUMAN)) for one in people]
     try:
         items = _items(config, dialogues, people, seed)
     except pairing.NotEnough as error:
@@ -146,17 +147,10 @@ def images_of(config: StaticConfig, dialogues: Sequence[Dialogue], data_dir: Pat
     }
     if not named:
         return None
-    if config.judge:
-        raise ConfigError("the dialogues have pictures, which judges cannot see", where="judge", try_="leave judge out")
     store = image_store(data_dir, task_name)
     for source, digest in sorted(named):
         store.copy(digest, image_store(data_dir, source))
     return store
-
-
-def _people(config: StaticConfig, data_dir: Path) -> list[Dialogue]:
-    loaded = load_sources(config.human_dialogues, lambda task: _rated(data_dir, task), samples.between_people)
-    return [dialogue.named(dict.fromkeys(dialogue.speakers, HUMAN)) for dialogue in loaded]
 
 
 def _items(config: StaticConfig, dialogues: list[Dialogue], people: list[Dialogue], seed: int) -> list[Item]:
@@ -212,7 +206,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         what = "pairs of the file" if kind == "given" else "answers to the same question"
         why = f"there are only {count} such pairings" if count < wanted else "some dialogues have no partner"
         say(
-            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are wanted, and {why}. To keep "
+            f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are needed, but {why}. To keep "
             f"them together, set pairing={kind}, with {count} judgements or fewer",
             err=True,
         )

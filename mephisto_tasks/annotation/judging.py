@@ -142,6 +142,7 @@ class JudgedStudy:
 
 def ask(study: JudgedStudy, max_cost: float | None) -> Ran:
     """Ask what is missing, while nobody else asks about the task; each answer is kept at once. Raises ZooError."""
+    from mephisto_tasks.storage.locks import image_store
     from mephisto_tasks.storage.logs import JUDGE_ANSWERS
     from parlai_humaneval._util.terminal import counting
     from parlai_humaneval.judges.config import Budget
@@ -170,8 +171,10 @@ def ask(study: JudgedStudy, max_cost: float | None) -> Ran:
         keep_card(study)
         items = [UnjudgedItem(record=record) for record in study.new]
         JUDGE_ANSWERS.append(study.data_dir, *items, task=study.task_name)
-        budget = Budget(max_cost, spec)
-        return ask_judge(pool, spec, study.missing, keep=keep, budget=budget, on_done=lambda done: told(done, total))
+        budget, images = Budget(max_cost, spec), image_store(study.data_dir, study.task_name)
+        return ask_judge(
+            pool, spec, study.missing, keep=keep, budget=budget, on_done=lambda done: told(done, total), images=images
+        )
 
 
 def keep_card(study: JudgedStudy) -> None:

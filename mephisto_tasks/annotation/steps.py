@@ -34,20 +34,7 @@ from parlai_humaneval.schema.records import (
     ShownLine,
 )
 from parlai_humaneval.schema.steps import ChooseAnswer, ChooseStep, FormAnswer, Panel, PanelLine, RankAnswer, RateAnswer
-from parlai_humaneval.techniques.questions import (
-    DIMENSIONS_QUESTION,
-    FEATURE_OPTIONS,
-    LABEL_OPTIONS,
-    PAIR_OPTIONS,
-    PAIR_SPEAKERS,
-    RANK_QUESTION,
-    SPOT_SPEAKERS,
-    dimension_records,
-    dimensions_for,
-    feature_question,
-    label_questions,
-    pair_question,
-)
+from parlai_humaneval.techniques import questions as wordings
 
 OTHER = phrase("Partner")  # what the speaker is called who is not judged
 REPLAYED = (phrase("Person"), phrase("Partner"))
@@ -125,9 +112,9 @@ def _presented(said: Said, models: Sequence[str], presenter: Presenter) -> Said:
 
 def names_of(shown: ShownDialogue, how: Names) -> list[str]:
     if how == "segment":
-        return list(SPOT_SPEAKERS)
+        return list(wordings.SPOT_SPEAKERS)
     if how == "pair":
-        return [PAIR_SPEAKERS[shown.position - 1] if index == shown.judged else OTHER for index in range(2)]
+        return [wordings.PAIR_SPEAKERS[shown.position - 1] if index == shown.judged else OTHER for index in range(2)]
     return [REPLAYED[0] if entity == HUMAN else REPLAYED[1] for entity in shown.entities]
 
 
@@ -176,22 +163,25 @@ def asked(config: StaticConfig) -> list[AskedQuestion]:
     """Every question of an item that is not a replay, as it will stand in the record."""
     match config.show:
         case "pair":
-            text = config.question or pair_question(config.metric, config.technique)
-            return [AskedQuestion(question_id=config.metric, text=text, options=dict(PAIR_OPTIONS))]
+            text = config.question or wordings.pair_question(config.metric, config.technique)
+            return [AskedQuestion(question_id=config.metric, text=text, options=dict(wordings.PAIR_OPTIONS))]
         case "segment":
             labels = [
-                AskedQuestion(question_id=name, text=text, about=index, options=dict(LABEL_OPTIONS))
-                for index, (name, text) in enumerate(label_questions().items())
+                AskedQuestion(question_id=name, text=text, about=index, options=dict(wordings.LABEL_OPTIONS))
+                for index, (name, text) in enumerate(wordings.label_questions().items())
             ]
             features = [
-                AskedQuestion(question_id=name, text=feature_question(name), options=dict(FEATURE_OPTIONS))
+                AskedQuestion(
+                    question_id=name, text=wordings.feature_question(name), options=dict(wordings.FEATURE_OPTIONS)
+                )
                 for name in config.features
             ]
             return [*labels, *features]
         case "turn":
-            return [AskedQuestion(question_id="rank", kind="rank", text=config.question or RANK_QUESTION)]
+            return [AskedQuestion(question_id="rank", kind="rank", text=config.question or wordings.RANK_QUESTION)]
         case "whole":
-            text, criteria = config.question or DIMENSIONS_QUESTION, dimension_records(dimensions_for(config.scales))
+            text = config.question or wordings.DIMENSIONS_QUESTION
+            criteria = wordings.dimension_records(wordings.dimensions_for(config.scales))
             return [AskedQuestion(question_id="rate", kind="rate", text=text, criteria=criteria)]
         case "replay":
             return []
@@ -239,7 +229,7 @@ def scales_step(config: StaticConfig, step_id: str, question: str) -> steps.Rate
             labels=[str(point) for point in range(1, dimension.maximum + 1)],
             hints=list(dimension.hints),
         )
-        for dimension in dimensions_for(config.scales)
+        for dimension in wordings.dimensions_for(config.scales)
     ]
     return steps.RateStep(step_id=step_id, question=question, scales=scales)
 
@@ -428,7 +418,7 @@ class JudgingPractice(PracticeLoop):
         config = self.config.model_copy(update={"scales": wanted})
         question = asked(self.config)[0].text
         given = self.page.ask(RateAnswer, scales_step(config, step_id, question)).values
-        middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in dimensions_for(wanted)}
+        middles = {dimension.name: (1 + dimension.maximum) / 2 for dimension in wordings.dimensions_for(wanted)}
         return on_right_sides(given, item, middles), given
 
     def _show(self, shown: list[ShownDialogue], how: Any) -> None:

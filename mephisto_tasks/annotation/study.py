@@ -27,7 +27,7 @@ from parlai_humaneval.materials.instructions import PairItem, SegmentItem
 from parlai_humaneval.schema.records import JudgementItem, ModelHealth
 from parlai_humaneval.schema.steps import Notice, Progress
 
-GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please go on here."))
+GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier answers are saved. Please continue here."))
 JUDGING = UnitWords(
     complete=phrase("Your answers are complete and saved."),
     whole=phrase("task"),
@@ -180,8 +180,8 @@ class HeldBatch(HeldUnit[PlannedItem]):
         super().__init__(
             page,
             plan.items,
-            name=f"unit {plan.name}",
-            over=phrase("That was the last one, thank you! Is there anything you would like to tell us? (optional)"),
+            unit=f"unit {plan.name}",
+            over=phrase("That was the last one. Thank you! Is there anything you would like to tell us? (optional)"),
             go_on=GO_ON if plan.number > 1 or page.recorded.finished(plan.judgement_id(0)) else None,
         )
         self._study = study

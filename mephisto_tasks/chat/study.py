@@ -114,11 +114,13 @@ class PracticeWorld(PracticeLoop):
 
 
 NEXT = Notice(
-    level="success", text=phrase("That conversation is saved. Here comes the next one, with another partner.")
+    level="success", text=phrase("That conversation is saved. Here is the next one, with a different partner.")
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
-OVER = phrase("That was the conversation, thank you! Is there anything you would like to tell us? (optional)")
-ALL_OVER = phrase("Those were all conversations, thank you! Is there anything you would like to tell us? (optional)")
+OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")
+ALL_OVER = phrase(
+    "Those were all the conversations. Thank you! Is there anything you would like to tell us? (optional)"
+)
 FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
 FIRST_REPLY_S = 20.0
 
@@ -164,13 +166,13 @@ class ChatStudy(engine.Study):
         self.presenter = replace(self.presenter, appearance=appearance)
         if formatted:
             self.remarks.append(
-                f"Markdown is drawn in the replies of all models, because {listed(formatted)} wrote some in a first reply. "
-                "To show replies exactly as written, set replies.appearance=as_said."
+                f"Markdown is rendered in the replies of all models, because {listed(formatted)} used it in a first "
+                "reply. To show replies exactly as written, set replies.appearance=as_said."
             )
         elif silent := [name for name in models if name not in said]:
             self.remarks.append(
-                f"Replies are shown as written: {listed(silent)} gave no first reply within {FIRST_REPLY_S:g} seconds. "
-                "If the replies contain markdown, set replies.appearance=markdown."
+                f"Replies are shown as written, because {listed(silent)} sent no first reply within {FIRST_REPLY_S:g} "
+                "seconds. If the replies contain markdown, set replies.appearance=markdown."
             )
 
     def begin_unit(self, worker: str, agent: str, name: str) -> dict[str, Any] | None:
@@ -235,8 +237,8 @@ class ChatStudy(engine.Study):
         now = self.unit_words.whole_in_words
         if now != before:
             self.remarks.append(
-                f"From now on each rater gets one {now}, because only so many groups are left. The page's instructions say "
-                f"{before} until the next launch. The pay is the same."
+                f"From now on, each rater gets only one {now}, because no more groups are left. The instructions on the "
+                f"page say {before} until the next launch. The pay is the same."
             )
         return steered
 
@@ -304,7 +306,7 @@ class HeldConversations(HeldUnit[DialoguePlan]):
         super().__init__(
             page,
             unit.plans,
-            name=f"dialogue {unit.plans[0].dialogue_id}",
+            unit=f"dialogue {unit.plans[0].dialogue_id}",
             over=OVER if unit.conversations == 1 else ALL_OVER,
             go_on=GO_ON if page.recorded.finished(unit.plans[0].dialogue_id) or unit.held else None,
             between=NEXT,
@@ -346,7 +348,7 @@ def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
     """What orders to a study are about; ``loaded``: the models that speak in this launch."""
     control = config.quality_control_model
-    kept = {control: f"{control} takes one conversation of every assignment to check raters, so it cannot be retired."}
+    kept = {control: f"{control} checks raters in one conversation of every assignment, so it cannot be retired."}
     return Field(
         engine.groups_of(asked, {}),
         counted=conversations(1).counted,

@@ -211,16 +211,16 @@ PARTNER_TYPING = phrase("Your partner is typing…")
 PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
 PARTNER_AWAY = phrase(
-    "Your partner is not available right now. The reply may take some minutes. Please stay on this page."
+    "Your partner is not available right now. The reply may take a few minutes. Please stay on this page."
 )
 PARTNERS_AWAY = phrase(
-    "Not all of your partners are available right now. The replies may take some minutes. Please stay on this page."
+    "Not all of your partners are available right now. The replies may take a few minutes. Please stay on this page."
 )
 INTERRUPTED = phrase(
     "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as it is "
     "back, and nothing you wrote is lost. Please stay on this page."
 )
-PARTNER_SLOW = phrase("Your partner needs a little longer than usual. Please stay on this page.")
+PARTNER_SLOW = phrase("Your partner is taking a little longer than usual. Please stay on this page.")
 GROWTH_LOOK_S = 0.1
 """How often it is looked whether replies that are shown as they come have grown."""
 GROWN_S = 0.25

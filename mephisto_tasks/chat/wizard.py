@@ -74,13 +74,13 @@ NO_LONGER = phrase("The previous message no longer needs a reply from you.")
 NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please write another one.")
 ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
-OFFENSIVE = phrase("Please say that in other words: “{words}” may offend the person who reads it.")
+OFFENSIVE = phrase("Please put that another way: “{words}” may offend the person who reads it.")
 TOO_MANY = phrase("Enough people are here already, so nobody else is needed. Please come back later.")
 ENDED = (
     phrase("Thank you"),
     phrase(
-        "The study has stopped, so nobody needs a reply any more. You can close this page. If the study goes on later, the "
-        "same link brings you back."
+        "The study has stopped, so nobody needs a reply now. You can close this page. If the study continues later, "
+        "you can come back with the same link."
     ),
 )
 OTHER_PERSON = phrase("The other person: {line}")

@@ -7,8 +7,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -70,9 +69,9 @@ def demo(
     if prefer is not None and raters is None:
         raise WrongUsage("--prefer is for simulated raters", try_="add --raters N")
     entry = technique(task)
-    who = "You are the rater: a link for your browser follows in a few seconds."
+    who = "You are the rater. A link to open in your browser will appear in a few seconds."
     if raters is not None:
-        who = f"You need not do anything: {counted(raters, 'simulated rater')} rate in parallel. The report follows."
+        who = f"There is nothing for you to do: {counted(raters, 'simulated rater')} will rate, and the report follows."
     click.echo(f"Demo of {entry.title}: {entry.summary}.\n{who}", err=True)
     _check_at_once(entry, models, port, chosen)
     typed_seed, drawn = seed is not None, secrets.randbelow(2**31)
@@ -90,7 +89,7 @@ def demo(
         *([f"models=[{models}]"] if models else []),
         *([f"metric={metric}"] if metric else []),
     ]
-    with _in_words_of_demo():
+    try:
         with waiting_for(LOADING), collector_off():
             from mephisto_tasks.launch import config as settings
             from mephisto_tasks.launch import launch as launching
@@ -110,7 +109,7 @@ def demo(
             _check_preference(prefer, run.study.rated_models)
             if raters is None:
                 announce(
-                    run, "Open the link and press Start. Each Start is a new rater. Ctrl-C stops and shows the report."
+                    run, "Open the link and press Start. Each Start adds a rater. Ctrl-C stops and shows the report."
                 )
                 follow(run, stop)
             else:
@@ -120,6 +119,8 @@ def demo(
         if not as_json:
             tell_answer(run)
         _print_report(run, as_json)
+    except HumanevalError as error:
+        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def practise_anew(blueprint: DictConfig, overrides: Sequence[str], task_name: str) -> None:
@@ -141,14 +142,6 @@ def _check_at_once(entry: Technique, models: str | None, port: int, chosen: Sequ
     names = [name.strip() for name in models.split(",")]
     more_to_know = any("zoo_files=" in setting or setting.startswith("conf=") for setting in chosen)
     check_trained(resolve([name for name in names if name in zoo] if more_to_know else names, zoo))
-
-
-@contextmanager
-def _in_words_of_demo() -> Iterator[None]:
-    try:
-        yield
-    except HumanevalError as error:
-        raise CommandError(reworded(error, NAME_MODELS, "--models a,b")) from error
 
 
 def _check_preference(prefer: str | None, models: Sequence[str]) -> None:
@@ -231,6 +224,7 @@ def tell_more(run: RunningStudy) -> None:
 
 
 OF_TRIAL = ("models", "groups", "embedded", "zoo_files", "place", "task_name")  # Settings that a trial has by itself
+SHORT = 3  # Turns of a chat: whoever is asked what they think gives minutes
 SHOWN = 200  # As many letters of the model's answer are printed
 MOST_TOLD = 1000  # As many letters of what went wrong are told
 LASTING_S = 14 * 86400.0
@@ -281,13 +275,14 @@ def try_model(
         "onboarding_qualification": task_name if practice else None,
         "task_name": task_name,
         "task_reward": 0,  # whoever is asked what they think is promised no pay
-        **({} if turns is None else {"turns": turns}),
         "hostname": host,
         "port": port,
         "public_url": url or "",
     }
     beneath = ["place=link", *(f"{name}={as_typed(value)}" for name, value in of_trial.items())]
     config = settings.compose_config(task, conf, overrides, beneath=beneath)
+    if turns is not None or (conf == "local" and "turns" not in map(short_name, map(name_of, overrides))):
+        config.mephisto.blueprint.turns = turns or min(int(config.mephisto.blueprint.turns), SHORT)
     stop = launching.stop_on_signals()
     with launching.run_launch(task, config, data_dir, waiting_for, stop=stop) as run:
         announce_trial(run, given.name, opponent, limit)
@@ -311,7 +306,8 @@ def given_model(model: str, opponent: str, served_model: str | None, api_key_env
 def first_answer(given: Given) -> tuple[Given, str, float]:
     """The model as it is asked from now on, its answer to a greeting, and seconds to it; where a server refuses a part
     of the request, with the option that mends that. Raises ZooError."""
-    from parlai_humaneval.models.check import check, load_and_ask, mends_of
+    from parlai_humaneval.models.agent.isolation import FUNCTION_LOGGER, quiet_tries
+    from parlai_humaneval.models.check import check, load_and_ask, mends_of, told
     from parlai_humaneval.models.model_pool import ModelFailed
     from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError, load_zoo
 
@@ -321,7 +317,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
     if not checked.ok:
         raise ZooError(f"{given.told} cannot be asked: {checked.reason}")
     try:
-        asked = load_and_ask(spec)
+        with quiet_tries(FUNCTION_LOGGER):  # the error names the file and the line
+            asked = load_and_ask(spec)
     except (ZooError, ModelFailed, RuntimeError) as error:
         mend = next((mend for mend in mends_of(error) if mend.is_settled and mend.option != "served_model"), None)
         if options and mend is not None and options.get(mend.option, ...) != mend.value:
@@ -329,8 +326,8 @@ def first_answer(given: Given) -> tuple[Given, str, float]:
                 f"{given.told} rejected part of the request. From now on, requests use `{mend.as_yaml}`.", err=True
             )
             return first_answer(replace(given, options={**options, mend.option: mend.value}))
-        why = on_one_line(str(error).removeprefix(f"{given.name} cannot be loaded: "), MOST_TOLD)
-        raise ZooError(f"{given.told} does not answer: {why}") from error
+        why = told(error).removeprefix(f"{given.name} failed: ").removeprefix(f"{given.name} cannot be loaded: ")
+        raise ZooError(f"{given.told} does not answer: {on_one_line(why, MOST_TOLD)}") from error
     return given, str(asked["reply"]), float(asked["load_s"])
 
 
@@ -359,9 +356,9 @@ def announce_trial(run: RunningStudy, name: str, opponent: str, limit: int) -> N
         click.echo(remark)
     click.echo(f"\n{name} against {opponent}. Send this link to at most {limit} people:\n\n  {link}\n")
     if not opens_elsewhere(run.url):
-        click.echo("The link opens on this machine only. With --host 0.0.0.0, others in your network can use it.\n")
+        click.echo("The link only works on this machine. To let others on your network open it, use --host 0.0.0.0.\n")
     show_code(link)
-    click.echo("Ctrl-C ends the study and shows which model is ahead.\n")
+    click.echo("Press Ctrl-C to end the study and see which model is ahead.\n")
 
 
 def tell_who_won(run: RunningStudy) -> None:

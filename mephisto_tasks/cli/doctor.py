@@ -147,12 +147,12 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
 def closing_sentence(findings: Sequence[Finding]) -> str:
     wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
     if wrong:
-        return f"To fix, as described in the lines marked “wrong”: {', '.join(wrong)}."
+        return f"Please fix, as described in the lines marked “wrong”: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
         if any(
             finding.what.startswith(PROVIDER) and "no launch is following it" in finding.found for finding in findings
         ):
-            return "A study is open on a crowd's site, and no launch is following it: see the lines marked “look”."
+            return "A study is open on a crowd's site, but no launch is watching it. See the lines marked “look”."
         return "Everything works. Lines marked “look” matter only if you need the feature that they name."
     return "Everything works. To see it in action: parlai-humaneval demo"
 

@@ -168,18 +168,15 @@ def invite(
         raise WrongUsage("--open needs --limit N, and --limit needs --open: a link for at most N people")
     book = InvitationStore(study_folder(data_dir, task_name))
     if only_list:
-
-        def pseudonym(worker: str) -> str:
-            return Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY).worker(worker)
-
-        print_invitations(book.all(), task_name, as_json, pseudonym)
+        key = data_dir / PSEUDONYM_KEY
+        print_invitations(book.all(), task_name, as_json, lambda one: Pseudonymizer.load_or_create(key).worker(one))
         return
     if revoke:
         withdrawn = book.revoke(revoke)
         if as_json:
             say_json({"revoked": [{"name": invitation.name, "email": invitation.email} for invitation in withdrawn]})
         for invitation in [] if as_json else withdrawn:
-            click.echo(f"The link of {invitation.name} is withdrawn and no longer works.")
+            click.echo(f"The link of {invitation.name} has been withdrawn and no longer works.")
         return
     base = base_address(data_dir, task_name, url)
     seal = link_signer(data_dir, task_name)
@@ -201,17 +198,14 @@ def invite(
     links = links_of(made, data_dir, task_name, base)
     if was_lost:
         click.echo(
-            f"{seal.key_file}, the key that signed the links of this study, was missing. A new key was made, so "
-            "earlier links no longer work, but these do.",
+            f"{seal.key_file}, the key that signs this study's links, was missing, so a new key was created. "
+            "Earlier links no longer work, but these do.",
             err=True,
         )
     if file is not None:
         write_links(file, made, links)
-    codes = (
-        []
-        if codes_folder is None
-        else write_codes(codes_folder, [(invitation.name, link) for invitation, link in zip(made, links, strict=True)])
-    )
+    named = [(invitation.name, link) for invitation, link in zip(made, links, strict=True)]
+    codes = [] if codes_folder is None else write_codes(codes_folder, named)
     note_written(data_dir, [task_name], "links", [*([] if file is None else [file]), *codes])
     if as_json:
         rows = [{**_row(invitation), "link": link} for invitation, link in zip(made, links, strict=True)]
@@ -234,7 +228,7 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         if task_name not in (known := _launched_tasks(data_dir)):
             near = difflib.get_close_matches(task_name, known, n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            click.echo(f"Task {task_name!r} is not launched here yet. Launch it under this name.{meant}", err=True)
+            click.echo(f"Task {task_name!r} has not been launched here. Launch it under this name.{meant}", err=True)
         return url
     running = running_url(data_dir, task_name)
     if running is None:
@@ -252,8 +246,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
         )
     if not opens_elsewhere(running):
         click.echo(
-            "These links open on this machine only. To open them elsewhere, launch with hostname=0.0.0.0 (in your "
-            "network), or with public_url=https://… (anywhere).",
+            "These links only work on this machine. To make them work elsewhere, launch with hostname=0.0.0.0 (on your "
+            "network) or public_url=https://… (anywhere).",
             err=True,
         )
     return running

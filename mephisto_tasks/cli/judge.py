@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from mephisto_tasks.cli.options import READING, described, task_options, waiting_for
 from mephisto_tasks.storage.locks import only_judging
 from parlai_humaneval._util.terminal import say, say_json
-from parlai_humaneval.statistics.core.formatting import money_words, percent
 
 if TYPE_CHECKING:
     from mephisto_tasks.annotation.judging import JudgedStudy
@@ -42,7 +41,7 @@ def judge(
     from parlai_humaneval.judges.run import Ran
 
     if max_cost is not None and isnan(max_cost):
-        raise JudgeError("--max-cost takes a number from 0 up, not nan")
+        raise JudgeError("--max-cost must be 0 or more, not nan")
     spec = load_judge(Path(judge_file).expanduser(), None if max_cost is None else "--max-cost")
     with waiting_for(READING, on_screens_only=True):
         study = JudgedStudy.read(data_dir, task_name, spec, unjudged or 0, _draw)
@@ -58,7 +57,7 @@ def judge(
                 ran = ask(study, max_cost)
             except KeyboardInterrupt:
                 kept = f"{len(study.answers):,} answers are stored"
-                say(f"Stopped. {kept}. The same command continues with the rest.", err=True)
+                say(f"Stopped. {kept}. Run the same command to ask the rest.", err=True)
                 sys.exit(130)
     summary = summary_of(study, ran)
     if as_json:
@@ -77,19 +76,12 @@ def tell_estimate(study: JudgedStudy, expected: Estimate, as_json: bool) -> None
     if as_json:
         say_json({"judge": study.spec.name, "task": study.task_name, "answered": done, **asdict(expected)}, indent=None)
         return
+    from parlai_humaneval.report.section import say as sentences
+
     units = len({(one.unit, one.setting, one.metric) for one in study.questions})
-    say(
-        f"{study.spec.name} would be asked {expected.questions:,} questions in {expected.requests:,} requests: "
-        f"{units:,} turns, dialogues or items{' in both orders' if study.spec.both_orders else ''}"
-        + (f", of which {done:,} questions are answered." if done else ".")
-    )
-    say(f"That is about {expected.prompt_tokens:,} tokens to read and {expected.completion_tokens:,} to write.")
-    if expected.cost is None:
-        say("The cost is unknown: the judge's file has no price_per_1k.")
-    else:
-        most = money_words(expected.cost_at_most)
-        say(f"It would cost about {money_words(expected.cost)} {expected.currency}, and {most} at the most.")
-    say("Nothing was asked.")
+    facts = {"judge": study.spec.name, "units": units, "done": done, "both_orders": study.spec.both_orders}
+    for line in sentences("judge_run", "estimate", **facts, **asdict(expected)):
+        say(line)
 
 
 def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
@@ -120,6 +112,7 @@ def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
         "stopped": ran.stopped,
         "needed": ran.needed,
         "overspent": ran.overspent,
+        "images_described": sum(one.images_described for one in kept),
         "prompt_tokens": sum(one.prompt_tokens or 0 for one in kept),
         "completion_tokens": sum(one.completion_tokens or 0 for one in kept),
         "cost_now": None if price is None else ran.spent,
@@ -129,47 +122,11 @@ def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
     }
 
 
-def lines_of(found: dict[str, Any], task: str) -> list[str]:
+def lines_of(found: dict[str, Any], options: str) -> list[str]:
+    """The summary in sentences; ``options``: those that name the task to a command."""
+    from parlai_humaneval.report.section import say as sentences
     from parlai_humaneval.report.sections.judges import goes_by_place
 
-    kept = found["answered"] + found["refused"] + found["unparsable"]
-    lines = [
-        f"{found['judge']} has {kept:,} of {found['questions']:,} answers to the questions of {found['task']}, "
-        f"{found['asked_now']:,} of them new: {found['answered']:,} answered, {found['refused']:,} refused, "
-        f"{found['unparsable']:,} unreadable ({found['reminded_now']:,} asked twice in this run)."
-    ]
-    if kept and not found["answered"]:
-        lines.append(
-            "No answer could be read. Look at the replies (`export` writes them). Then describe the expected answer more "
-            "clearly in the prompt, or use another model."
-        )
-    if found["cost"] is not None:
-        lines.append(
-            f"Cost: {money_words(found['cost_now'])} {found['currency']} now, {money_words(found['cost'])} in all; "
-            f"{found['prompt_tokens']:,} tokens read, {found['completion_tokens']:,} written."
-        )
-    if found["first_chosen"] is not None:
-        changed = found["changed_with_order"]
-        other = "" if changed is None else f"; {percent(changed)} of its answers depended on the order"
-        lines.append(f"It chose the first of two candidates in {percent(found['first_chosen'])}{other}.")
-        if goes_by_place(found["first_chosen"], options=2):
-            lines.append("It judges by position and not by content, so its answers say nothing about the models.")
-    if found["failed"]:
-        lines.append(f"{found['failed']:,} got no reply: {'; '.join(found['failures'])}.")
-    left = f"{found['left']:,} questions are left"
-    if found["overspent"]:
-        lines.append(
-            "The run cost more than --max-cost allows, because replies were longer than max_reply_tokens. Raise it to the "
-            f"longest possible reply. {left}."
-        )
-    elif found["stopped"] == "failed":
-        lines.append(f"The run gave up, and {left}. Fix the problem, and run the same command.")
-    elif found["stopped"] == "budget":
-        lines.append(
-            f"Stopped before exceeding --max-cost, and {left}. The next question may cost up to "
-            f"{money_words(found['needed'])} {found['currency']} (asked twice, with the longest reply that max_reply_tokens "
-            "allows). The same command continues."
-        )
-    elif found["left"]:
-        lines.append(f"{left}. The same command asks them.")
-    return [*lines, *([f"`parlai-humaneval report {task} --full` compares it with people."] if kept else [])]
+    kept, first = found["answered"] + found["refused"] + found["unparsable"], found["first_chosen"]
+    by_place = first is not None and goes_by_place(first, options=2)
+    return sentences("judge_run", "run", **found, kept=kept, options=options, by_place=by_place)

@@ -103,7 +103,7 @@ def _all_of(setting: Setting, task: str) -> str:
 
 _ALIKE = 0.75  # A word as like a technique's name as this is that name, misspelt; “turns” is less like “pw_turn”.
 CUT_SHORT = """
-The second Ctrl-C interrupted the launch while it was ending, so {units} may still be {where}.
+The second Ctrl-C interrupted the launch while it was shutting down, so {units} may still be {where}.
 The next launch removes them, as does
   parlai-humaneval requester expire {task}"""
 

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from mephisto_tasks.launch.new_study import Bar, Choices, Draft
 
 BAR = 24  # Letters of the longest bar
+PARTNERS = ("retrieval", "eliza")  # What the only model that is named is compared with
 MANY = " (separate several by commas)"
 
 
 @described("new", task={"type": click.Choice(list(techniques()))}, wage={"default": HOURLY_WAGE}, gap={"default": 0.1})
 def new(
     chosen: tuple[str, ...],
+    models: tuple[str, ...],
     task: str,
     out: str,
     gap: float,
@@ -44,6 +46,10 @@ def new(
     if as_json and not yes:
         raise WrongUsage("--json prints the study without questions", try_="add --yes")
     settings, path = _typed(chosen), Path(out).expanduser()
+    if models and "models" in settings:
+        raise WrongUsage("--model and models=… are the same setting", try_="leave one of them out")
+    if models:
+        settings["models"] = list(dict.fromkeys([*models, *PARTNERS]))[: max(2, len(models))]
     with waiting_for(LOADING), collector_off():
         from mephisto_tasks.launch.new_study import Choices, draft, launch_command, write_study
 

@@ -152,7 +152,7 @@ class NewPage:
         app.on_response_prepare.append(_add_headers)
         answers = {"draft": self._draft, "reply": self._reply, "preview": self._open_preview, "write": self._write}
         app.add_routes([web.post(f"/{{secret}}/{name}", self._guarded(_answered(of))) for name, of in answers.items()])
-        app.add_routes([web.get("/{secret}/start", self._guarded(_given(self._start)))])
+        app.add_routes([web.get("/{secret}/start", self._guarded(self._start))])
         app.add_routes([web.get("/{secret}/{path:.*}", self._guarded(self._files.handle))])
         app.add_routes([web.get("/{rest:.*}", _wrong_link)])
         return app
@@ -165,15 +165,13 @@ class NewPage:
 
         return checked
 
-    def _start(self) -> dict[str, Any]:
-        return {
-            "choices": self._choices.model_dump(mode="json"),
-            "path": str(self._path),
-            "techniques": [
-                {"name": name, "title": entry.title, "summary": entry.summary, "source": entry.source}
-                for name, entry in techniques().items()
-            ],
-        }
+    async def _start(self, _: web.Request) -> web.StreamResponse:
+        listed = [
+            {"name": name, "title": entry.title, "summary": entry.summary, "source": entry.source}
+            for name, entry in techniques().items()
+        ]
+        choices, here = self._choices.model_dump(mode="json"), str(Path.cwd())
+        return web.json_response({"choices": choices, "path": str(self._path), "folder": here, "techniques": listed})
 
     def _draft(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:  # Hydra composes one thing at a time
@@ -238,13 +236,6 @@ def _field(task: str, setting: Setting) -> dict[str, Any]:
         "choices": [] if suggestions else choices,
         "suggestions": suggestions,
     }
-
-
-def _given(make: Callable[[], dict[str, Any]]) -> Handler:
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.json_response(make())
-
-    return handle
 
 
 def _answered(

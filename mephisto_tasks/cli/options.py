@@ -73,7 +73,7 @@ def about_crowds(text: str) -> str:
         needs: dict[str, list[str]] = {}
         for place, (of_crowd, _) in accounts.items():
             if of_crowd is not None:
-                needs.setdefault(of_crowd.needs, []).append(place)
+                needs.setdefault(of_crowd.words["needs"], []).append(place)
         said["{needs}"] = "\n\n".join(f"With --provider {' or '.join(of)}: {words}." for words, of in needs.items())
         said["{account}"] = min((closed is not None, place) for place, (has, closed) in accounts.items() if has)[1]
     for mark, words in said.items():

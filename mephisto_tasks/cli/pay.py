@@ -256,11 +256,11 @@ def show(books: Books) -> None:
     if books.workers:
         show_workers(books)
     else:
-        click.echo(f"Nobody has done anything in task {books.task_name!r} that could be paid.")
+        click.echo(f"Task {books.task_name!r} has no work to pay for.")
     for account in books.accounts:
         if account.resumed:
             begun = counted(len(account.resumed), "payment")
-            click.echo(f"Payments of an earlier run with unknown results: {begun}. --send checks them first.")
+            click.echo(f"Payments from an earlier run whose outcome is unknown: {begun}. --send checks these first.")
         for payment in account.to_send:
             click.echo(f"  {payment.kind:<8}  {payment.money:>8}  {payment.worker}  {payment.why}")
     for note in books.notes:
@@ -287,13 +287,7 @@ def show_workers(books: Books) -> None:
         click.echo(f"Effective pay: {in_words(books.hourly)} an hour (median over raters, including their practice).")
 
 
-SELDOM = (
-    "partial",
-    "stopped",
-    "at work",
-    "practice",
-    "written",
-)  # Columns that are shown where there is something in them
+SELDOM = ("partial", "stopped", "at work", "practice", "written")  # Columns that are shown where they hold something
 
 
 def _cells(line: WorkerPay) -> dict[str, str]:
@@ -320,8 +314,8 @@ def show_remaining(books: Books) -> None:
         until = f"{datetime.fromtimestamp(payment.listed_by):%H:%M}" if payment.listed_by else ""
         unpaid = f"if it was not paid, run this again after {until}" if until else f"--by-hand unpaid {payment.token}"
         click.echo(
-            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended during this payment. It is "
-            "not sent again. Check on the crowd's site whether it was paid, and record the result: --by-hand paid "
+            f"Unknown: {payment.kind} of {payment.money} to {payment.worker}{said}. A run ended during this payment, which "
+            "will not be sent again. Check on the crowd's site whether it was paid, and record the result: --by-hand paid "
             f"{payment.token}, or {unpaid}"
         )
     for one in books.remaining:
@@ -355,9 +349,8 @@ def _show_audit(books: Books, as_json: bool) -> None:
         for difference in differences:
             click.echo(f"{difference}.")
         if not differences:
-            witnesses = (
-                " and ".join(sorted({account.payer.witness for account in books.accounts})) or "the crowd's site"
-            )
+            known = sorted({account.payer.witness for account in books.accounts})
+            witnesses = " and ".join(known) or "the crowd's site"
             click.echo(
                 f"The ledger ({counted(len(books.payments), 'payment')}, {in_words(paid or nothing)}) and {witnesses} agree."
             )

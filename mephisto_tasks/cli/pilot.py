@@ -169,7 +169,7 @@ class _MainStudy:
             typed["pay"] = round(reward / self._in_a_unit, 4)
         typed["seed"] = (blueprint.seed or 0) if self.seed is None else self.seed
         degraded = {name: blueprint[name] for name in ("quality_control_model",) if name in blueprint}
-        named = _plain(blueprint.get("dialogues")) or []
+        named = list(_plain(blueprint.get("dialogues")) or [])
         typed |= of_settings({"dialogues": [] if PACKAGED in named else named, **degraded})
         if self.pilot.dialogue_icc is not None and (self.pilot.dialogue_icc_low or 0.0) <= 0:
             typed["dialogue_icc"] = 0.0  # dialogues that may be equally good are taken for that
@@ -236,7 +236,7 @@ class _MainStudy:
         if self.served is None or stop["max_dialogues"] <= self.served:
             return stop
         self.remarks.append(
-            f"The cap is {self.served:,}, because the dialogues allow no more judgements. Otherwise it would be "
+            f"The cap is {self.served:,}, because the dialogues do not allow more judgements. Otherwise it would be "
             f"{stop['max_dialogues']:,}."
         )
         return until_decided(self.inputs, self.margin, self.served, self.replicates)
@@ -256,7 +256,7 @@ class _MainStudy:
         except HumanevalError as error:
             if self.path is not None:
                 raise
-            self.remarks.append(f"A launch would refuse this: {error}.")
+            self.remarks.append(f"A launch would reject these settings: {error}.")
         if self.path is not None:
             write_registered(self.path, facts, self.plan, self.expected)
         self.facts, self.command = facts, _command(facts, words, self.prereg)
@@ -366,7 +366,7 @@ def _collected(main: _MainStudy, name: str | None, dialogues: int, raters: int |
     with launching.run_launch(main.task, config, main.data_dir, waiting_for, stop=stop) as run:
         run.ends_when_stored = True
         if raters is None:
-            announce(run, "Each Start is a new rater. Ctrl-C ends the pilot and plans from its results so far.")
+            announce(run, "Each Start adds a rater. Press Ctrl-C to end the pilot and plan from its results so far.")
             follow(run, stop)
         else:
             worst, seed = str(blueprint.get("quality_control_model") or ""), secrets.randbelow(2**31)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import yaml
 
 from mephisto_tasks.cli.options import READING, as_written, confirm, console, described, waiting_for
 from parlai_humaneval._util.terminal import say_json
@@ -23,30 +24,9 @@ if TYPE_CHECKING:
     from mephisto_tasks.workers.roster import KnownWorker
 
 
-REMAINS = (
-    ("payments", "amounts and dates, for the accounts; a random name “forgotten-…” replaces the rater's"),
-    ("figures in reports", "leaderboards, and your own copies and publications; they name nobody"),
-    ("released data", "its pseudonyms have no key, so nobody can link rows to people"),
-    ("the crowd's own site", "the site keeps its own record of the rater; ask there"),
-    ("backups", "backups and copies of the data directory: delete them yourself"),
-    ("your own files", "lists of raters, the file names.csv of your invitations, e-mails"),
-    ("numbers", "the database's numbers continue, so a gap shows that a rater took part, but not who"),
-)
-KEPT_OUT = ("a block", "only the pseudonym, to keep the blocked rater out (--lift-blocks lets them come back)")
-LOGGED = (
-    "the log of decisions",
-    "for studies with stop=decided: when each rater arrived, their assignments, and how often they chose each model, "
-    "under a name that is in no table (made with pseudonym.key). Without the log, the study's claims could not be "
-    "reproduced, and the study could not continue. Their choices still count in it",
-)
-KEY_WORDS = (
-    "The data directory no longer contains any of their pseudonyms. With pseudonym.key and their ID, anyone can still "
-    "compute their pseudonym, and find it in copies elsewhere."
-)
-GIVEN_OUT_AGAIN = (
-    "Dialogues and judgements are deleted, not anonymized. The study now has fewer, and the next launch collects them "
-    "again."
-)
+_WORDS = yaml.safe_load(Path(__file__).with_name("forget.yaml").read_text(encoding="utf-8"))
+REMAINS = tuple(map(tuple, _WORDS["remains"]))
+KEPT_OUT, LOGGED = tuple(_WORDS["kept_out"]), tuple(_WORDS["logged"])
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(d|w|m|y)")
 _DAYS = {"d": 1.0, "w": 7.0, "m": 30.44, "y": 365.25}
 
@@ -184,7 +164,7 @@ def _print_plans(plans: Sequence[Planned], lift_blocks: bool) -> None:
         for file in plan.files:
             if file.done != "nothing of theirs":
                 out.print(as_written(f"{file.path}: {file.words}", indent=2), soft_wrap=True)
-    click.echo(GIVEN_OUT_AGAIN)
+    click.echo(_WORDS["given_out_again"])
 
 
 def _print_done(
@@ -211,7 +191,7 @@ def _print_done(
         table.add_row(what, why)
     out.print(table)
     if KEPT_OUT not in remains:
-        click.echo(KEY_WORDS)
+        click.echo(_WORDS["key"])
 
 
 def tell_release(released: Released, folder: Path, licence: str, as_json: bool) -> None:
@@ -226,15 +206,9 @@ def tell_release(released: Released, folder: Path, licence: str, as_json: bool) 
         for name, number in released.card.counts.items()
         if number
     )
-    click.echo(f"{counts} → {folder}")
-    for words in released.card.left_out:
-        click.echo(f"Left out: {words}")
-    if released.review is None:
-        click.echo("No text was found to identify anybody.")
-    else:
-        marks = ", ".join(f"{number:,} × {mark}" for mark, number in released.card.marks.items())
-        click.echo(f"Replaced in texts: {marks}. The original passages → {released.review} (do not publish it)")
-    click.echo(
-        "Before you publish, read the texts, because a program does not find every name. Raters have new names in every "
-        "release." + ("" if licence else " Without a license, nobody may use the data: choose one with --license.")
-    )
+    from parlai_humaneval.report.section import say as sentences
+
+    marks = ", ".join(f"{number:,} × {mark}" for mark, number in released.card.marks.items())
+    facts = {"counts": counts, "folder": folder, "left_out": released.card.left_out, "marks": marks, "licence": licence}
+    for line in sentences("release", "written", **facts, review=released.review):
+        click.echo(line)

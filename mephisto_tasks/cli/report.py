@@ -179,6 +179,7 @@ def view(
     out: str,
     title: str | None,
     repeats: Repeats | None,
+    with_images: bool,
     force: bool,
     open_it: bool,
     data_dir: Path,
@@ -189,8 +190,10 @@ def view(
     if tables_at and len(sources) > 1:
         raise CommandError("one folder of tables can be viewed, or several tasks", try_=f"view {tables_at[0]} alone")
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
+        from mephisto_tasks.storage.locks import image_store
         from mephisto_tasks.storage.logs import note_written
         from mephisto_tasks.storage.results import check_task
+        from parlai_humaneval.display.images import SUFFIX
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.tables.filters import rater_kinds
         from parlai_humaneval.viewer.entries import entries
@@ -202,8 +205,10 @@ def view(
     with waiting_for(READING, on_screens_only=True), collector_off():
         tables = tables_of(tables_at[0], repeats) if tables_at else answers_of(data_dir, tasks, repeats=repeats)[0]
         named = title or ", ".join(tasks) or default_title(tables)
-        every = entries(tables)
-        files = viewer_files(every, title=named, note=rater_kinds(tables).note)
+        stores = [image_store(data_dir, task) for task in tasks if with_images]
+        pictures = {one.stem: one.read_bytes() for store in stores for one in store.folder.glob(f"*{SUFFIX}")}
+        every = entries(tables, pictures)
+        files = viewer_files(every, title=named, note=rater_kinds(tables).note, pictures=pictures)
         written = write_viewer(files, folder, force=force)
         note_written(data_dir, tasks, "report", written if tasks else [])
     page = written[0]
@@ -298,7 +303,7 @@ def export(
     parts = [counted(judged, "judgement")] * bool(judged) + [counted(live, "dialogue")] * bool(live or not judged)
     click.echo(f"{', '.join(parts)} → " + ", ".join(str(path) for path in written))
     if changed:
-        click.echo(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
+        click.echo(f"Raters' IDs were replaced with pseudonyms in {counted(changed, 'text')}.")
 
 
 def pseudonymous(

@@ -108,7 +108,7 @@ class Wanted:
             if self.blind_in is not None:
                 from mephisto_tasks.monitoring.status import BLIND_NAMES
 
-                click.echo(f"The models' names are in {self.blind_in / BLIND_NAMES}: do not publish it.")
+                click.echo(f"The models' names are in {self.blind_in / BLIND_NAMES}. Do not publish that file.")
         if self.page is not None:
             from parlai_humaneval.report.render.files import VIEWER, folder_of
             from parlai_humaneval.viewer.write import PAGE
@@ -121,7 +121,7 @@ class Wanted:
                 click.echo(f"All dialogues, to search and filter → {viewer}")
             else:
                 click.echo(
-                    "The viewer of dialogues is not built here. Run `make install` in a clone of the repository to build it."
+                    "The dialogue viewer has not been built. Run `make install` in a clone of the repository to build it."
                 )
 
     @contextmanager

@@ -46,13 +46,13 @@ def requester() -> None:
 def add(name: str, provider: str, access_key_id: str | None, data_dir: Path) -> None:
     crowd = next(crowd for crowd in crowds() if crowd.place == provider)
     accounts = _places()[provider]
-    *others, secret = accounts.key_words
+    *others, secret = accounts.words["key_words"]
     if access_key_id and not others:
         raise BadValue(f"an account of {crowd.title} has no access key id", option="--access-key-id")
     keys: tuple[str, ...] | None = None
     if access_key_id or accounts.needs_keys(name):
         if not at_a_terminal() and not access_key_id:
-            raise CommandError(accounts.no_keys.format(name=name), try_=accounts.keys_advice)
+            raise CommandError(accounts.words["no_keys"].format(name=name), try_=accounts.words["keys_advice"])
         given = [access_key_id] if access_key_id else [click.prompt(words) for words in others]
         keys = tuple(key.strip() for key in (*given, click.prompt(secret, hide_input=True)))
     stored = accounts.add(data_dir, name, keys)
@@ -60,7 +60,7 @@ def add(name: str, provider: str, access_key_id: str | None, data_dir: Path) -> 
     with waiting_for(f"Asking {crowd.title}…"):
         checks = [] if crowd.status() is not None else accounts.check(stored)
     if only_here:
-        click.echo(accounts.only_here)
+        click.echo(accounts.words["only_here"])
     click.echo(f"Registered. Launch with:  place={provider} requester_name={stored}")
     if (status := crowd.status()) is not None:
         click.echo(f"{status}.", err=True)
@@ -127,7 +127,7 @@ def expire(task_name: str, data_dir: Path) -> None:
     unit = words.pop() if len(words) == 1 else "assignment"
     count = sum(taken.values())
     many = f"{count} {unit}{'' if count == 1 else 's'}"
-    click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing of {task_name!r} to withdraw.")
+    click.echo(f"Withdrawn: {many} of {task_name!r}." if count else f"There was nothing to withdraw for {task_name!r}.")
 
 
 for command in (add, list_, check, forget, expire):

@@ -66,7 +66,7 @@ class _More(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if negative := next((each for each in args if re.fullmatch(r"-\d+", each)), None):
             raise WrongUsage(
-                f"NUMBER takes a number from 1 to 100000, not {negative}",
+                f"NUMBER must be from 1 to 100000, not {negative}",
                 try_="to collect fewer, stop the pairs that have enough (`parlai-humaneval steer stop-pair`), or the launch",
             )
         return super().parse_args(ctx, args)
@@ -147,9 +147,9 @@ def give_and_wait(data_dir: Path, task_name: str, new: Sequence[Order]) -> list[
 
 def _pending(order: Order, task_name: str, alive: bool) -> OrderResult:
     text = (
-        f"The launch of {task_name} has not answered yet. It will follow the order as soon as it can."
+        f"The launch of {task_name} has not responded yet. It will carry out the order as soon as it can."
         if alive
-        else f"No launch of {task_name} is running. The order applies from the next launch ({in_words(order)})."
+        else f"No launch of {task_name} is running. The order will take effect at the next launch ({in_words(order)})."
     )
     return OrderResult(order_id=order.order_id, kind=order.kind, at=order.at, by=order.by, done=True, text=text)
 
@@ -189,7 +189,7 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
             try_=f"follow it: `parlai-humaneval watch {where}`. Stop that launch first, or give the new "
             f"launch a different task_name=…{stopped}",
         )
-    click.echo(f"{task_name} is already running at {snapshot.url}. Its launch would get these orders:")
+    click.echo(f"{task_name} is already running at {snapshot.url}. These orders would go to its launch:")
     for order in orders:
         click.echo(f"  {in_words(order)}")
     if (sentence := price(orders, running.settings, snapshot.groups)) is not None:

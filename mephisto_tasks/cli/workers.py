@@ -37,7 +37,7 @@ def returned(task_name: str, file: str, data_dir: Path, as_json: bool) -> None:
     click.echo(f"{counted(len(result.freed), 'place')} reopened.")
     if result.done:
         click.echo(
-            f"{counted(len(result.done), 'submission')} that were returned on the panel contained complete work. "
+            f"Complete work was found in {counted(len(result.done), 'submission')} returned on the panel. "
             f"It is kept: {', '.join(result.done)}"
         )
     if result.unknown:
@@ -96,7 +96,7 @@ def print_lifted(lifted: list[Lifted], left: list[Block], as_json: bool) -> None
         click.echo(f"{one.block.worker} may take part again (was blocked: {why}){others}")
         if not one.provider_agreed:
             click.echo(
-                f"  The crowd provider still holds {one.block.qualification}: revoke it there as well.", err=True
+                f"  They still have {one.block.qualification} at the crowd provider. Revoke it there as well.", err=True
             )
     if not lifted:
         click.echo("Nobody was blocked.")
@@ -185,7 +185,7 @@ def unblock_worker(
     print_lifted(lifted, left, as_json)
     sites = [blocks_of_site(known.provider) for known in whom] if everywhere and not problems else []
     for title in sorted({site.title for site in sites if site is not None}):
-        click.echo(f"None of them is blocked on {title} any more.", err=True)
+        click.echo(f"None of them are blocked on {title} any more.", err=True)
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -209,9 +209,11 @@ def reset_practice(pseudonyms: tuple[str, ...], ids: tuple[str, ...], task_name:
     with opened_database(data_dir) as db:
         left = reset(db, task_name, whom)
     for known in whom:
-        click.echo(f"{known.pseudonym} may try the practice again.")
+        click.echo(f"{known.pseudonym} can try the practice again.")
     for pseudonym in left:
-        click.echo(f"{pseudonym}: the crowd provider still holds them disqualified; revoke it there as well.", err=True)
+        click.echo(
+            f"{pseudonym}: the crowd provider still lists them as disqualified. Revoke that there too.", err=True
+        )
 
 
 @described("workers new-browser")
@@ -221,7 +223,7 @@ def new_browser(pseudonyms: tuple[str, ...], ids: tuple[str, ...], data_dir: Pat
     whom, book = chosen(data_dir, pseudonyms, ids), BrowserBook(data_dir)
     for known in whom:
         book.release(known.name)
-        click.echo(f"{known.pseudonym}: the next browser that arrives under their name continues.")
+        click.echo(f"{known.pseudonym}: the next browser that opens the study under their name can continue.")
     book.close()
 
 

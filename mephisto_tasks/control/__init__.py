@@ -1,1 +1,1 @@
-"""A running launch, seen and steered from outside."""
+"""Observes and controls a running launch from outside."""

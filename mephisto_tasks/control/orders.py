@@ -159,8 +159,8 @@ class Steered:
 
 
 DRAWN = (
-    "This study ends when it is decided: raters get pairs drawn at random from the undecided ones, and its error rates are "
-    "only valid if nothing else influences that"
+    "This study stops once it reaches a decision: raters get pairs drawn at random from the undecided ones, and its error "
+    "rates are only valid if nothing else influences that"
 )
 
 
@@ -338,5 +338,5 @@ def _too_many(group: Group, wanted: int, counted_: str) -> str:
     possible = f"only {left} more {'is' if left == 1 else 'are'} possible" if left > 0 else "no more are possible"
     return (
         f"{group.label}: {possible}, because {group.most} {'is' if group.most == 1 else 'are'} available and {wanted} "
-        f"{counted_} are already requested. Add dialogues, and launch again."
+        f"{counted_} are already requested. Add dialogues and launch again."
     )

@@ -23,19 +23,19 @@ from parlai_humaneval._util.text import write_rows
 FOLDER = "payments"  # in the study's folder
 BY_HAND_FILE = "_owed"  # begins as no site's name can
 BY_HAND = (
-    "You pay {total} of this by hand: --send writes a list of raters and amounts in {folder}, which the ledger shows as "
-    "written. Once you have paid a rater, record it with --settled"
+    "You pay {total} of this by hand: --send writes a list of raters and amounts to {folder}, and the ledger shows these "
+    "as written. Once you have paid a rater, record it with --settled"
 )
 _NUMBERED = re.compile(r"-(\d+)\.(csv|txt)$")  # how the names of our files end
 
 
 def worker_names(data_dir: Path) -> dict[str, str]:
     """Mephisto's worker id → the worker's name."""
-    return {str(number): str(name) for number, name in query(data_dir, "SELECT worker_id, worker_name FROM workers")}
+    return {str(number): str(name) for number, name in query(data_dir, "workers")}
 
 
 class FilePayer:
-    witness = "the files in its folder (only you know what became of them)"
+    witness = "the files in its folder (only you know what happened to them)"
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import ClaimPolicy, NoSite, Site
+from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, NoSite, Site
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
@@ -135,11 +135,11 @@ class AccountCheck:
 class Accounts(Protocol):
     """Accounts at a crowd's site in whose name it is asked."""
 
-    key_words: tuple[str, ...]  # what each key is called, as they are asked for; the last one is a secret
-    needs: str  # for help, where the keys come from and what they must be allowed
-    no_keys: str  # that there are none, with ``{name}``
-    keys_advice: str  # what to do then
-    only_here: str  # a remark where the keys are the environment's
+    @property
+    def words(self) -> Mapping[str, Any]:
+        """Of its ``words.yaml``. ``key_words``: what each key is called, as they are asked for; the last one is a secret.
+        ``needs``: for help, where they come from and what they must be allowed. ``no_keys``: that there are none, with
+        ``{name}``; ``keys_advice``: what to do then. ``only_here``: a remark where they are the environment's."""
 
     def has_keys(self, name: str) -> bool: ...  # whether keys are kept under that name
     def needs_keys(self, name: str) -> bool: ...  # whether keys must be given: none are kept or in the environment
@@ -205,125 +205,6 @@ class AccountSettings(BaseModel, use_attribute_docstrings=True):
     bonus_budget: float = Field(default=0, ge=0)
     """Budget for bonuses, included in the total of a launch. You agree to it before anything is spent, so bonuses are
     no surprise."""
-
-
-class Crowd:
-    """A crowd, apart from any launch."""
-
-    place: str  # the word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder
-    provider_type: str  # Mephisto's name, as databases have it
-    title: str  # for people
-    words: CrowdWords
-    example: str = ""  # settings of a launch there, as they are typed
-    Settings: type[BaseModel] = NoSettings  # what it reads below ``mephisto.provider``, with its documentation
-    literal_settings: tuple[str, ...] = ()
-    """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
-    page: PagePolicy = ONLY_HERE
-    page_entry: Literal["address", "start", "site"] = "site"
-    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
-    the crowd's site first."""
-    page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
-    market: Market = Market()
-    takes_invitations: bool = False  # raters may come with invitations
-    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
-    is_trial: bool = False  # its site pays no real money
-    costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
-    checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
-    private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
-
-    @property
-    def confs(self) -> Path:
-        """The folder of its ``place/WORD.yaml``."""
-        return Path(inspect.getfile(type(self))).parent / "confs"
-
-    @property
-    def page_type(self) -> str:
-        """By which pages of earlier versions know how raters come."""
-        return self.provider_type
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        """What binds its workers to a browser."""
-        return ClaimPolicy(self.provider_type)
-
-    def register_provider(self) -> None:
-        """Make Mephisto know its provider."""
-
-    def takes(self, settings: Mapping[str, Any]) -> bool:
-        """Whether a launch with these settings below ``mephisto.provider`` is of this crowd, of several of one type."""
-        return True
-
-    def status(self) -> str | None:
-        """Why nobody should launch there any more, in a sentence; None: it is open."""
-        return None
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raises ConfigError where its settings cannot be."""
-
-    def is_near(self, settings: Mapping[str, Any]) -> bool:
-        """Whether raters may be in the same room, so that pages need no https address."""
-        return False
-
-    def stand_in(self) -> str | None:
-        """The address of a program on this machine that answers in place of its site; None: the site itself does."""
-        return None
-
-    def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
-        """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
-        from mephisto_tasks.admission.admission import PREFIX
-
-        unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
-        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
-
-    def who_checks(self, settings: Mapping[str, Any]) -> str:
-        """What to do about such rules, as a clause."""
-        return "invite only people who meet this rule"
-
-    def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
-        """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""
-        return None
-
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        """The crowd during a launch."""
-        return CrowdLaunch(self, config, data_dir, task_name, waiting_for)
-
-    def blocks(self) -> SiteBlocks | None:
-        """Its own list of blocked workers."""
-        return None
-
-    def accounts(self) -> Accounts | None:
-        """In whose name its site is asked."""
-        return None
-
-    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
-        """Pays for what was done in these runs of a task: by default with a list for whoever pays by hand."""
-        from mephisto_tasks.crowds.by_file import FilePayer
-
-        return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
-
-    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
-        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
-        return []
-
-    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
-        """Where its own stores name a worker who is forgotten."""
-        return []
-
-    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
-        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
-        return []
-
-    def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
-        """What its site calls the worker's participations."""
-        return []
-
-    def people(self, data_dir: Path, tasks: Sequence[str], worker_name: str | None = None) -> list[str]:
-        """Names and addresses of people that its own stores have: of one worker, or of all."""
-        return []
-
-    def health(self, data_dir: Path) -> list[Health]:
-        """For ``doctor``."""
-        return []
 
 
 @dataclass
@@ -408,3 +289,125 @@ class CrowdLaunch:
     def running(self, control: LaunchControl) -> AbstractContextManager[Any]:
         """What has to be done for as long as raters are at work."""
         return nullcontext()
+
+
+class Crowd:
+    """A crowd, apart from any launch."""
+
+    place: str  # the word of ``place=WORD``; a file of this name is in ``confs/place`` of the crowd's folder
+    provider_type: str  # Mephisto's name, as databases have it
+    title: str  # for people
+    words: CrowdWords
+    example: str = ""  # settings of a launch there, as they are typed
+    Settings: type[BaseModel] = NoSettings  # what it reads below ``mephisto.provider``, with its documentation
+    Launch: type[CrowdLaunch] = CrowdLaunch  # what it is during a launch
+    literal_settings: tuple[str, ...] = ()
+    """Settings that are taken letter by letter, though they may look like numbers; with a dot at its end, those below it."""
+    page: PagePolicy = ONLY_HERE
+    page_entry: Literal["address", "start", "site"] = "site"
+    """How raters get from the page into the task: its address says who they are, they press Start, or they take a unit at
+    the crowd's site first."""
+    page_script: Path | None = None  # by which the page says who its rater is; None: that of Mephisto's provider
+    market: Market = Market()
+    takes_invitations: bool = False  # raters may come with invitations
+    is_practice: bool = False  # packaged config files promise no pay there, and nobody is told to pay
+    is_trial: bool = False  # its site pays no real money
+    costs_money: bool = False  # a launch spends real money at the crowd's site: somebody must agree first
+    checks_rules: bool = False  # its site checks rules on who may take part, and has qualifications of its own
+    claims_per_assignment: bool = False  # its workers may have another browser for each
+    claim_advice: str = GO_ON_THERE  # for who comes with another browser than the one in which they began
+    private_ids: tuple[str, ...] = ()  # regular expressions of its workers' ids, which no release may hold
+
+    @property
+    def confs(self) -> Path:
+        """The folder of its ``place/WORD.yaml``."""
+        return Path(inspect.getfile(type(self))).parent / "confs"
+
+    @property
+    def page_type(self) -> str:
+        """By which pages of earlier versions know how raters come."""
+        return self.provider_type
+
+    @property
+    def claims(self) -> ClaimPolicy:
+        """What binds its workers to a browser."""
+        return ClaimPolicy(self.provider_type, per_assignment=self.claims_per_assignment, advice=self.claim_advice)
+
+    def register_provider(self) -> None:
+        """Make Mephisto know its provider."""
+
+    def takes(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a launch with these settings below ``mephisto.provider`` is of this crowd, of several of one type."""
+        return True
+
+    def status(self) -> str | None:
+        """Why nobody should launch there any more, in a sentence; None: it is open."""
+        return None
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raises ConfigError where its settings cannot be."""
+
+    def is_near(self, settings: Mapping[str, Any]) -> bool:
+        """Whether raters may be in the same room, so that pages need no https address."""
+        return False
+
+    def stand_in(self) -> str | None:
+        """The address of a program on this machine that answers in place of its site; None: the site itself does."""
+        return None
+
+    def remarks(self, rules: WorkerRules, settings: Mapping[str, Any]) -> list[str]:
+        """What one should know of rules that the crowd's site checks otherwise, or that nobody checks."""
+        from mephisto_tasks.admission.admission import PREFIX
+
+        unchecked, advice = rules.checked_by_site().items(), self.who_checks(settings)
+        return [f"Nothing here checks that raters {words} ({PREFIX}{name}): {advice}." for name, words in unchecked]
+
+    def who_checks(self, settings: Mapping[str, Any]) -> str:
+        """What to do about such rules, as a clause."""
+        return "invite only people who meet this rule"
+
+    def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
+        """What ``units`` more of a running launch can cost, by its flat settings; None: nothing real."""
+        return None
+
+    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
+        """The crowd during a launch."""
+        return self.Launch(self, config, data_dir, task_name, waiting_for)
+
+    def blocks(self) -> SiteBlocks | None:
+        """Its own list of blocked workers."""
+        return None
+
+    def accounts(self) -> Accounts | None:
+        """In whose name its site is asked."""
+        return None
+
+    def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
+        """Pays for what was done in these runs of a task: by default with a list for whoever pays by hand."""
+        from mephisto_tasks.crowds.by_file import FilePayer
+
+        return FilePayer(data_dir, task_name, self.provider_type, requester, self.title)
+
+    def site_states(self, data_dir: Path, task_name: str) -> list[SiteState]:
+        """How a task stands at its site, for ``watch``; empty: nobody can say. Raises CrowdError."""
+        return []
+
+    def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
+        """Where its own stores name a worker who is forgotten."""
+        return []
+
+    def forget_there(self, data_dir: Path, person: Forgotten, *, stays_blocked: bool) -> list[str]:
+        """Take a worker who is forgotten out of lists that we made at its site; what went wrong, in sentences."""
+        return []
+
+    def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
+        """What its site calls the worker's participations."""
+        return []
+
+    def people(self, data_dir: Path, tasks: Sequence[str], worker_name: str | None = None) -> list[str]:
+        """Names and addresses of people that its own stores have: of one worker, or of all."""
+        return []
+
+    def health(self, data_dir: Path) -> list[Health]:
+        """For ``doctor``."""
+        return []

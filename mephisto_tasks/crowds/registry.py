@@ -94,18 +94,11 @@ class _Unknown(Crowd):
         self.words = CrowdWords(where=f"with the provider {provider_type}", summary="")
 
 
-_PROVIDERS_OF = """
-    SELECT DISTINCT units.provider_type
-      FROM agents JOIN units ON units.unit_id = agents.unit_id JOIN tasks ON tasks.task_id = agents.task_id
-     WHERE tasks.task_name = ?
-"""
-
-
 def done_elsewhere(data_dir: Path, task_name: str, provider: str) -> str | None:
     """That work was done in another place, and counts, in a sentence; None: all was done here. Raises ResultsError."""
     if not (data_dir / "database.db").is_file():
         return None
-    if {str(row[0]) for row in query(data_dir, _PROVIDERS_OF, [task_name])} <= {provider}:
+    if {str(row[0]) for row in query(data_dir, "providers", [task_name])} <= {provider}:
         return None  # the records of a large task need not be read for this
     places = Counter(
         crowd_of(work.provider).words.where

@@ -17,11 +17,6 @@ APPROVED, ACCEPTED = "approved", "accepted"  # Mephisto's statuses of an agent w
 
 Answer = Literal["paid", "unpaid"]  # what a person found at the crowd's site
 
-_STATUSES = """
-    SELECT agents.agent_id, agents.status, units.unit_id, units.status
-      FROM agents LEFT JOIN units ON units.agent_id = agents.agent_id
-"""
-
 
 def send(data_dir: Path, books: Books, done: Callable[[Payment, State], None] = lambda payment, state: None) -> None:
     """Send everything that the books propose, which were opened while ``only_payer`` was held. Killed anywhere, it can
@@ -48,7 +43,7 @@ def _tell_mephisto(data_dir: Path, payments: Sequence[Payment]) -> None:
     """Approved is in Mephisto's database what the crowd's site says is approved, for Mephisto's own tools."""
     paid = {payment.agent_id for payment in payments if payment.kind == "approval" and payment.state == "confirmed"}
     try:
-        rows = [row for row in query(data_dir, _STATUSES) if str(row[0]) in paid]
+        rows = [row for row in query(data_dir, "statuses") if str(row[0]) in paid]
         agents = [str(agent) for agent, status, *_ in rows if status != APPROVED]
         units = [str(unit) for *_, unit, status in rows if status in ("completed", "assigned")]
         if not agents and not units:

@@ -1,1 +1,1 @@
-"""From settings to a running study, and to a clean end."""
+"""Turns settings into a running study, and ends it cleanly."""

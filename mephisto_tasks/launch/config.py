@@ -66,12 +66,10 @@ _CONVERTED = re.compile(r"could not be converted to (\w+)")  # OmegaConf's words
 _KINDS = {"Float": "a number", "Integer": "a whole number", "Boolean": "true or false"}
 
 
-def _promised(reward: float, *, _root_: DictConfig) -> float:
-    """The pay of a packaged conf where a crowd is paid; who tries a study out is promised none, unless it is asked for."""
-    return 0 if crowd_in(_root_).is_practice else reward
-
-
-OmegaConf.register_new_resolver("promised", _promised, replace=True)
+# The pay of a packaged conf where a crowd is paid; who tries a study out is promised none, unless it is asked for.
+OmegaConf.register_new_resolver(
+    "promised", lambda reward, *, _root_: 0 if crowd_in(_root_).is_practice else reward, replace=True
+)
 
 SHARED_CONFS = Path(__file__).resolve().parents[1] / "config" / "hydra_configs" / "conf"
 """What the tasks share: confs that each of them has, where it can be served from, and who may take part."""

@@ -18,6 +18,7 @@ from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.admission.admission import load_eligibility, study_admission
+from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.crowds.registry import crowd_for
 from mephisto_tasks.launch import preparation
@@ -152,14 +153,14 @@ class _Launch:
 
     def _shared_state(self) -> StudySharedState:
         crowd, study, signed_ids = self.crowd, self.study, self.crowd.signed_ids
-        setup = crowd.setup(self.db)
+        setup, page = crowd.setup(self.db), {**preparation.page_config(study, crowd), **self.admission.page_words}
         shared = StudySharedState(
             study=study,
-            task_config={**preparation.page_config(study, crowd), **self.admission.page_words},
+            task_config=page,
             serving=Serving(
                 side_door=self.side_door,
                 languages=study.languages,
-                fresh_ids=None if signed_ids is None else signed_ids.fresh,
+                fresh_ids=None if signed_ids is None else lambda: {**signed_ids.fresh(), STUDY: page[STUDY]},
                 guard=setup.guard,
                 site_calls=setup.site_calls,
                 images=study.images,

@@ -41,8 +41,8 @@ FIELDS = (
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
 LEAST_POWER_SIZE = 2
 WIDTH = 100
-DECIDED = "The study ends by itself when it is decided. The figures are those of a plan with a fixed number."
-SAMPLES = "The packaged dialogues are samples, fewer than the {:,} that your gap needs. Name dialogues of your own."
+DECIDED = "The study stops once it reaches a decision. The figures are for a study with a fixed number."
+SAMPLES = "The packaged dialogues are only samples, fewer than the {:,} that your gap needs. Use your own dialogues."
 
 
 class Choices(BaseModel, extra="forbid"):
@@ -108,7 +108,7 @@ def settings_of_technique(task: str, conf: str = PLAIN) -> dict[str, Setting]:
         full_name=CONF,
         topic="The study",
         default=PLAIN,
-        description="The config file that the study begins with: the settings of a paper, or local for none.",
+        description="The config file to start from: a paper's settings, or local if you do not follow a paper.",
         allowed=f"one of: {', '.join(_confs(task))}",
         example=f"{CONF}={PLAIN}",
     )
@@ -194,7 +194,7 @@ def draft(choices: Choices, path: Path) -> Draft:
             elif _samples(config) and (estimate.amount or 0) < (estimate.planned or 0):
                 remark = SAMPLES.format(estimate.planned)
         else:
-            remark = f"{entry.title} has no test to plan for, so its size cannot be planned."
+            remark = f"{entry.title} has no test that a plan could be based on, so its size cannot be planned."
         typed = {name: value for name, value in settings.items() if name != CONF}
         checked_settings(entry.name, compose_config(entry.name, conf, list(typed_settings(typed))))
     except MissingSettings as error:
@@ -286,10 +286,11 @@ def _estimate(choices: Choices, settings: Mapping[str, Any], config: DictConfig)
         numbers |= collection_of(question, round(of_plan * chosen / planned), found.sets).numbers
         n = max(LEAST_POWER_SIZE, round(plan.n_per_sample * chosen / planned))
         power, numbers["n_judgements"] = power_of(question, found, n), n * found.sets
+    talks = bool(blueprint.get("generate")) and entry.amount == "judgements_per_group"  # models do, to themselves
     return Estimate(
         amount=amount,
         planned=planned,
-        generated=-(-numbers["n_dialogues"] // plan.models) if _generates(config, entry) else None,
+        generated=-(-numbers["n_dialogues"] // plan.models) if talks else None,
         judgement=plan.judgement,
         judgements=numbers["n_judgements"],
         dialogues=numbers["n_dialogues"],
@@ -307,11 +308,6 @@ def _samples(config: DictConfig) -> bool:
     return any(PACKAGED in (config.mephisto.blueprint.get(name) or ()) for name in ("dialogues", "human_dialogues"))
 
 
-def _generates(config: DictConfig, entry: Technique) -> bool:
-    """Whether models talk to themselves before people compare what they said."""
-    return bool(config.mephisto.blueprint.get("generate")) and entry.amount == "judgements_per_group"
-
-
 def _amount(entry: Technique, question: PlanInputs, plan: Plan) -> int | None:
     if entry.amount.endswith("_per_group"):
         return amount_of_group(question, plan)
@@ -323,8 +319,9 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
     blueprint, entry = config.mephisto.blueprint, technique(choices.technique)
     assert entry.habits is not None
     place = str(settings.get("place") or "local")
+    has_fee = any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
     asked: dict[str, Any] = {"technique": choices.technique, "gap": choices.gap, "power": choices.power}
-    asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if _has_fee(place) else 0.0}
+    asked |= {"models": len(blueprint.models) or 2, "wage": choices.wage, "fee": FEE if has_fee else 0.0}
     if entry.habits.held:
         asked |= {"dialogues_per_worker": in_a_unit, "turns": int(blueprint.turns)}
     elif not speaking(choices.technique):
@@ -343,10 +340,6 @@ def _question(choices: Choices, settings: Mapping[str, Any], config: DictConfig,
 def is_paid(place: str) -> bool:
     """Whether raters there expect a reward; a launch on this machine promises none unless it is set."""
     return any(not crowd.is_practice for crowd in crowds() if crowd.place == place)
-
-
-def _has_fee(place: str) -> bool:
-    return any(crowd.market.has_price for crowd in crowds() if crowd.place == place)
 
 
 def _completed(entry: Technique, settings: dict[str, Any], estimate: Estimate) -> dict[str, Any]:
@@ -406,8 +399,8 @@ def in_words(estimate: Estimate) -> str:
     pay = f"${estimate.cost:,.0f}" if estimate.cost else "no pay"
     amount = f"{counted(estimate.judgements, estimate.judgement)} ({counted(estimate.dialogues, 'dialogue')})"
     return (
-        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They find a gap of "
-        f"{100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
+        f"{amount} from {counted(estimate.raters, 'rater')} take {estimate.hours:,.1f} hours and {pay}. They detect a gap "
+        f"of {100 * estimate.gap:.3g} points with a power of {percent(estimate.power)}."
     )
 
 

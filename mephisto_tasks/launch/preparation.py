@@ -51,14 +51,6 @@ COMPLETED = "completed"
 _AGENT_DONE = {COMPLETED, "approved", "rejected", "soft_rejected"}
 _UNIT_DONE = {COMPLETED, "accepted", "rejected", "soft_rejected"}
 
-_STATUSES = """
-    SELECT agents.agent_id, agents.status, units.unit_id, units.status, COALESCE(units.agent_id, agents.agent_id)
-      FROM agents
-      JOIN tasks ON tasks.task_id = agents.task_id
-      JOIN units ON units.unit_id = agents.unit_id
-     WHERE tasks.task_name = ?
-"""
-
 
 class Behind(BaseModel, extra="forbid", frozen=True):
     """A unit that was rated to its end, and whose status does not say so; ``worker`` is a pseudonym."""
@@ -78,7 +70,9 @@ class Behind(BaseModel, extra="forbid", frozen=True):
 
 def behind(data_dir: Path, task_name: str) -> list[Behind]:
     """What of a task is complete by its records, and not by Mephisto's statuses. Raises ResultsError."""
-    stored = {str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, _STATUSES, [task_name])}
+    stored = {
+        str(row[0]): [str(value) for value in row[1:]] for row in query(data_dir, "statuses_of_task", [task_name])
+    }
     left = []
     for work in completed_work(data_dir, task_name):
         if work.outcome != "complete" or work.agent_id not in stored:
@@ -267,7 +261,7 @@ def remarks(study: Study, consent: Consent | None, data_dir: Path, task_name: st
     yield from mended_statuses(data_dir, task_name)
     yield from waits_for(study.awaited)
     if consent is not None and consent.has_no_contact_yet:
-        yield f"The consent text names the example's address: put yours into {study.config.consent_file}."
+        yield f"The consent text still has the example's address. Put yours into {study.config.consent_file}."
 
 
 def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
@@ -278,7 +272,7 @@ def mended_statuses(data_dir: Path, task_name: str) -> list[str]:
         for one in repair(data_dir, task_name):
             logger.warning("an earlier launch of %s was killed: %s; now it counts as completed", task_name, one)
     except ResultsError as error:
-        return [f"{error}. Work that was done may count as unfinished on the crowd's side until then."]
+        return [f"{error}. Until then, the crowd provider may count completed work as unfinished."]
     return []
 
 
@@ -331,7 +325,7 @@ def announce(config: DictConfig, study: Study, *, with_people: bool) -> None:
 
 def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: str) -> StudyDB:
     if open_to_strangers(data_dir):
-        study.remarks.append(f"Everybody on this machine can read what raters say. To shut them out: {shut(data_dir)}")
+        study.remarks.append(f"Anyone on this machine can read what raters say. To prevent this: {shut(data_dir)}")
     make_private(data_dir / "database.db", mode_within(data_dir))  # it holds what crowds call their workers
     db = StudyDB(str(data_dir / "database.db"), study.saving)
     study.remarks += crowd.prepare(db)

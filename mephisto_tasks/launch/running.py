@@ -102,9 +102,7 @@ class RunningStudy:
 
     def warning(self) -> str | None:
         if self.room is not None and self.room.newly_unattended():
-            return (
-                f"A rater waits for a reply, but no partner is there to write it. Link for partners: {self.partner_url}"
-            )
+            return f"A rater is waiting for a reply, but no partner is connected. Link for partners: {self.partner_url}"
         if (news := self.study.saving.news(self.data_dir)) is not None:
             return news
         for result in self.study.steered.results[self.orders_told :]:
@@ -137,8 +135,8 @@ class RunningStudy:
             return None
         return (
             f"{counted(self.study.remaining, 'assignment')} must still be done, but all {self.unit_word}s you agreed to "
-            "are used up: some were paid although we interrupted them, or contained less than others. Launch again to see "
-            "what the rest costs."
+            "are used up, because some were paid although we interrupted them, or contained less than others. Launch "
+            "again to see what the rest costs."
         )
 
     def wait(self, stop: threading.Event, *, poll_s: float = 0.2) -> None:
@@ -221,7 +219,7 @@ class LaunchController:
                         trouble.enter_context(self.study.saving.noted(kind))
                     elif kind is None:
                         logger.exception(
-                            "the orders of %s could not be followed, or its snapshot not be written", self.run.task_name
+                            "the orders of %s could not be followed, or its snapshot not written", self.run.task_name
                         )
                     noted = noted or kind is not None
 

@@ -1,1 +1,1 @@
-"""``watch``: the state of a study, drawn on the terminal and as a page."""
+"""``watch``: shows the state of a study in the terminal and as a page."""

@@ -16,15 +16,15 @@ from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, 
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.crowds.registry import crowd_of, crowds
 from mephisto_tasks.monitoring import status
+from mephisto_tasks.monitoring.status import WORDS
 from mephisto_tasks.payments.ledger import Ledger
 from mephisto_tasks.payments.policy import DOLLARS, PayError, due
 from mephisto_tasks.payments.statement import Books, terms_of
-from mephisto_tasks.storage import results
+from mephisto_tasks.storage import results, sqlite
 from mephisto_tasks.storage.locks import running_task_run
 from mephisto_tasks.storage.logs import DECISIONS, stopping_logs
 from mephisto_tasks.storage.provider_names import CrowdError
 from mephisto_tasks.storage.run_settings import currencies_of
-from mephisto_tasks.storage.sqlite import WORDS
 from mephisto_tasks.storage.work import Work, completed_work
 from parlai_humaneval._util.files import file_stamp
 from parlai_humaneval.allocation.groups import Cell
@@ -49,25 +49,6 @@ SILENT_S = 15.0  # A launch writes its snapshot about once a second
 QUIET_S = 3.0  # after how long of its silence it is looked whether its disk is full
 SITES_S = 60.0  # how often crowds' sites are asked, at most
 LEAST_FREE = 16 * 1024  # bytes that a launch needs to write anything at all
-
-COSTS = (
-    "If you check these intervals again and again and stop when one looks good, you will find a difference "
-    "between two equal models in up to a third of studies. One look at the planned end does so in one of twenty."
-)
-GO_BY_LOOKED_AT = "“p allowing for looks” stays valid however often you check, if answers are independent."
-WAIT = "Wait for the planned number."
-WHENEVER = (
-    "This study ends when it is decided, so you can check it at any time. Decisions are final, with the error rate that "
-    "you set, and the intervals are valid at all times together. P-values and intervals for a single look are not shown."
-)
-PLANNED = (
-    "This study was planned for looking: use “p allowing for looks”. Below .05 you may stop, if answers are independent of "
-    "each other. The intervals are still those of one look."
-)
-PLANNED_WITHOUT = (
-    "This study was planned for looking, but its technique has no p-value that allows for it. The intervals are those of "
-    "one look."
-)
 
 
 @dataclass(frozen=True)
@@ -122,7 +103,8 @@ class Observer:
         is_quiet = snapshot is not None and alive and self._clock() - snapshot.at > QUIET_S
         if snapshot is not None and is_quiet and shutil.disk_usage(self._data_dir).free < LEAST_FREE:
             # The launch cannot write this down itself.
-            snapshot = snapshot.model_copy(update={"trouble": WORDS["full"].format(data_dir=self._data_dir)})
+            trouble = sqlite.WORDS["lasting"]["full"].format(data_dir=self._data_dir)
+            snapshot = snapshot.model_copy(update={"trouble": trouble})
         standing = _standing(now, self._task_name, stored, snapshot, alive)
         return standing.model_copy(update={"sites": self._sites, "site_problem": self._site_problem})
 
@@ -176,7 +158,7 @@ class Observer:
     def _signs(self) -> object:
         """What tells, at little cost, whether anything is stored that was not at the last look."""
         agents = [agent for agent, _ in results.stored_states(self._data_dir, self._task_name, files=self._files)]
-        practised = results.query(self._data_dir, results.ONBOARDINGS, [self._task_name, ""])
+        practised = results.query(self._data_dir, "practices", [self._task_name, ""])
         results.practice_logs(self._data_dir, practised, self._files)
         payments = Ledger(self._data_dir, self._task_name).payments()
         decided = file_stamp(DECISIONS.path(self._data_dir, self._task_name))
@@ -251,7 +233,7 @@ def _standing(
         headline=_headline(document, deciding),
         answers=answers,
         deciding=deciding,
-        looking=WHENEVER if is_decided else _looking(facts, answers),
+        looking=WORDS["looking"]["whenever"] if is_decided else _looking(facts, answers),
         drop_outs=_drop_outs(stored.work),
         practice=facts.raters.practice,
         raters=status.Raters(**{name: getattr(facts.raters, name) for name in status.Raters.model_fields}),
@@ -287,9 +269,9 @@ def _state(now: float, snapshot: Snapshot | None, alive: bool) -> tuple[status.S
     if snapshot.ended is not None:
         return "ended", f"No launch is running: the last one ended {ago(now - snapshot.ended)} ago."
     if not alive:
-        return "cut_off", f"No launch is running: the last one broke off {ago(now - snapshot.at)} ago."
+        return "cut_off", f"No launch is running: the last one was cut off {ago(now - snapshot.at)} ago."
     if now - snapshot.at > SILENT_S:
-        return "silent", f"The launch is running, but has reported nothing for {ago(now - snapshot.at)}."
+        return "silent", f"The launch is running, but has not reported anything for {ago(now - snapshot.at)}."
     if snapshot.closing:
         return "ending", "The launch is ending."
     if snapshot.broken is not None:
@@ -326,10 +308,10 @@ def _looked_at(document: Document, answer: Summary) -> list[status.LookedAt]:
 def _looking(facts: Facts, answers: Sequence[status.Answer]) -> str:
     if not answers:
         return ""
-    can = any(answer.looked_at for answer in answers)
+    can, said = any(answer.looked_at for answer in answers), WORDS["looking"]
     if any(setting.values.get("planned_for_looking") is True for setting in facts.settings):
-        return PLANNED if can else PLANNED_WITHOUT
-    return f"{COSTS} {GO_BY_LOOKED_AT if can else WAIT}"
+        return str(said["planned" if can else "planned_without"])
+    return f"{said['costs']} {said['stays_valid'] if can else said['wait']}"
 
 
 def _drop_outs(work: Sequence[Work]) -> status.DropOuts:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serial
 from mephisto_tasks.control.snapshot import DecidingNow, Door, GroupStatus, Inside, OrderResult, Snapshot, so_far
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.payments.policy import DOLLARS
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval.report.document import Flagged, PracticeCount
@@ -24,6 +25,7 @@ from parlai_humaneval.schema.records import ModelHealth
 from parlai_humaneval.statistics.core.formatting import counted
 
 BLIND_NAMES = "blind_names.json"
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 
 
 class BlindNamesError(HumanevalError, ValueError):
@@ -206,17 +208,6 @@ HOUR = 3600.0
 LEAST = 3  # from fewer units in the last hour nothing is told
 LONGEST = 90 * 24 * HOUR  # nothing is told of what lies further off
 
-_NO_END: dict[State, str] = {
-    "not_running": "No launch is running.",
-    "ended": "No launch is running.",
-    "cut_off": "No launch is running.",
-    "starting": "The launch is just starting.",
-    "ending": "The launch is ending.",
-    "paused": "No forecast while the study is paused.",
-    "broken": "No forecast: assignments have stopped.",
-    "silent": "No forecast: the launch does not report.",
-}
-
 
 def estimated_end(
     now: float,
@@ -231,8 +222,8 @@ def estimated_end(
     Poisson count, at two standard errors of its root, and of the forecast."""
     if remaining == 0:
         return End(words=_done_words(groups, deciding))
-    if state in _NO_END:
-        return End(words=_NO_END[state])
+    if state in WORDS["no_end"]:
+        return End(words=WORDS["no_end"][state])
     if remaining is None:
         return End(words="No forecast: the launch has not reported how much work is left.")
     to_go = _to_go(remaining, len(ended), groups, deciding)
@@ -253,7 +244,7 @@ def estimated_end(
     first, last = _clock(earliest, now), _clock(latest, now)
     words = f"About {_clock(at, now)}{'' if first == last else f', likely between {first} and {last}'}"
     foreseen = "" if deciding is None else " and the forecast is right"
-    words = f"{words}, if the rate stays as in {hour} ({count:,}){foreseen}."
+    words = f"{words}, if the rate stays the same as in {hour} ({count:,}){foreseen}."
     return End(at=at, earliest=earliest, latest=latest, words=words)
 
 
@@ -274,7 +265,7 @@ def _done_words(groups: Sequence[GroupStatus], deciding: DecidingNow | None) -> 
     besides = ", except for stopped groups" if any(group.stopped for group in groups) else ""
     if running := sum(group.running for group in groups):
         are = "is" if running == 1 else "are"
-        return f"Nothing new starts; {running:,} in progress {are} still to be finished."
+        return f"No new work starts, but {running:,} in progress {are} still to be finished."
     if deciding is not None and deciding.standing.ended is not None:
         reached = "The answer is reached." if deciding.standing.ended == "decided" else "The cap is reached."
         return " ".join(filter(None, (reached, deciding.standing.next_step)))

@@ -8,7 +8,7 @@ from datetime import datetime
 from mephisto_tasks.control.snapshot import GroupStatus, Inside, done_words, inside_words, one_line
 from mephisto_tasks.crowds.crowd import SiteState
 from mephisto_tasks.monitoring.observe import ago
-from mephisto_tasks.monitoring.status import Answer, StudyStatus
+from mephisto_tasks.monitoring.status import WORDS, Answer, StudyStatus
 from mephisto_tasks.payments.policy import sign_of
 from parlai_humaneval.report.sections.stopping import DecidedPair, pair_rows, pairs_figures, pairs_table
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
@@ -17,27 +17,11 @@ from parlai_humaneval.statistics.core.formatting import counted, money_words, pe
 
 Pair = tuple[str, str]  # A label and what it says
 
-STEPS = {
-    "": "has just come",
-    "message": "writes a message",
-    "write": "writes a better reply",
-    "choose": "chooses a reply",
-    "tick": "ticks what applies",
-    "rate": "rates",
-    "form": "answers questions",
-    "rank": "ranks replies",
-    "topic": "picks a topic",
-    "feedback": "gives feedback",
-    "wait": "waits for a reply",
-    "end": "has reached the end",
-}
-PLACES = {"": "before the first step", "end": "at the end"} | {
-    step: f"at “{step}”" for step in STEPS if step not in ("", "end")
-}
+STEPS: dict[str, str] = WORDS["steps"]
+PLACES = {step: f"at “{step}”" for step in STEPS} | {"": "before the first step", "end": "at the end"}
 PLACES_NAMED = 4
 SHOWN_ORDERS = 5
 COLLECTED = "Collected"
-FORESEEN = "More dialogues of the two: the range in which four of five simulated studies end, if nothing else changes."
 
 
 def progress_words(standing: StudyStatus) -> str:
@@ -108,7 +92,7 @@ def drop_out_words(standing: StudyStatus) -> str:
     """“2 of 14 left (14 %): 1 after 0 of 6 turns, …”."""
     drop = standing.drop_outs
     if not drop.of:
-        return "Nobody has ended or left yet."
+        return "Nobody has finished or left yet."
     if not drop.left:
         return f"None of {drop.of:,} left."
     places = [f"{one.count:,} after {one.done:,} of {one.whole:,} {one.counted}" for one in drop.after[:PLACES_NAMED]]
@@ -177,7 +161,7 @@ def decided_table(standing: StudyStatus) -> DataTable:
     place = 1 + [column.key for column in table.columns].index("state")
     column = TableColumn(key="to_go", label="More dialogues of the two")
     columns = (*table.columns[:place], column, *table.columns[place:])
-    return table.model_copy(update={"columns": columns, "rows": rows, "notes": (*table.notes, FORESEEN)})
+    return table.model_copy(update={"columns": columns, "rows": rows, "notes": (*table.notes, WORDS["foreseen"])})
 
 
 def decided_figures(standing: StudyStatus) -> list[IntervalFigure]:
@@ -277,7 +261,7 @@ def checks_table(standing: StudyStatus) -> DataTable:
         }
         for one in standing.checks
     )
-    note = "They still count, unless report --exclude leaves them out."
+    note = "They still count unless you exclude them with report --exclude."
     return _table("checks", "Checks that fail", ("check Check", "units Failed in", "workers By workers"), rows, note)
 
 
@@ -288,7 +272,7 @@ def orders_words(standing: StudyStatus) -> list[str]:
 
 def cost_of_more(standing: StudyStatus) -> str:
     pay = standing.pay
-    paid = "" if pay is None else f" An assignment pays {_money(pay.reward, pay.currency)}, without fees."
+    paid = "" if pay is None else f" An assignment pays {_money(pay.reward, pay.currency)}, excluding fees."
     return f"This many more {standing.counted} are collected for every pair (group) that is not stopped.{paid}"
 
 

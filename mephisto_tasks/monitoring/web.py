@@ -30,7 +30,7 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.report.document import Document
 from parlai_humaneval.report.render.html import TEMPLATES as OF_REPORT
 from parlai_humaneval.report.render.html import Drawing, TableView, environment
-from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_served_page
+from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranked_models, to_fragment, to_page
 from parlai_humaneval.report.summary import figure_of
 from parlai_humaneval.report.views import IntervalFigure
 from parlai_humaneval.viewer.write import PAGE
@@ -145,7 +145,7 @@ FILES: Mapping[str, tuple[Path, str]] = {
 PUBLIC_FILES = ("report.css", "live.js")
 
 WRONG_LINK = "This link is not valid. Use the one that `parlai-humaneval watch --page` printed when it last started."
-WRONG_HOST = "This page is only served to this machine, at its own address."
+WRONG_HOST = "This page can only be opened on this machine, at its own address."
 NOT_FROM_HERE = "Orders are only accepted from this page."
 
 
@@ -289,7 +289,7 @@ def _read_order(body: bytes) -> tuple[Order, str]:
         raise ValueError("it is not JSON.") from None
     agreed = said.pop(AGREED, "") if isinstance(said, dict) else ""
     if not isinstance(said, dict) or not said.keys() <= ORDER_KEYS or not isinstance(agreed, str):
-        raise ValueError(f"it may have {', '.join(sorted(ORDER_KEYS))}, and nothing else.")
+        raise ValueError(f"it can only contain {', '.join(sorted(ORDER_KEYS))}.")
     try:
         return _ORDER.validate_python({**said, "by": "page"}), agreed
     except ValidationError as error:
@@ -352,7 +352,10 @@ class LeaderboardPage:
             if known is None or known[0] is not document:
                 names = None if self._blind_in is None else kept_blind_names(self._blind_in, ranked_models(document))
                 board = leaderboard_of(document, title=self._title, blind=names)
-                known = self._drawn[what] = (document, (to_served_page if what == "page" else to_fragment)(board))
+                known = self._drawn[what] = (
+                    document,
+                    to_page(board, served=True) if what == "page" else to_fragment(board),
+                )
             return known[1]
 
 

@@ -187,7 +187,7 @@ class Books:
                 least, minimum = money(min(low), currency), money(self.terms.minimum, currency)
                 yield (
                     f"{len(low)} of {counted(len(lines), 'rater')} earn less than {minimum}/hour for the time that they "
-                    f"took, including practice (lowest: {least}). Raise the reward, or shorten the task"
+                    f"spent, including practice (lowest: {least}). Raise the reward, or shorten the task"
                 )
 
     def _overpaid(self) -> Iterator[str]:
@@ -206,7 +206,7 @@ class Books:
         named = [f"{worker} {money(amount, currency)}" for (worker, currency), amount in over.items() if amount]
         if named:
             more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-            why = "An approval pays the whole reward, even if a share was paid before. " if approved else ""
+            why = "An approval pays the whole reward, even if part of it has already been paid. " if approved else ""
             yield (
                 f"Paid more than these terms owe: {', '.join(named[:NAMED])}{more}. {why}They keep it, and no "
                 "other payment is reduced"
@@ -301,11 +301,8 @@ def terms_of(data_dir: Path, task_name: str, **given: object) -> Terms:
 
 def _launches(data_dir: Path, task_name: str) -> dict[tuple[str, str], list[str]]:
     """Provider and requester → the runs of the task that they launched, oldest first."""
-    sql = """SELECT task_runs.provider_type, requester_name, task_run_id
-               FROM task_runs JOIN tasks USING (task_id) JOIN requesters USING (requester_id)
-              WHERE task_name = ? ORDER BY CAST(task_run_id AS INTEGER)"""
     runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for provider, requester, run in query(data_dir, sql, [task_name]):
+    for provider, requester, run in query(data_dir, "launches", [task_name]):
         runs[str(provider), str(requester)].append(str(run))
     return runs
 

@@ -1,1 +1,1 @@
-"""Erasure of raters, and anonymous release."""
+"""Deletes raters' data, and creates anonymous releases."""

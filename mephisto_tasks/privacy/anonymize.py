@@ -15,11 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from mephisto_tasks.crowds.registry import crowds
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval.schema.records import DialogueRecord, Rated
 from parlai_humaneval.tables.columns import Tables, typed
 from parlai_humaneval.tables.schema import TableName
@@ -159,45 +161,8 @@ Coarse = Literal["day", "week"]
 FIRST_DAY = pd.Timestamp("2000-01-01", tz="UTC")  # stands for the day on which a study began
 
 Kind = Literal["worker", "dialogue", "judgement", "item", "session", "candidate", "run"]
-IDS: Mapping[str, Kind] = {
-    "worker_id": "worker",
-    "own_worker": "worker",
-    "dialogue_id": "dialogue",
-    "dialogue_a": "dialogue",
-    "dialogue_b": "dialogue",
-    "judgement_id": "judgement",
-    "item_id": "item",
-    "session": "session",
-    "candidate_id": "candidate",
-    "same_as": "candidate",
-    "task_run_id": "run",
-}  # columns of ids → what they name
-DROPPED = ("seed", "unit_id", "assignment_id")
-"""Columns that lead back to the data directory, and that nothing is worked out from."""
-WHOLE_SECONDS = ("seconds", "final_seconds")
-TENTHS = ("latency_s", "first_token_s", "outage_s")
-PUBLIC = frozenset(
-    {"technique", "setting", "metric", "model", "model_a", "model_b", "winner", "own_winner", "verdict_model"}
-    | {"models", "group", "kind", "status", "dialogue_status", "criterion", "scale", "label", "opponent"}
-    | {"task_name", "currency", "language", "question", "statement", "finish_reason", "served_model"}
-    | {"tick_choices", "tick_problems", "checks_failed", "k", "own_technique", "own_setting"}
-    | {"quality_control_model", "verdict", "opinion", "topic_source", "ticks", "own_ticks"}
-)  # columns of words of the study itself, which nobody typed into a page
-_ID_KEYS: Mapping[str, Kind] = {
-    "dialogue_id": "dialogue",
-    "worker": "worker",
-    "candidate_id": "candidate",
-    "selected": "candidate",
-    "continued": "candidate",
-    "same_as": "candidate",
-    "item_id": "item",
-    "judgement_id": "judgement",
-}  # keys of ids in columns that hold JSON
-_KEYS_DROPPED = ("at", "unit_id", "assignment_id")
-_SETTINGS_DROPPED = ("seed", "study_seed", "prereg")
-"""By them, and the order of candidates and materials, it could be worked out who came first; what was registered names the
-seed, too."""
-_CANDIDATES_AS_KEYS = frozenset({"ranks"})
+COLUMNS: dict[str, Any] = read_yaml(Path(__file__).with_name("columns.yaml"))
+_IN_JSON = COLUMNS["json"]
 _OUR_CANDIDATE = re.compile(r"[0-9a-f]{12,32}")
 
 
@@ -239,10 +204,12 @@ class Names:
 
 
 class Anonymizer:
-    """Makes the tables of one release; used once. ``reviews``: all that was found in texts."""
+    """Makes the tables of one release; used once. ``reviews``: all that was found in texts. ``digests``: of pictures, which
+    a study that is still served shows to whoever knows them."""
 
-    def __init__(self, cleaner: Cleaner, coarse: Coarse) -> None:
+    def __init__(self, cleaner: Cleaner, coarse: Coarse, *, digests: bool = False) -> None:
         self._cleaner, self._coarse = cleaner, coarse
+        self._dropped = (*_IN_JSON["dropped"], *(() if digests else ("digest",)))
         self._names = Names()
         self._cleaned: dict[str, tuple[str, list[Found]]] = {}
         self.reviews: list[Review] = []
@@ -265,8 +232,8 @@ class Anonymizer:
             return frame
         rows = frame.astype(object).where(frame.notna(), None)
         columns = list(map(str, rows.columns))
-        cells = {column: self._column(table, column, rows, began) for column in columns if column not in IDS}
-        ids = {column: partial(self._names.of, kind) for column, kind in IDS.items() if column in rows}
+        cells = {column: self._column(table, column, rows, began) for column in columns if column not in COLUMNS["ids"]}
+        ids = {column: partial(self._names.of, kind) for column, kind in COLUMNS["ids"].items() if column in rows}
         cells |= {column: [_mapped(value, rename) for value in rows[column]] for column, rename in ids.items()}
         new = pd.DataFrame(cells, index=rows.index, columns=columns)
         # Names are drawn by lot, so that in their order nothing is left of the order of time. Rows of one stay together.
@@ -276,18 +243,18 @@ class Anonymizer:
 
     def _column(self, table: TableName, column: str, rows: pd.DataFrame, began: pd.Timestamp | None) -> list[Any]:
         values = rows[column].tolist()
-        if column in DROPPED:
+        if column in COLUMNS["dropped"]:
             return [None] * len(values)
         if column == "started":
             return [_mapped(value, lambda text: self._day(text, began)) for value in values]
-        if column in WHOLE_SECONDS:
+        if column in COLUMNS["whole_seconds"]:
             return [None if value is None else max(1.0, float(round(value))) for value in values]
-        if column in TENTHS:
+        if column in COLUMNS["tenths"]:
             return [None if value is None else round(float(value), 1) for value in values]
         if column == "dialogues" and table == "judgements":
             listed = partial(self._names.of, "dialogue")
             return [_mapped(value, lambda text: ";".join(map(listed, text.split(";")))) for value in values]
-        if column in PUBLIC:
+        if column in COLUMNS["public"]:
             return values
         names = map(self._row_name, rows.to_dict("records"))
         return [
@@ -297,7 +264,7 @@ class Anonymizer:
 
     def _row_name(self, row: Mapping[Any, Any]) -> str:
         named = (column for column in ("judgement_id", "dialogue_id", "item_id") if isinstance(row.get(column), str))
-        return next((self._names.of(IDS[column], row[column]) for column in named), "")
+        return next((self._names.of(COLUMNS["ids"][column], row[column]) for column in named), "")
 
     def _day(self, text: str, began: pd.Timestamp | None) -> str:
         """Days since the study began, as a date: no time of day, and no real day."""
@@ -318,20 +285,20 @@ class Anonymizer:
     def _json(self, data: Any, table: str, column: str, row: str, key: str = "") -> Any:
         if isinstance(data, dict):
             return {
-                (self._names.of("candidate", name) if key in _CANDIDATES_AS_KEYS else name): self._json(
+                (self._names.of("candidate", name) if key in _IN_JSON["candidates_as_keys"] else name): self._json(
                     item, table, column, row, name
                 )
                 for name, item in data.items()
                 if not name.endswith("_at")
-                and name not in (_SETTINGS_DROPPED if column == "settings" else _KEYS_DROPPED)
+                and name not in (_IN_JSON["dropped_settings"] if column == "settings" else self._dropped)
             }
         if isinstance(data, list):
             return [self._json(item, table, column, row, key) for item in data]
         if isinstance(data, float) and key.endswith("seconds"):
             return max(1.0, float(round(data)))
-        if not isinstance(data, str) or not data:
+        if not isinstance(data, str) or not data or key == "digest":
             return data
-        kind = _ID_KEYS.get(key)
+        kind = _IN_JSON["ids"].get(key)
         if kind == "candidate" and ("candidate", data) not in self._names.given and not _OUR_CANDIDATE.fullmatch(data):
             kind = None  # a criterion that was ticked, or a verdict
         if kind is not None:

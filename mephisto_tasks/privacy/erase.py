@@ -183,7 +183,7 @@ def _forget(data_dir: Path, person: ErasurePlan) -> Forgotten:
     traces.providers(data_dir, person)
     traces.lines(data_dir, person)
     traces.database(data_dir, person)
-    others = [str(row[0]) for row in query(data_dir, "SELECT worker_name FROM workers")]
+    others = [str(row[1]) for row in query(data_dir, "workers")]
     kept = [BEGUN_FILE, *([ERASED_BUT_BLOCKED.name] if person.blocks else [])]
     found = traces.left_over(data_dir, person, called, others) if person.everywhere else []
     left = [name for name in found if name not in kept]

@@ -31,6 +31,7 @@ from mephisto_tasks.storage.run_settings import blueprint_of_newest
 from mephisto_tasks.storage.sqlite import Database
 from mephisto_tasks.workers.roster import KnownWorker, known_workers, seconds
 from mephisto_tasks.workers.roster import names_of as names_of_worker
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import unguarded, write_rows
 from parlai_humaneval.statistics.core.formatting import counted
@@ -91,22 +92,6 @@ class ErasurePlan(BaseModel, extra="forbid", frozen=True):
         return sorted(forms, key=len, reverse=True)
 
 
-_UNITS = """
-    SELECT agents.agent_id, agents.unit_id, tasks.task_name, agents.task_run_id, agents.assignment_id, agents.creation_date
-      FROM agents JOIN tasks ON tasks.task_id = agents.task_id WHERE agents.worker_id = ?
-  ORDER BY CAST(agents.agent_id AS INTEGER)
-"""
-_PRACTICES = """
-    SELECT onboarding_agents.onboarding_agent_id, tasks.task_name, onboarding_agents.task_run_id,
-           onboarding_agents.creation_date
-      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-     WHERE onboarding_agents.worker_id = ? ORDER BY onboarding_agents.onboarding_agent_id
-"""
-_GRANTED = """
-    SELECT qualification_name FROM qualifications JOIN granted_qualifications USING (qualification_id) WHERE worker_id = ?
-"""
-
-
 class Places:
     """What a data directory holds of workers, read once for all of them."""
 
@@ -142,7 +127,7 @@ class Places:
         sql = "SELECT assignment FROM payments WHERE worker = ? AND assignment != agent_id"
         ledgers = [study_folder(self.data_dir, task) / LEDGER for task in wanted]
         paid = [row for ledger in ledgers for row in rows_of(ledger, "payments", sql, [known.pseudonym])]
-        granted = query(self.data_dir, _GRANTED, [known.worker_id]) if everywhere else []
+        granted = query(self.data_dir, "granted", [known.worker_id]) if everywhere else []
         held = {str(row[0]) for row in granted}
         ids = [*of_crowds, *(str(value) for row in paid for value in row)]
         return ErasurePlan(
@@ -162,13 +147,13 @@ class Places:
         )
 
     def _parts(self, known: KnownWorker) -> Iterator[tuple[WorkerPart, float]]:
-        for agent, unit, task, run, assignment, at in query(self.data_dir, _UNITS, [known.worker_id]):
+        for agent, unit, task, run, assignment, at in query(self.data_dir, "parts_of_worker", [known.worker_id]):
             folder = str(RUNS / str(run) / str(assignment) / str(agent))
             yield (
                 WorkerPart(agent_id=str(agent), unit_id=str(unit), task_name=str(task), folder=folder),
                 seconds(str(at)),
             )
-        for agent, task, run, at in query(self.data_dir, _PRACTICES, [known.worker_id]):
+        for agent, task, run, at in query(self.data_dir, "practices_of_worker", [known.worker_id]):
             folder = str(RUNS / str(run) / "onboarding" / f"onboarding_{agent}")
             yield WorkerPart(agent_id=str(agent), unit_id="", task_name=str(task), folder=folder), seconds(str(at))
 
@@ -389,10 +374,12 @@ def left_over(data_dir: Path, person: ErasurePlan, called: Sequence[str], others
     return found
 
 
-WORDS = ("text", "raw_text", "human_text", "written_text", "withdrawn", "thoughts", "shown", "prompt", "reply")
+_SAID = "text raw_text human_text written_text withdrawn thoughts shown prompt reply images human_images"
+WORDS = tuple(_SAID.split())
 """Columns that hold what was said in a dialogue, which others than its own rater, or models, may have judged."""
 FORGOTTEN = "forgotten"
 
+_DONE = read_yaml(Path(__file__).with_name("words.yaml"))["outside"]
 Done = Literal["rewritten", "deleted", "nothing of theirs", "changed since", "not there", "stays"]
 
 
@@ -405,14 +392,8 @@ class Outside(BaseModel, extra="forbid", frozen=True):
 
     @property
     def words(self) -> str:
-        return {
-            "rewritten": f"rewritten without {counted(self.rows, 'row') if self.rows else 'their words'}",
-            "deleted": "deleted (the command that wrote it makes a new one)",
-            "nothing of theirs": "holds nothing of theirs",
-            "changed since": "it has changed since it was written: PLEASE CHECK",
-            "not there": "no longer exists: if it was moved or copied, PLEASE CHECK",
-            "stays": "stays: it names nobody, and its rows cannot be linked to people",
-        }[self.done]
+        rows = counted(self.rows, "row") if self.rows else "their words"
+        return str(_DONE[self.done].format(rows=rows))
 
 
 def outside(data_dir: Path, person: ErasurePlan, called: Sequence[str], *, dry: bool) -> list[Outside]:

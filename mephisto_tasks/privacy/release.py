@@ -25,6 +25,7 @@ from mephisto_tasks.storage.logs import CONSENTS, DECISIONS, text_of
 from mephisto_tasks.storage.results import ResultsError, check_task, read_records, task_names
 from mephisto_tasks.workers.roster import known_workers, names_of
 from parlai_humaneval import __version__
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import write_private
 from parlai_humaneval._util.text import write_rows
 from parlai_humaneval.display.images import SUFFIX
@@ -42,6 +43,7 @@ from parlai_humaneval.viewer.write import check_folder, viewer_files, write_view
 
 JSON_FILE, PAGE, SUMS = "data_card.json", "data_card.md", "SHA256SUMS"
 TEMPLATES = str(Path(__file__).parent / "templates")
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 LICENCE = "none was named (--license), so nobody may use these data"
 
 
@@ -103,20 +105,6 @@ class Card(_Part):
     files: list[File] = []
 
 
-def anonymised(coarse: Coarse) -> list[str]:
-    to_the = "to the day" if coarse == "day" else "to the week"
-    return [
-        "Names of workers, dialogues, judgements, items, units and replies were drawn at random for this release, the same "
-        "in all its tables. No record links them to the originals.",
-        f"Dates count from the first day of the study, which is called 2000-01-01, {to_the}; there is no time of day.",
-        "Times that raters took are whole seconds, and at least one; times that models took are tenths of a second.",
-        "Seeds, and numbers of units and assignments, were left out. The order of rows carries no information.",
-        "In all texts, e-mail addresses, telephone numbers, accounts, worker IDs, and names of workers and invited people "
-        "were replaced by marks such as [e-mail]. A program cannot find other names: somebody must have read "
-        "the texts.",
-    ]
-
-
 def card_of(
     tables: Tables,
     *,
@@ -149,7 +137,7 @@ def card_of(
         left_out=list(left_out),
         consent=[ConsentCard(people=number, text=text) for text, number in consent],
         consent_elsewhere=consent_elsewhere,
-        anonymised=anonymised(coarse),
+        anonymised=[sentence.format(coarse=coarse) for sentence in WORDS["anonymised"]],
         marks=dict(marks),
     )
 
@@ -259,27 +247,10 @@ def check_covered(found: ReleaseConsent, people: Collection[str], without_text: 
     if not found.uncovered or (not found.texts and without_text.strip()):
         return
     if not found.texts:
-        raise ReleaseError(
-            "no consent text is stored with these answers, so nothing shows that they may be published",
-            try_=(
-                "if people agreed elsewhere (on paper, at the panel), say how, for the data card: "
-                '--without-consent-text "Signed forms, ethics board 12/26"',
-                "for a next study: consent_file=…",
-            ),
-        )
-    raise ReleaseError(
-        f"{len(found.uncovered)} of {len(people)} people never agreed to a text that allows answers "
-        "to be published (covers_release), so nothing was written: "
-        f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}",
-        try_="leave them out (--only-who-agreed), or ask them: a new version of the text with covers_release: "
-        "true asks everybody who comes again",
-    )
-
-
-LOG_LEFT_OUT = (
-    "The log of decisions of a study that ended when it was decided, because it shows who came when, and in which order. "
-    "The stopping biases estimates from these data a little, and makes intervals for a fixed size too narrow."
-)
+        raise ReleaseError(WORDS["no_text"], try_=tuple(WORDS["no_text_advice"]))
+    names = f"{', '.join(found.uncovered[:5])}{' …' if len(found.uncovered) > 5 else ''}"
+    what = WORDS["uncovered"].format(number=len(found.uncovered), people=len(people), names=names)
+    raise ReleaseError(what, try_=WORDS["uncovered_advice"])
 
 
 @dataclass(frozen=True)
@@ -309,17 +280,21 @@ class Released:
     review: Path | None
 
 
-def _write_images(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str], folder: Path) -> list[Path]:
+def _pictures(rows: Sequence[Mapping[str, Any]], data_dir: Path, tasks: Sequence[str]) -> dict[str, bytes]:
+    """Digest → content of those that are still there."""
+    stores = [image_store(data_dir, task) for task in tasks]
+    found = {digest: [one.read(digest) for one in stores] for digest in sorted({str(row["digest"]) for row in rows})}
+    return {digest: one for digest, contents in found.items() for one in filter(None, contents)}
+
+
+def _write_images(rows: Sequence[Mapping[str, Any]], pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     """Pictures by their digests, and a table of whose they are; nothing, where there are none."""
     if not rows:
         return []
     text = io.StringIO(newline="")
     write_rows(text, list(rows[0]), (list(row.values()) for row in rows))
     written = {folder / "images.csv": text.getvalue().encode()}
-    for digest in sorted({str(row["digest"]) for row in rows}):
-        contents = (image_store(data_dir, task).read(digest) for task in tasks)
-        if (content := next((one for one in contents if one is not None), None)) is not None:
-            written[folder / f"{digest}{SUFFIX}"] = content
+    written |= {folder / f"{digest}{SUFFIX}": content for digest, content in pictures.items()}
     for path, content in written.items():
         path.write_bytes(content)
     return list(written)
@@ -331,7 +306,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     if wanted.with_viewer:
         check_folder(wanted.folder / "viewer", force=wanted.force)
     if wanted.folder in wanted.review.resolve().parents:
-        what = f"{wanted.review} would be part of the release: it holds what must not be published"
+        what = f"{wanted.review} would be part of the release: it contains data that must not be published"
         raise TableError(what, try_="name another")
     if wanted.review.exists() and not wanted.force:
         raise TableError(f"{wanted.review} already exists", try_="--force replaces it, --review names another file")
@@ -345,21 +320,22 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
         kept = [record for record in records if record.simulated or not people_of([record]) & set(found.uncovered)]
         if gone := len(records) - len(kept):
             many = counted(gone, "record")
-            left_out.append(f"{many} with words or answers of people who did not agree to a release.")
+            left_out.append(f"{many} with words or answers by people who did not agree to a release.")
         records = kept
         people -= set(found.uncovered)
         found = agreed(data_dir, wanted.tasks, people)
     if any(DECISIONS.exists(data_dir, task) for task in wanted.tasks):
-        left_out.append(LOG_LEFT_OUT)
+        left_out.append(WORDS["log_left_out"])
     check_covered(found, people, wanted.without_text)
     workers = {form for known in known_workers(data_dir).values() for form in (*names_of(known.name), known.pseudonym)}
     invited = {name for crowd in crowds() for name in crowd.people(data_dir, wanted.tasks)}
-    anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse)
+    anonymizer = Anonymizer(Cleaner(invited, workers, wanted.regions), wanted.coarse, digests=wanted.with_images)
     clean = anonymizer.tables(tables(records))
     images = anonymizer.images(records)
     if images and not wanted.with_images:
         left_out.append(f"{counted(len(images), 'picture')} of messages and replies.")
         images = []
+    pictures = _pictures(images, data_dir, wanted.tasks)
     card = card_of(
         clean,
         tasks=wanted.tasks,
@@ -374,7 +350,7 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
     wanted.folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=wanted.folder.parent, prefix=".writing-") as draft:
         written = write_tables(clean, Path(draft), wanted.file_format)
-        written += _write_images(images, data_dir, wanted.tasks, Path(draft))
+        written += _write_images(images, pictures, Path(draft))
         written += write_card(card, Path(draft), clean)
         wanted.folder.mkdir(exist_ok=True)
         ours = {JSON_FILE, PAGE, SUMS, "README.md"}
@@ -385,7 +361,8 @@ def release(data_dir: Path, wanted: Wanted) -> Released:
             os.replace(path, wanted.folder / path.name)
     views: list[Path] = []
     if wanted.with_viewer:
-        made = viewer_files(entries(clean), title=card.name, note=rater_kinds(clean).note)
+        note = rater_kinds(clean).note
+        made = viewer_files(entries(clean, pictures), title=card.name, note=note, pictures=pictures)
         views = write_viewer(made, wanted.folder / "viewer", force=wanted.force)
     if anonymizer.reviews:
         text = io.StringIO(newline="")

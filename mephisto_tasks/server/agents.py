@@ -52,7 +52,7 @@ class Outbox:
         if len(self._waiting) > self.capacity:
             lost = self._waiting.popleft()
             subject = lost.get("subject_id")
-            logger.warning("Agent %s has %d packets unconfirmed; the oldest is dropped.", subject, self.capacity)
+            logger.warning("Agent %s has %d unconfirmed packets; the oldest is dropped.", subject, self.capacity)
         return numbered
 
     def confirm(self, seq: int) -> None:

@@ -50,14 +50,14 @@ _HARD_LIMIT = 4 * p.MAX_BODY
 UNKNOWN = "unknown"
 """Why a page is not admitted whose agent nobody here has heard of: it may be of an earlier launch, and register anew."""
 NOT_ADMITTED = phrase(
-    "This page may not go on with this task: it was closed, or belongs to another window. Please reload."
+    "This page cannot continue with this task: the task was closed, or it is open in another window. Please reload."
 )
-TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not taken."
-TOO_FAST = phrase("Too many messages came at once; the connection is closed. It may be opened again.")
-TOO_SLOW = phrase("The rest of that request did not come in time. Please try again.")
-UNREADABLE = "The request cannot be read: it is cut off, or not packed as its headers say."
-NEVER_ALIVE = "This connection does not name its agent; it is closed."
-NOT_TEXT = "Only text messages are taken here; files are not."
+TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not accepted."
+TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
+TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
+UNREADABLE = "The request cannot be read: it was cut off, or it is not encoded as its headers say."
+NEVER_ALIVE = "This connection does not name its agent, so it is closed."
+NOT_TEXT = "Only text messages are accepted here, not files."
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +128,7 @@ class PageSockets:
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise p.BadPacket("This connection does not speak for that agent; send “alive” with its token first.")
+            raise p.BadPacket("This connection does not represent that agent. Send “alive” with its token first.")
         agent.last_seen = self._router.awake.now()
         if packet.packet_type == p.HEARTBEAT:
             if "agent_token" in packet.data and not agent.admits(packet.token()):
@@ -140,7 +140,7 @@ class PageSockets:
         elif packet.packet_type == p.MEPHISTO_BOUND:
             p.validated(p.AnswerEnvelope, packet.data)
             if agent.over:
-                raise p.BadPacket("This task has been handed in; nothing can be changed any more.")
+                raise p.BadPacket("This task has been submitted, so nothing can be changed any more.")
             agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
             self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
         elif packet.packet_type == p.LOG_ERROR:
@@ -171,21 +171,21 @@ _COMPRESS_FROM = 1024
 _BODY_S = 20.0  # How long the body of one request may take
 
 SENTENCES = {
-    405: phrase("This address does not take that kind of request."),
-    413: f"That is longer than {p.MAX_REQUEST // 1024} kB and was not taken.",
+    405: phrase("This address does not accept that kind of request."),
+    413: f"That request is longer than {p.MAX_REQUEST // 1024} kB and was not accepted.",
     500: phrase("Something went wrong on our side. Please try again."),
 }
 _READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 WRONG_ADDRESS = phrase("Not under this address")
 NOTHING_HERE = phrase("Nothing is here")
 NOTHING_HERE_TEXT = phrase(
-    "There is no such page at this address; a part of the link may be missing or mistyped. Please open the study with "
+    "There is no page at this address; part of the link may be missing or mistyped. Please open the study with "
     "the link that you were given, or from the site that sent you here."
 )
 
 SILENT = phrase("The study's server did not answer in time. Please try again in a minute.")
-NOT_OPEN = phrase("This task is not open here any more. Please reload the page.")
-NOT_OF_PAGE = phrase("This page may not speak for that task. Please reload the page.")
+NOT_OPEN = phrase("This task is no longer open here. Please reload the page.")
+NOT_OF_PAGE = phrase("This page cannot act for that task. Please reload the page.")
 
 Guard = Callable[[Handler], Handler]  # What lets some requests through to a handler, and answers the others itself
 FreshIds = Callable[[], dict[str, str]]  # Makes the parameters of an address for a rater whom nobody else names
@@ -311,7 +311,7 @@ def _json(value: dict[str, Any], status: int = 200) -> web.Response:
 
 async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
     if request.content_type != "application/json":
-        raise web.HTTPUnsupportedMediaType(reason="Only JSON is taken here; files cannot be uploaded.")
+        raise web.HTTPUnsupportedMediaType(reason="Only JSON is accepted here; files cannot be uploaded.")
     if (request.content_length or 0) > p.MAX_REQUEST:  # it need not be read to know that
         raise web.HTTPRequestEntityTooLarge(p.MAX_REQUEST, request.content_length or 0)
     try:
@@ -392,7 +392,7 @@ class _Routes:
         body = await _body(request, p.SubmitOnboardingBody)
         agent = self.admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
-            raise p.BadPacket("This is not a practice round, so it cannot be handed in as one; the task goes on.")
+            raise p.BadPacket("This is not a practice round, so it cannot be submitted as one. The task continues.")
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
         return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 
@@ -400,9 +400,9 @@ class _Routes:
         body = await _body(request, p.SubmitTaskBody)
         agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises:
-            raise p.BadPacket("This is a practice round, so it cannot be handed in as a task; the practice goes on.")
+            raise p.BadPacket("This is a practice round, so it cannot be submitted as a task. The practice continues.")
         if "files" in body.final_data:  # Mephisto would fetch what stands there
-            raise p.BadPacket("Files cannot be handed in.")
+            raise p.BadPacket("Files cannot be submitted.")
         self.router.submit_task(agent, body.final_data, body.client_timestamp)
         return _json({"status": "Submitted!"})
 

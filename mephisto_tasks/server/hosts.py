@@ -70,7 +70,7 @@ class Hosts:
             hosts += [each for each in map(_split, forwarded) if self._knows(each[0])]
         for origin in request.headers.getall("Origin", []):
             if not self._is_ours(origin, hosts):
-                return self._tell(_host_of(origin), _WRONG_SITE)
+                return self._tell(_split(origin.partition("://")[2])[0] or origin, _WRONG_SITE)
         return None
 
     def _knows(self, name: str) -> bool:
@@ -97,9 +97,9 @@ class Hosts:
         return sentence
 
 
-_WRONG_NAME = "This study is not served under {name}."
-_WRONG_SITE = "Pages of {name} may not speak to this study."
-_HOW = " If it is served there, its operator has to launch it with " + SETTING + "=[{name}]."
+_WRONG_NAME = "This study is not available at {name}."
+_WRONG_SITE = "Pages on {name} are not allowed to access this study."
+_HOW = " If they should work, the study's operator must launch it with " + SETTING + "=[{name}]."
 
 
 def _split(host: str) -> tuple[str, int | None]:
@@ -111,13 +111,6 @@ def _split(host: str) -> tuple[str, int | None]:
         return (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
         return "", None
-
-
-def _host_of(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or origin
-    except ValueError:
-        return origin
 
 
 def _is_address(name: str) -> bool:
@@ -144,20 +137,14 @@ def is_web_address(url: str) -> bool:
 def opens_elsewhere(url: str) -> bool:
     """Whether other machines may open the address; False for one that every machine takes for itself."""
     host = urlsplit(url).hostname or ""
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:
-        return host != "localhost"
+    return not ip_address(host).is_loopback if _is_address(host) else host != "localhost"
 
 
 def openable(url: str) -> str:
     """The address; of one that means all interfaces of this machine, the one by which its network knows it."""
     parts = urlsplit(url)
-    try:
-        everywhere = ip_address(parts.hostname or "").is_unspecified
-    except ValueError:
-        return url
-    if not everywhere:
+    host = parts.hostname or ""
+    if not _is_address(host) or not ip_address(host).is_unspecified:
         return url
     port = "" if parts.port is None else f":{parts.port}"
     return urlunsplit(parts._replace(netloc=f"{_address_in_network()}{port}"))

@@ -16,7 +16,7 @@ from parlai_humaneval.i18n.translate import phrase, t
 
 UPLOAD_S = 120.0  # How long an upload may take, over a slow connection
 UPLOADS_PER_SECOND, UPLOAD_BURST = 0.1, 12.0  # Of one agent
-TOO_OFTEN = phrase("Too many pictures came at once. Please wait a minute, then try again.")
+TOO_OFTEN = phrase("Too many pictures arrived at once. Please wait a minute, then try again.")
 TOO_SLOW = phrase("The picture did not arrive in time. Please try again.")
 AGENT, TOKEN = "X-Agent-Id", "X-Agent-Token"
 HEADERS = {
@@ -36,7 +36,7 @@ class ImageRoutes:
     async def show(self, request: web.Request) -> web.Response:
         content = await asyncio.to_thread(self.store.read, request.match_info["digest"])
         if content is None:
-            raise web.HTTPNotFound(reason="There is no such picture here.")
+            raise web.HTTPNotFound(reason="There is no such picture.")
         return web.Response(body=content, headers=HEADERS)
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -44,7 +44,7 @@ class ImageRoutes:
         agent = self.admitted(request.headers.get(AGENT, ""), request.headers.get(TOKEN, ""))
         limit = self._limits.setdefault(agent.agent_id, RateLimit(UPLOADS_PER_SECOND, UPLOAD_BURST))
         if not self.store.uploads or agent.over:
-            raise web.HTTPForbidden(reason="Pictures are not taken here.")
+            raise web.HTTPForbidden(reason="Pictures are not accepted here.")
         if not limit.allows():
             raise web.HTTPTooManyRequests(reason=TOO_OFTEN)
         if isinstance(request.protocol, Handler):

@@ -21,7 +21,7 @@ from parlai_humaneval.i18n.translate import phrase
 
 logger = logging.getLogger(__name__)
 
-OTHER_WINDOW = phrase("This task was opened in another window. Please go on there; this window can be closed.")
+OTHER_WINDOW = phrase("This task was opened in another window. Please continue there; you can close this window.")
 
 
 class OperatorLink(Protocol):
@@ -35,8 +35,8 @@ class OperatorSilent(Exception):
 
 SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
 BUSY = phrase(
-    "The study is busy for a moment. This page asks again by itself: please keep it open, you need not do anything. "
-    "Nothing that you did is lost."
+    "The study is busy for a moment. This page keeps trying, so please leave it open. You do not need to do anything, "
+    "and none of your work is lost."
 )
 
 
@@ -146,7 +146,7 @@ class Router:
                 }
             )
         elif kind != p.ALIVE:
-            logger.warning("The operator sent a packet of the unknown type %r; it is ignored.", kind)
+            logger.warning("The operator sent a packet of unknown type %r, which is ignored.", kind)
 
     def _deliver(self, agent: Agent, packet: Packet) -> None:
         if not agent.over:

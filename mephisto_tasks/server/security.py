@@ -127,7 +127,7 @@ MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are 
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
 TOO_MANY = phrase(
-    "Too many requests came from your network at once. Please wait a minute; the page tries again by itself."
+    "Too many requests came from your network at once. Please wait a minute; the page tries again automatically."
 )
 
 
@@ -208,8 +208,8 @@ class Visitors:
         if "X-Forwarded-For" in request.headers and not self._warned:
             self._warned = True
             logger.warning(
-                "Requests come through a proxy on this machine, so the server does not see raters' addresses and "
-                "limits nobody's requests. If it is yours: trusted_proxies=[127.0.0.1]"
+                "Requests come through a proxy on this machine, so the server cannot see raters' addresses and "
+                "does not limit anyone's requests. If it is yours: trusted_proxies=[127.0.0.1]"
             )
         return True
 
@@ -294,8 +294,8 @@ OF_ALL_PER_SECOND = 1.0
 OF_ALL_BURST = 30.0
 """Of all pages together: a fault of the page itself shows on each of them, and a few reports tell of it."""
 WAITING = 30  # Most reports that wait to be written, where a terminal stands still or a disk is slow
-TOO_MANY_ERRORS = "Too many errors were reported; this one was not written down."
-NOT_OF_A_PAGE = "Only a page that takes part in the study may report an error, with its agent's token."
+TOO_MANY_ERRORS = "Too many errors were reported, so this one was not recorded."
+NOT_OF_A_PAGE = "Only a page that takes part in the study can report an error, with its agent's token."
 
 
 class PageErrors:

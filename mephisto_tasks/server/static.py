@@ -65,7 +65,7 @@ class StaticFiles:
     async def handle(self, request: web.Request) -> web.Response:
         asset = self._assets.get(request.match_info.get("path", ""))
         if asset is None:
-            raise web.HTTPNotFound(reason="There is no such page here.")
+            raise web.HTTPNotFound(reason="There is no such page.")
         return asset.respond(request)
 
 
@@ -105,8 +105,8 @@ def plain_page(status: int, title: str, text: str) -> web.Response:
 
 
 WRONG_LINK = phrase(
-    "This address is not the right one; a part of the link may be missing. Please copy the whole link once more, or "
-    "ask the person who gave it to you. The right link does not change while the study goes on."
+    "This is not the right address; part of the link may be missing. Please copy the whole link again, or ask the "
+    "person who gave it to you. The right link does not change while the study is running."
 )
 
 

@@ -81,7 +81,7 @@ class Connections:
                 self._told = True
                 whose, most = ("all together", self.most) if full else (f"of {key}", self.most_of_address)
                 logger.warning(
-                    "Too many connections are open, %s; further ones are closed at once.",
+                    "Too many connections are open, %s; further ones are closed immediately.",
                     f"{whose} ({most:,} is the most)",
                 )
             return None

@@ -1,1 +1,1 @@
-"""A rater at work, in either engine."""
+"""What happens while a rater works, in both engines."""

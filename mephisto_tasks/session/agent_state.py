@@ -139,7 +139,7 @@ class LiveAgentState(AgentState):
         try:
             self._add(event.model_dump(mode="json"))
         except (OSError, UnicodeEncodeError):
-            logger.warning("an event of agent %s could not be written down", self.agent.db_id, exc_info=True)
+            logger.warning("an event of agent %s could not be recorded", self.agent.db_id, exc_info=True)
 
     def _add(self, message: dict[str, Any]) -> None:
         with self._lock:  # what cannot be written must not stand among what was

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.i18n.translate import phrase, t, tn
 from parlai_humaneval.schema import steps
 from parlai_humaneval.schema.wire import WireAnswer
 
-NOT_FINISHED = phrase("This is not finished yet, so it cannot be handed in. Please go on below.")
+NOT_FINISHED = phrase("This is not finished yet, so it cannot be submitted. Please continue below.")
 
 EARLY_SUBMIT: dict[str, Any] = {"kind": "submit"}
 """What a world hears when its page hands the unit in too soon; it refuses it like any wrong answer."""
@@ -45,7 +47,8 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
     for problem in error.errors():
         if problem["type"] == "string_too_long":
             return t(
-                "That text is too long to be sent: at most {most} characters. Please shorten it.", most=f"{max_chars:,}"
+                "That text is too long to send: the limit is {most} characters. Please shorten it.",
+                most=f"{max_chars:,}",
             )
         if problem["loc"][:2] == ("rate", "values"):
             return t("A rating must be a number on its scale. Please rate the statements below again.")
@@ -53,33 +56,18 @@ def _unreadable(error: ValidationError, max_chars: int) -> str:
 
 
 MAX_TOPIC_CHARS = 200
-EMPTY_WORDS = frozenset(
-    {
-        "a", "an", "the", "ok", "okay", "k", "yes", "yeah", "yep", "no", "nope", "none", "nothing", "na", "it",
-        "is", "this", "that", "better", "best", "good", "nice", "bad", "reply", "response", "answer", "text",
-        "test", "any", "anything", "something", "some", "more", "one", "write", "asdf", "qwerty", "lol", "hmm",
-        "hm", "um", "uh", "well", "so",
-    }
-)  # fmt: skip
-"""A written reply of these words alone fills the field and says nothing."""
-EMPTY_PHRASES = frozenset(
-    {
-        "i dont know", "i do not know", "dont know", "idk", "no idea", "i have no idea", "not sure", "im not sure",
-        "i am not sure", "no comment", "whatever", "does not matter", "doesnt matter",
-    }
-)  # fmt: skip
-"""So does one of these, whatever the punctuation."""
+MESSAGE_TOO_LONG = phrase("Please shorten your message to {most} characters (it has {length}).")
+TEXT_TOO_LONG = phrase("Please shorten your text to {most} characters (it has {length}).")
+COMMENT_TOO_LONG = phrase("Please shorten your comment to {most} characters (it has {length}).")
+EMPTY = read_yaml(Path(__file__).with_name("empty.yaml"))
+EMPTY_WORDS, EMPTY_PHRASES = set(EMPTY["words"].split()), set(EMPTY["phrases"])
 
 
 def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str | None:
     if not answer.text.strip():
         return t("Please write a message first.")
-    if len(answer.text) > step.max_chars:
-        return t(
-            "Please shorten your message to {most} characters (it has {length}).",
-            most=step.max_chars,
-            length=len(answer.text),
-        )
+    if problem := _too_long(MESSAGE_TOO_LONG, answer.text, step.max_chars):
+        return problem
     if count_words(answer.text) < step.min_words:
         return tn("Please write at least one word.", "Please write at least {n} words.", step.min_words)
     if len(answer.images) > step.max_images:
@@ -97,9 +85,9 @@ def check_message(step: steps.MessageStep, answer: steps.MessageAnswer) -> str |
 def check_action(step: steps.MessageStep, answer: steps.ActionAnswer) -> str | None:
     action = next((action for action in step.actions if action.action_id == answer.action_id), None)
     if action is None:
-        return t("That cannot be done here. Please go on below.")
+        return t("That cannot be done here. Please continue below.")
     if not action.enabled:
-        return action.hint or t("That is not possible yet. Please go on below.")
+        return action.hint or t("That is not possible yet. Please continue below.")
     if action.text_label is None:
         return None
     return _check_text(answer.text, MAX_TOPIC_CHARS)
@@ -155,20 +143,17 @@ def _none_words(step: steps.ChooseStep | steps.TickStep) -> str:
 def _check_said(step: steps.ChooseStep | steps.TickStep, answer: steps.ChooseAnswer | steps.TickAnswer) -> str | None:
     if not answer.selected and not answer.none:
         return t("Please choose, or say that none fits: “{none}”.", none=_none_words(step))
-    if step.reason is not None and step.reason.required:
-        return _check_reason(step.reason, answer.reason)
-    return None
+    return _check_reason(step.reason, answer.reason)
 
 
 def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
     scales = {scale.scale_id: scale for scale in step.scales}
     if not set(answer.values) <= set(scales):
         return t("That is not among the statements that you were shown. Please rate the ones below.")
-    open_ = len(scales) - len(answer.values)
-    if open_:
+    if open_ := len(scales) - len(answer.values):
         return tn(
-            "Please rate every statement: one is still without an answer.",
-            "Please rate every statement: {n} are still without an answer.",
+            "Please rate every statement: one still has no answer.",
+            "Please rate every statement: {n} still have no answer.",
             open_,
         )
     for scale_id, value in answer.values.items():
@@ -180,7 +165,7 @@ def check_ratings(step: steps.RateStep, answer: steps.RateAnswer) -> str | None:
                 highest=f"{scale.maximum:g}",
             )
         if scale.style == "points" and value != int(value):
-            return t("Please choose one of the points of the scale.")
+            return t("Please choose one of the points on the scale.")
     return None
 
 
@@ -188,20 +173,17 @@ def check_form(step: steps.FormStep, answer: steps.FormAnswer) -> str | None:
     questions = {question.question_id: question for question in step.questions}
     if not {*answer.values, *answer.reasons} <= set(questions):
         return t("That is not among the questions that you were shown. Please answer the ones below.")
-    open_ = len(questions) - len(answer.values)
-    if open_:
+    if open_ := len(questions) - len(answer.values):
         return tn(
-            "Please answer every question: one is still without an answer.",
-            "Please answer every question: {n} are still without an answer.",
+            "Please answer every question: one still has no answer.",
+            "Please answer every question: {n} still have no answer.",
             open_,
         )
     for name, question in questions.items():
         if answer.values[name] not in {option.option_id for option in question.options}:
             return t("That answer is not among the ones that you were shown. Please choose one of the answers below.")
-        if question.reason is not None and question.reason.required:
-            problem = _check_reason(question.reason, answer.reasons.get(name, ""))
-            if problem is not None:
-                return problem
+        if problem := _check_reason(question.reason, answer.reasons.get(name, "")):
+            return problem
     return None
 
 
@@ -209,8 +191,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
     shown = {card.candidate_id for card in step.cards}
     if not set(answer.ranks) <= shown:
         return t("That reply is not among the ones that you were shown. Please rank each of the replies below.")
-    open_ = len(shown) - len(answer.ranks)
-    if open_:
+    if open_ := len(shown) - len(answer.ranks):
         return tn(
             "Please rank every reply: one has no rank yet.",
             "Please rank every reply: {n} have no rank yet.",
@@ -220,9 +201,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
         return t("Ranks go from 1 to {last}. Please give every reply one of these.", last=len(shown))
     if not step.ties and len(set(answer.ranks.values())) < len(shown):
         return t("Two replies have the same rank. Please give each reply a different rank.")
-    if step.reason is not None and step.reason.required:
-        return _check_reason(step.reason, answer.reason)
-    return None
+    return _check_reason(step.reason, answer.reason)
 
 
 def check_topic(step: steps.TopicStep, answer: steps.TopicAnswer) -> str | None:
@@ -243,26 +222,22 @@ def _letters(text: str) -> str:
 def _check_text(text: str, max_chars: int) -> str | None:
     if not count_words(text):
         return t("Please write something in words first.")
-    if len(text) > max_chars:
-        return t("Please shorten your text to {most} characters (it has {length}).", most=max_chars, length=len(text))
-    return None
+    return _too_long(TEXT_TOO_LONG, text, max_chars)
 
 
-def _check_reason(field: steps.ReasonField, reason: str) -> str | None:
-    needed = max(1, field.min_words)
+def _too_long(words: str, text: str, most: int) -> str | None:
+    return t(words, most=most, length=len(text)) if len(text) > most else None
+
+
+def _check_reason(field: steps.ReasonField | None, reason: str) -> str | None:
+    needed = max(1, field.min_words) if field is not None and field.required else 0
     if count_words(reason) >= needed:
         return None
     return tn("Please give your reason in at least one word.", "Please give your reason in at least {n} words.", needed)
 
 
 def check_feedback(step: steps.FeedbackStep, answer: steps.FeedbackAnswer) -> str | None:
-    if len(answer.text) > step.max_chars:
-        return t(
-            "Please shorten your comment to {most} characters (it has {length}).",
-            most=step.max_chars,
-            length=len(answer.text),
-        )
-    return None
+    return _too_long(COMMENT_TOO_LONG, answer.text, step.max_chars)
 
 
 CHECKS: Mapping[type[WireAnswer], Callable[[Any, Any], str | None]] = {

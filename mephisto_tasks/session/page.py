@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
@@ -117,7 +117,7 @@ class ShownModels:
 POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
 LOOK_S = 2.0  # how often a world that waits for an answer looks by itself. What happens to its rater wakes it at once.
 CANNOT_SAVE = phrase(
-    "We cannot save at this moment. Your answer is kept on your page, and nothing that you did is lost. The page "
+    "We cannot save your work at the moment. Your answer is kept on your page, and nothing is lost. The page "
     "continues as soon as saving works again. Please stay on this page."
 )
 EARLY_ANSWER = "The replies were not complete yet."
@@ -147,32 +147,25 @@ class SubmittedEarly(Exception):
     """The page handed a practice in while its world still expected an answer."""
 
 
+@dataclass(eq=False, repr=False)
 class PageSession:
     """Shows steps to one rater and returns their checked answers; ``visit`` is told of both. Raises AbsentAgentError
     (the rater left or was silent for ``answer_timeout_s``, or the launch is ``closing``), SubmittedEarly."""
 
-    def __init__(
-        self,
-        agent: Any,
-        *,
-        answer_timeout_s: float,
-        closing: threading.Event,
-        visit: Visit,
-        saving: Saving | None = None,
-        draws_markdown: bool = False,
-        language: Language = ENGLISH,
-        images: ImageStore | None = None,
-    ) -> None:
-        self.language = language
-        self.images = images
-        self.visit = visit
-        self._saving = saving or Saving(closing)
-        self._draws_markdown = draws_markdown
-        self.simulated = visit.simulated
-        self._agent = agent
-        self._closing = closing
-        self._timeout_s = answer_timeout_s
-        self._phase: Literal["practice", "task", "ended"] = visit.phase
+    agent: Any
+    _: KW_ONLY
+    answer_timeout_s: float
+    closing: threading.Event
+    visit: Visit
+    saving: Saving | None = None
+    draws_markdown: bool = False
+    language: Language = ENGLISH
+    images: ImageStore | None = None
+
+    def __post_init__(self) -> None:
+        self._saving = self.saving or Saving(self.closing)
+        self.simulated = self.visit.simulated
+        self._phase: Literal["practice", "task", "ended"] = self.visit.phase
         self._version = 0
         self._confirmed: deque[str] = deque(maxlen=50)
         self._taken: list[str] = []
@@ -194,11 +187,11 @@ class PageSession:
 
     @property
     def worker_id(self) -> str:
-        return str(self._agent.worker_id)
+        return str(self.agent.worker_id)
 
     @property
     def state(self) -> LiveAgentState:
-        state = self._agent.state
+        state = self.agent.state
         assert isinstance(state, LiveAgentState)
         state.patience = self.patiently
         return state
@@ -269,14 +262,14 @@ class PageSession:
             notice=notice,
             confirmed=list(self._confirmed),
         )
-        state = marked_up(state) if self._draws_markdown else state
+        state = marked_up(state) if self.draws_markdown else state
         with speaking(self.language):
             shown = state.model_dump(mode="json")
         update = {"update_id": uuid4().hex, "kind": "state", "state": shown}
         self.state.show(update)
-        if self._agent.agent_in_active_run():
-            client_io = self._agent.get_live_run().client_io
-            client_io.send_live_update(self._agent.get_agent_id(), update)
+        if self.agent.agent_in_active_run():
+            client_io = self.agent.get_live_run().client_io
+            client_io.send_live_update(self.agent.get_agent_id(), update)
 
     def wait(
         self,
@@ -290,9 +283,9 @@ class PageSession:
 
     def is_here(self) -> bool:
         """Whether the rater's page is connected at this moment; True also where the router cannot tell."""
-        run = self._agent.get_live_run() if self._agent.agent_in_active_run() else None
+        run = self.agent.get_live_run() if self.agent.agent_in_active_run() else None
         ask = getattr(getattr(run, "architect", None), "is_here", None)
-        return ask is None or bool(ask(self._agent.get_agent_id()))
+        return ask is None or bool(ask(self.agent.get_agent_id()))
 
     def end(
         self,
@@ -345,8 +338,8 @@ class PageSession:
 
     def refuse_early(self) -> None:
         """Answers to a step that is only coming are taken off the queue: they must not count once it is there."""
-        while not self._agent.pending_actions.empty():
-            packet = self._agent.get_live_update(timeout=0.001)
+        while not self.agent.pending_actions.empty():
+            packet = self.agent.get_live_update(timeout=0.001)
             if isinstance(packet, dict):
                 self._taken.append(str(packet.get("update_id"))[:100])
                 self._note_refused(packet, EARLY_ANSWER)
@@ -359,13 +352,13 @@ class PageSession:
 
     def _next_packet(self) -> dict[str, Any]:
         """The next packet of the page. Mephisto's own wait would notice neither an early submit nor the end of a launch."""
-        deadline = time.monotonic() + self._timeout_s
-        agent = self._agent
+        deadline = time.monotonic() + self.answer_timeout_s
+        agent = self.agent
         while True:
             agent.has_live_update.clear()
             if not agent.pending_actions.empty():
                 break
-            if self._closing.is_set():
+            if self.closing.is_set():
                 agent.shutdown()
             left_s = deadline - time.monotonic()
             if agent.is_shutdown or agent.db_status in _GONE or left_s < 0:
@@ -378,7 +371,7 @@ class PageSession:
 
     def _was_submitted(self) -> bool:
         # Mephisto sets did_submit for a submit, for a disconnect and for a shutdown, and only then says which it was.
-        if not self._agent.did_submit.is_set():
+        if not self.agent.did_submit.is_set():
             return False
         time.sleep(0.01)
         return self.state.final_submission is not None
@@ -411,6 +404,6 @@ class PageSession:
         """Raises AbsentAgentError where the launch ends, or the rater has left, before the last words."""
         if self._phase == "ended":
             return
-        if self._closing.is_set() or self._agent.is_shutdown:
-            self._agent.shutdown()
-        raise_if_absent(self._agent)
+        if self.closing.is_set() or self.agent.is_shutdown:
+            self.agent.shutdown()
+        raise_if_absent(self.agent)

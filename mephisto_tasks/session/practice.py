@@ -18,8 +18,8 @@ from parlai_humaneval.schema.steps import Card, Notice, Progress
 PASSED_TITLE = phrase("Practice passed")
 FAILED_TITLE = phrase("The practice ends here")
 FAILED_TEXT = phrase(
-    "Thank you for trying. This task needs a particular way of judging, and some of your practice answers differed from "
-    "what we look for. You cannot take part in this one. There is no penalty: please simply return the task."
+    "Thank you for trying. Some of your practice answers differed from the ones this task needs, so you cannot take "
+    "part in it. There is no penalty. Please simply return the task."
 )
 
 
@@ -92,7 +92,11 @@ class PracticeLoop(ABC):
 
     def _feedback(self, wrong: list[tuple[int, PracticeItem]], tries_left: int) -> Notice:
         said = [
-            tn("One answer was not what we look for.", "{n} answers were not what we look for.", len(wrong)),
+            tn(
+                "One answer was not what we were looking for.",
+                "{n} answers were not what we were looking for.",
+                len(wrong),
+            ),
             tn("You have one more try.", "You have {n} more tries.", tries_left),
             t("Please answer again."),
             *([t(self.again)] if self.again else []),
@@ -118,4 +122,4 @@ def on_right_sides(given: Mapping[str, float], item: RateItem, middles: Mapping[
 def _at_once(right: bool, item: PracticeItem) -> Notice:
     if right:
         return Notice(level="success", text=t("Your last answer was right. {why}", why=item.why))
-    return Notice(level="info", text=t("Your last answer was not what we look for. {why}", why=item.why))
+    return Notice(level="info", text=t("Your last answer was not what we were looking for. {why}", why=item.why))

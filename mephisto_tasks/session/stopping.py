@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from mephisto_tasks.config.names import ConfigError
@@ -66,36 +67,29 @@ Keep = Callable[[Sequence[Event]], None]
 FORECAST_S = 30.0  # between two forecasts: one takes seconds
 
 
+@dataclass(eq=False, repr=False)
 class StoppingMonitor:
     """Who is asked what, and what is decided. Thread-safe; workers go by Mephisto's ids, in the log by ``name_of``.
     ``kept`` events are on the disk. Who goes once it is ``closing`` may come back, and has not left."""
 
-    def __init__(
-        self,
-        study: SequentialStudy,
-        kept: int,
-        keep: Keep,
-        saving: Saving,
-        name_of: Callable[[str], str],
-        closing: threading.Event,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._study = study
-        self._kept = kept
-        self._keep = keep
-        self.saving = saving
-        self._name_of = name_of
-        self._closing = closing
-        self._clock = clock
+    _study: SequentialStudy
+    _kept: int
+    _keep: Keep
+    saving: Saving
+    _name_of: Callable[[str], str]
+    _closing: threading.Event
+    _clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
         self.predictions: Mapping[str, tuple[str, float]] = {}
         """Item → a model of it, and the share that a judge gave it before any rater was asked."""
         self._absent = Absent({}, 0.0)
         self._unbegun: set[str] = set()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._drawn = {event.worker: event.dialogues for event in study.log if isinstance(event, Arrived)}
+        self._drawn = {event.worker: event.dialogues for event in self._study.log if isinstance(event, Arrived)}
         self._answered: dict[str, set[int]] = defaultdict(set)
-        for event in study.log:
+        for event in self._study.log:
             if isinstance(event, Answered):
                 self._answered[event.worker].add(event.dialogue)
         self._standing: tuple[int, StoppingStatus] | None = None  # after so many events

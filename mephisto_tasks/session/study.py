@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -78,8 +78,8 @@ def waits_for(raters: int) -> list[str]:
     from mephisto_tasks.session.stopping import PATIENCE_S
 
     return [
-        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for anyone "
-        "who comes back, and then goes on without the others."
+        f"An earlier launch cut off {counted(raters, 'rater')}. The study waits up to {PATIENCE_S:.0f} seconds for "
+        "anyone who comes back, then continues without the others."
     ]
 
 
@@ -91,13 +91,13 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every pair of models is decided, {standing.cap:,} at most{little}:"
+    return f"{what.capitalize()} are collected until every pair of models is decided, at most {standing.cap:,}{little}:"
 
 
 P = TypeVar("P")
 
 WHERE_YOU_WERE = Notice(
-    level="info", text=phrase("Welcome back! You can continue where you were. Nothing that you did is lost.")
+    level="info", text=phrase("Welcome back! You can continue where you left off. None of your work is lost.")
 )
 """Said to a rater who comes back in the middle of something."""
 
@@ -110,35 +110,26 @@ class World(Protocol):
         """Hold the part to its end; what the page raises when the rater leaves goes on to the caller."""
 
 
+@dataclass(eq=False, repr=False)
 class HeldUnit(ABC, Generic[P]):
     """Holds the parts of a unit in order; an engine says how. ``go_on`` is said above the first question of a rater who
     did some earlier, ``between`` above that of every further part, and ``over`` asks for a comment."""
 
+    page: PageSession
+    parts: Sequence[P]
+    _: KW_ONLY
+    unit: str  # it is called so in logs before its first part
+    over: str
+    go_on: Notice | None = None
+    between: Notice | None = None
     greeting: Notice | None = None
     """Said above the first question of somebody whose earlier unit was cut off by the end of a launch."""
-
-    def __init__(
-        self,
-        page: PageSession,
-        parts: Sequence[P],
-        *,
-        name: str,
-        over: str,
-        go_on: Notice | None = None,
-        between: Notice | None = None,
-    ) -> None:
-        self.page = page
-        self.parts = parts
-        self.done: list[P] = []
-        self.world: World | None = None  # the part that runs, or ran last
-        self._name = name
-        self._over = over
-        self._go_on = go_on
-        self._between = between
+    done: list[P] = field(default_factory=list)
+    world: World | None = None  # the part that runs, or ran last
 
     @property
     def name(self) -> str:
-        return self._name if self.world is None else self.world.name
+        return self.unit if self.world is None else self.world.name
 
     def run(self) -> None:
         """Hold every part to its end. Raises AbsentAgentError: the rater left, timed out, or the launch ends."""
@@ -146,8 +137,8 @@ class HeldUnit(ABC, Generic[P]):
         for part in self.parts:
             name = self.part_id(part)
             if not self.page.recorded.finished(name):
-                welcome = WHERE_YOU_WERE if self.page.recorded.begun(name) else self._go_on
-                notice = self._between if held else welcome
+                welcome = WHERE_YOU_WERE if self.page.recorded.begun(name) else self.go_on
+                notice = self.between if held else welcome
                 if notice is not None:
                     self.page.notice = notice
                 self.hold(part)
@@ -172,7 +163,7 @@ class HeldUnit(ABC, Generic[P]):
         """The comment box at the end; the unit is complete whatever happens here."""
         if self.page.recorded.has_feedback:
             return
-        text = self.page.ask(FeedbackAnswer, FeedbackStep(step_id="feedback", label=self._over)).text
+        text = self.page.ask(FeedbackAnswer, FeedbackStep(step_id="feedback", label=self.over)).text
         if text.strip():
             self.page.state.append(FeedbackGiven(at=time.time(), text=text))
 

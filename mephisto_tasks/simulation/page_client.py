@@ -11,6 +11,7 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -43,26 +44,21 @@ class Backoff:
         self._delay = min(2 * self._delay, _LONGEST_DELAY_S)
 
 
+@dataclass(eq=False, repr=False)
 class PageSocket:
     """Speaks for one agent until :meth:`close` or a fatal error. ``on_packet`` gets every packet once and in order;
     answers are sent again on every reconnect and every ``heartbeat_s`` until :meth:`confirmed`."""
 
-    def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        url: str,
-        agent_id: str,
-        token: str | None,
-        on_packet: Callable[[Packet], None],
-        heartbeat_s: float = HEARTBEAT_S,
-    ) -> None:
+    _session: aiohttp.ClientSession
+    _url: str
+    _agent_id: str
+    token: str | None
+    _on_packet: Callable[[Packet], None]
+    heartbeat_s: float = HEARTBEAT_S
+
+    def __post_init__(self) -> None:
         self.reconnects = -1
-        self._session = session
-        self._url = url
-        self._agent_id = agent_id
-        self._token = {} if token is None else {"agent_token": token}
-        self._on_packet = on_packet
-        self._heartbeat_s = heartbeat_s
+        self._token = {} if self.token is None else {"agent_token": self.token}
         self._page_id = uuid.uuid4().hex
         self._last_seq = 0
         self._unconfirmed: dict[str, Packet] = {}
@@ -104,7 +100,7 @@ class PageSocket:
 
     async def _converse(self, backoff: Backoff) -> None:
         connect = self._session.ws_connect(
-            self._url, compress=_DEFLATE_WINDOW, heartbeat=4 * self._heartbeat_s, max_msg_size=0
+            self._url, compress=_DEFLATE_WINDOW, heartbeat=4 * self.heartbeat_s, max_msg_size=0
         )
         socket = await asyncio.wait_for(connect, _HANDSHAKE_S)
         if self._closed:  # Python 3.11 loses a cancellation that comes with the connection
@@ -132,7 +128,7 @@ class PageSocket:
 
     async def _beat(self, socket: aiohttp.ClientWebSocketResponse[bool]) -> None:
         while True:
-            await asyncio.sleep(self._heartbeat_s)
+            await asyncio.sleep(self.heartbeat_s)
             await self._send(socket, self._packet(p.HEARTBEAT, dict(self._token)))
             await self._say_again(socket)
 

@@ -69,7 +69,7 @@ def only_judging(data_dir: Path, task_name: str) -> Iterator[None]:
     def refusal(holder: str) -> JudgingElsewhere:
         return JudgingElsewhere(
             f"a judge is being asked about task {task_name!r} already (process {holder})",
-            try_="wait until that has ended; the same command then asks what is missing",
+            try_="wait until it has ended; the same command then asks the rest",
         )
 
     with exclusive_lock(study_folder(data_dir, task_name) / "judges.lock", refusal):
@@ -133,9 +133,7 @@ def task_lock(data_dir: Path, task_name: str) -> Iterator[TaskLock]:
             )
         if not _is_still(path, descriptor):
             is_new = False
-            raise AlreadyRunning(
-                f"another launch of task {task_name!r} has failed at this very moment", try_="launch again"
-            )
+            raise AlreadyRunning(f"another launch of task {task_name!r} has failed just now", try_="launch again")
         lock = TaskLock(descriptor, os.getpid())
         lock.name_run("")
         yield lock

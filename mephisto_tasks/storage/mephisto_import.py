@@ -29,24 +29,6 @@ FILES: Mapping[SavedFormat, str] = {
     "acute_eval": "agent_data.json",
 }
 
-_TASKS = """
-    SELECT DISTINCT tasks.task_name, task_runs.task_type
-      FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-  ORDER BY tasks.task_id
-"""
-
-# Screening and gold units have negative unit indices.
-_AGENTS = """
-    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.task_run_id, agents.status,
-           workers.worker_name, tasks.task_name, task_runs.task_type, task_runs.init_params
-      FROM agents
-      JOIN task_runs ON task_runs.task_run_id = agents.task_run_id
-      JOIN tasks ON tasks.task_id = task_runs.task_id
-      JOIN units ON units.unit_id = agents.unit_id
-      JOIN workers ON workers.worker_id = agents.worker_id
-     WHERE units.unit_index >= 0
-  ORDER BY CAST(agents.agent_id AS INTEGER)
-"""
 
 EXPORT = "write tables of tasks of parlai-humaneval by `parlai-humaneval export`"
 
@@ -69,7 +51,7 @@ def data_dir_of_path(path: Path) -> Path:
 
 def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
     """Units of the tasks ``names``, or of all tasks that ParlAI's blueprints ran. Raises ResultsError."""
-    tasks = [(str(name), str(kind)) for name, kind in query(data_dir, _TASKS)]
+    tasks = [(str(name), str(kind)) for name, kind in query(data_dir, "tasks_of_type")]
     chosen = {name for name, kind in tasks if kind in BLUEPRINTS and (not names or name in names)}
     refused = [f"{name!r} (blueprint {kind})" for name, kind in tasks if kind not in BLUEPRINTS]
     _check_names(data_dir, names, tasks)
@@ -77,7 +59,7 @@ def stored_units(data_dir: Path, names: Sequence[str] = ()) -> StoredUnits:
         there = f"only {', '.join(refused)}" if refused else "and no other task"
         raise ResultsError(f"{data_dir} has no task of ParlAI's own ({', '.join(BLUEPRINTS)}), {there}", try_=EXPORT)
     rows = [
-        row for row in dict_rows(data_dir, _AGENTS) if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
+        row for row in dict_rows(data_dir, "all_parts") if row["task_name"] in chosen and row["task_type"] in BLUEPRINTS
     ]
     others = () if names else tuple(f"{one} is not one of ParlAI's own tasks, so it was left out." for one in refused)
     return StoredUnits(len(rows), tuple(sorted(chosen)), others, _units(data_dir, rows))

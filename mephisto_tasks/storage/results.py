@@ -61,14 +61,6 @@ class StateFiles:
         return known[1]
 
 
-ONBOARDINGS = """
-    SELECT onboarding_agents.onboarding_agent_id, onboarding_agents.worker_id, onboarding_agents.task_run_id
-      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-     WHERE tasks.task_name = ?1 AND (?2 = '' OR onboarding_agents.worker_id = ?2)
-  ORDER BY onboarding_agents.onboarding_agent_id
-"""
-
-
 def practice_of(events: Iterable[Event]) -> OnboardingRecord:
     """One worker's practice over all visits: choices by attempt, and whether they passed (None: not finished)."""
     choices: dict[int, list[str]] = defaultdict(list)
@@ -89,7 +81,7 @@ def read_practices(
     since: Mapping[str, float],
     files: StateFiles | None = None,
 ) -> dict[str, OnboardingRecord]:
-    """Mephisto's worker id → practice, of :data:`ONBOARDINGS`; ``since``: worker id → time before which none counts."""
+    """Mephisto's worker id → practice, of the query ``practices``; ``since``: worker id → time before which none counts."""
     logs = practice_logs(data_dir, onboardings, files)
     counted = {worker: [event for event in log if event.at >= since.get(worker, 0.0)] for worker, log in logs.items()}
     return {worker: practice_of(log) for worker, log in counted.items() if log}
@@ -117,6 +109,9 @@ def failed_tries(practice: OnboardingRecord, items: int) -> int:
     return sum(len(choices) == items and "bad" in choices for choices in practice.choices)
 
 
+QUERIES: dict[str, str] = dict(
+    re.findall(r"^-- (\w+).*\n((?:.+\n)+)", Path(__file__).with_name("queries.sql").read_text(encoding="utf-8"), re.M)
+)
 PATIENCE_S = 30.0  # How long a reader waits while another program writes
 PSEUDONYM_KEY = "pseudonym.key"
 """File in the data directory; only with it can pseudonyms be computed from worker names."""
@@ -124,18 +119,6 @@ PSEUDONYM_KEY = "pseudonym.key"
 
 class ResultsError(HumanevalError, RuntimeError):
     """Stored results that cannot be read."""
-
-
-_AGENTS = """
-    SELECT agents.agent_id, agents.assignment_id, agents.unit_id, agents.worker_id, agents.task_run_id,
-           workers.worker_name, agents.status, units.pay_amount, units.provider_type
-      FROM agents
-      JOIN tasks ON tasks.task_id = agents.task_id
-      JOIN units ON units.unit_id = agents.unit_id
-      JOIN workers ON workers.worker_id = agents.worker_id
-     WHERE tasks.task_name = ?1 AND units.unit_index >= 0 AND (?2 = '' OR agents.worker_id = ?2)
-  ORDER BY CAST(agents.agent_id AS INTEGER)
-"""
 
 
 @dataclass(frozen=True)
@@ -168,9 +151,9 @@ def database_file(data_dir: Path) -> Path:
     return path
 
 
-def query(data_dir: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
-    """The rows that a query on Mephisto's database selects. Raises ResultsError."""
-    return query_file(database_file(data_dir), sql, values)
+def query(data_dir: Path, name: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
+    """The rows of Mephisto's database that a query of ``queries.sql`` selects. Raises ResultsError."""
+    return query_file(database_file(data_dir), QUERIES[name], values)
 
 
 def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[object, ...]]:
@@ -178,9 +161,9 @@ def query_file(path: Path, sql: str, values: Sequence[str] = ()) -> list[tuple[o
     return _mephisto_file(path).rows(sql, values)
 
 
-def dict_rows(data_dir: Path, sql: str) -> list[dict[str, object]]:
+def dict_rows(data_dir: Path, name: str) -> list[dict[str, object]]:
     with _mephisto_file(database_file(data_dir)).reading() as connection:
-        rows = connection.execute(sql)
+        rows = connection.execute(QUERIES[name])
         names = [column[0] for column in rows.description]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -200,14 +183,7 @@ def rows_of(path: Path, table: str, sql: str, values: Sequence[str]) -> list[tup
 
 
 def task_names(data_dir: Path) -> list[str]:
-    return [str(row[0]) for row in query(data_dir, "SELECT task_name FROM tasks ORDER BY task_id DESC")]
-
-
-_RUNS = """
-    SELECT task_runs.task_run_id, task_runs.task_type, task_runs.provider_type, task_runs.init_params
-      FROM task_runs JOIN tasks ON tasks.task_id = task_runs.task_id
-     WHERE tasks.task_name = ? ORDER BY CAST(task_runs.task_run_id AS INTEGER) DESC
-"""
+    return [str(row[0]) for row in query(data_dir, "tasks")]
 
 
 class StoredRun(NamedTuple):
@@ -219,7 +195,7 @@ class StoredRun(NamedTuple):
 
 def stored_runs(data_dir: Path, task_name: str) -> list[StoredRun]:
     """The launches of a task, the newest first. Raises ResultsError."""
-    return [StoredRun(*map(str, row)) for row in query(data_dir, _RUNS, [task_name])]
+    return [StoredRun(*map(str, row)) for row in query(data_dir, "runs", [task_name])]
 
 
 def technique_of(data_dir: Path, task_name: str) -> str | None:
@@ -251,7 +227,7 @@ def no_such_task(data_dir: Path, task_name: str, names: Sequence[str]) -> Result
 
 def stored_agents(data_dir: Path, task_name: str, worker_id: str = "") -> list[StoredAgent]:
     """Every rater's part in a task, oldest first; or those of one worker, by Mephisto's id. Raises ResultsError."""
-    rows = query(data_dir, _AGENTS, [task_name, worker_id])
+    rows = query(data_dir, "parts", [task_name, worker_id])
     if not rows:
         check_task(data_dir, task_name)
     return [StoredAgent(*(str(value) for value in row)) for row in rows]
@@ -376,7 +352,7 @@ def past_practices(
     """Mephisto's worker id → their practice in a task; ``since``: as in :func:`read_practices`. Empty: no database."""
     if not (data_dir / "database.db").is_file():
         return {}
-    return read_practices(data_dir, query(data_dir, ONBOARDINGS, [task_name, ""]), since, files)
+    return read_practices(data_dir, query(data_dir, "practices", [task_name, ""]), since, files)
 
 
 def practice_count(data_dir: Path, tasks: Sequence[str], files: StateFiles | None = None) -> PracticeCount | None:

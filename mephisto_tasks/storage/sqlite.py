@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval._util.files import OWNER_ONLY, make_private
 
@@ -165,30 +166,7 @@ _OF_SQLITE: dict[str, Kind] = {
 }
 """Words in SQLite's errors; Python 3.10 gives no codes."""
 
-WORDS: dict[Kind, str] = {
-    "full": "The disk is full, so answers cannot be saved. Raters see this and wait, and no saved answer is lost. Make "
-    "room on the disk with {data_dir}. Then the study continues by itself.",
-    "held": "Another program holds the study's database ({data_dir}/database.db), so no new rater can come in. Raters at "
-    "work continue. End that program. Then the study continues by itself.",
-    "failing": "The disk cannot be written, so answers cannot be saved. Raters see this and wait, and no saved answer is "
-    "lost. Check the disk with {data_dir}. As soon as it can be written, the study continues by itself.",
-}
-OVER = "Everything can be saved again. The study continues."
-BEFORE: dict[Kind, tuple[str, str]] = {
-    "full": (
-        "the disk is full, and nothing can be saved: nobody was let in",
-        "free space on the disk of {data_dir}, and launch again",
-    ),
-    "held": (
-        "another program holds the study's database ({data_dir}/database.db): nobody was let in",
-        "end that program, and launch again",
-    ),
-    "failing": (
-        "the disk cannot be written: nobody was let in",
-        "look at the disk that holds {data_dir}, and launch again",
-    ),
-}
-"""The same, of a launch that has not begun, and what to do."""
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 
 
 def passing(error: BaseException | None) -> Kind | None:
@@ -263,7 +241,7 @@ class Beginning:
         trouble = None if self._over else passing(error)
         self.over()
         if trouble is not None:
-            what, advice = (text.format(data_dir=self._data_dir) for text in BEFORE[trouble])
+            what, advice = (text.format(data_dir=self._data_dir) for text in WORDS["at_launch"][trouble])
             raise CannotBegin(what, try_=advice) from error
 
 
@@ -348,7 +326,7 @@ class Saving:
 
     def words(self, data_dir: object) -> str | None:
         kind = self.lasting()
-        return None if kind is None else WORDS[kind].format(data_dir=data_dir)
+        return None if kind is None else str(WORDS["lasting"][kind]).format(data_dir=data_dir)
 
     def news(self, data_dir: object) -> str | None:
         """What an onlooker reads: once when a problem begins, and once when it is over."""
@@ -358,4 +336,4 @@ class Saving:
         if kind is None and self.trouble() is not None:
             return None  # another wait of the same trouble has just begun
         self._said = kind
-        return OVER if kind is None else WORDS[kind].format(data_dir=data_dir)
+        return str(WORDS["over"]) if kind is None else self.words(data_dir)

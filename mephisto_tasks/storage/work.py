@@ -29,16 +29,6 @@ practice."""
 Counted = Literal["turns", "items", ""]
 
 
-_PRACTISED = """
-    SELECT workers.worker_id, workers.worker_name, onboarding_agents.task_run_id, workers.provider_type
-      FROM onboarding_agents
-      JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-      JOIN workers ON workers.worker_id = onboarding_agents.worker_id
-     WHERE tasks.task_name = ?
-  ORDER BY onboarding_agents.onboarding_agent_id
-"""
-
-
 class Work(BaseModel, extra="forbid", frozen=True):
     """One worker's part in one unit: ``done`` of ``whole`` parts, earlier visits included, between two times in seconds
     since the epoch. ``session``: the unit's name in records. ``resumable``: in a live launch."""
@@ -81,7 +71,7 @@ def completed_work(
         alive = running_task_run(data_dir, task_name)
         states = results.stored_states(data_dir, task_name, worker_id, files=files)
         visits = [_Visit.read(agent, state, alive, task_name) for agent, state in states]
-        onboardings = results.query(data_dir, results.ONBOARDINGS, [task_name, worker_id])
+        onboardings = results.query(data_dir, "practices", [task_name, worker_id])
         practice = results.practice_logs(data_dir, onboardings, files)
     pseudonyms = Pseudonymizer.load_or_create(data_dir / results.PSEUDONYM_KEY)
     sessions: dict[tuple[str, str], list[_Visit]] = defaultdict(list)
@@ -216,7 +206,7 @@ def _with_practice(
     for one in work:
         begun, ended = left.pop(one.worker_id, (0.0, 0.0))
         yield one.model_copy(update={"practice_seconds": ended - begun})
-    rows = results.query(data_dir, _PRACTISED, [task_name]) if left else []
+    rows = results.query(data_dir, "practised", [task_name]) if left else []
     for worker_id, name, run_id, provider in ([str(value) for value in row] for row in rows):
         if worker_id not in left:
             continue

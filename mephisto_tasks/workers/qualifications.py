@@ -91,13 +91,6 @@ def is_simulated(worker: Any, announced: Callable[[str], bool]) -> bool:
     return True
 
 
-_CUT_OFF = """
-    SELECT DISTINCT onboarding_agents.worker_id
-      FROM onboarding_agents JOIN tasks ON tasks.task_id = onboarding_agents.task_id
-     WHERE tasks.task_name = ? AND onboarding_agents.status = 'onboarding'
-"""  # who was in the practice when a launch was killed; asked while none runs
-
-
 class PracticeError(ResultsError):
     """A practice that cannot be reset; the message says why."""
 
@@ -119,7 +112,7 @@ def fail_who_was_cut_off(db: Any, task_name: str, qualification: str | None, fai
     since."""
     if qualification is None or not failed:
         return
-    for (worker_id,) in query(Path(db.db_root), _CUT_OFF, [task_name]):
+    for (worker_id,) in query(Path(db.db_root), "cut_off", [task_name]):
         worker = worker_of(db, str(worker_id))
         if str(worker_id) in failed and worker.get_granted_qualification(qualification) is None:
             logger.info("a practice was failed just when an earlier launch was killed; its verdict holds now")
@@ -162,14 +155,6 @@ def reset_practice(db: Any, task_name: str, workers: Collection[KnownWorker], wh
 
 
 SiteOf = Callable[[str], SiteBlocks | None]  # Mephisto's provider type → the list of its site, if it has one
-
-_HOLDERS = """
-    SELECT DISTINCT workers.worker_id, workers.worker_name
-      FROM granted_qualifications AS granted
-      JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
-      JOIN workers ON workers.worker_id = granted.worker_id
-     WHERE qualifications.qualification_name = ?
-"""  # whatever its value: Mephisto's own rules go by whether a worker holds it at all
 
 
 class BlockError(ResultsError):
@@ -283,7 +268,7 @@ def _find(data_dir: Path, tasks: Collection[str], *, everywhere: bool = True) ->
     names |= {line.qualification for line in lines if line.task_name in tasks} - {logs.BLOCKED_EVERYWHERE}
     blocks = []
     for name in sorted({*names, logs.BLOCKED_EVERYWHERE} if everywhere else names):
-        for worker_id, worker_name in query(data_dir, _HOLDERS, [name]):
+        for worker_id, worker_name in query(data_dir, "holders", [name]):
             pseudonym = pseudonyms.worker(str(worker_name))
             line = reasons.get((pseudonym, name))
             why = {} if line is None else line.model_dump(exclude={"event"})

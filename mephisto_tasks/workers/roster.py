@@ -20,15 +20,6 @@ from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 
 SIMULATED = "parlai-humaneval-simulated-rater"  # name of the qualification that marks programs of this project
 
-_WORKERS = """
-    SELECT worker_id, worker_name, provider_type, creation_date,
-           EXISTS (SELECT 1 FROM granted_qualifications AS granted
-                     JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
-                    WHERE granted.worker_id = workers.worker_id AND qualifications.qualification_name = ?)
-      FROM workers
-  ORDER BY worker_id
-"""
-
 
 class UnknownWorker(ResultsError):
     """Nobody of that name was here; the message says what to do."""
@@ -48,7 +39,7 @@ class KnownWorker:
 
 def known_workers(data_dir: Path) -> dict[str, KnownWorker]:
     """Pseudonym → worker, in order of their coming. Raises ResultsError: there is no database."""
-    rows = query(data_dir, _WORKERS, [SIMULATED])
+    rows = query(data_dir, "roster", [SIMULATED])
     pseudonyms = Pseudonymizer.load_or_create(data_dir / PSEUDONYM_KEY)
     known = {}
     for number, name, provider, at, simulated in rows:
@@ -143,7 +134,7 @@ def read_worker_list(path: Path, pseudonyms: Callable[[], Collection[str]]) -> W
             try_="see `parlai-humaneval workers list`, or give the rater's ID",
         )
     twice = [f"line {' and '.join(map(str, numbers))}" for numbers in lines.values() if len(numbers) > 1]
-    remarks = [f"{path} names {len(twice)} twice ({'; '.join(twice[:3])}); once is enough."] if twice else []
+    remarks = [f"{path} lists {len(twice)} twice ({'; '.join(twice[:3])}). Once is enough."] if twice else []
     return WorkerList(frozenset(lines), remarks)
 
 

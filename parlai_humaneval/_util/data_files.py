@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -12,7 +14,8 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, StringConstraints, ValidationError
 
-from parlai_humaneval._util.errors import HumanevalError, value_problem
+from parlai_humaneval._util.errors import HumanevalError, Misspelt, misspelt, value_problem
+from parlai_humaneval._util.text import on_one_line, visible
 
 M = TypeVar("M", bound=BaseModel)
 Sentence = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -20,6 +23,7 @@ FASTEST: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader written in C, ten times as fast, where PyYAML was built with it."""
 
 
+CELL = 60  # Letters of a line that an error quotes
 MEND_YAML = "indent with spaces, put one after each colon, quote texts with colons, and close all quotes and brackets"
 
 
@@ -35,11 +39,19 @@ def read_text(path: Path, expected: str = "", error: type[HumanevalError] = Data
     try:
         return path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
     except OSError as problem:
-        raise error(f"cannot be read ({problem.strerror})", where=path, try_=expected) from problem
+        what = f"cannot be read ({problem.strerror})"
+        raise error(what, where=path, try_=expected, misspelt=nearest_file(path)) from problem
     except UnicodeDecodeError as problem:
         raise error(
             f"is not text in UTF-8 (byte {problem.start + 1})", where=path, try_="save it as UTF-8"
         ) from problem
+
+
+def nearest_file(path: Path) -> Misspelt | None:
+    """The file of the same folder that is named most like a missing one."""
+    with suppress(OSError):
+        return None if path.exists() else misspelt(path.name, [one.name for one in path.parent.iterdir()])
+    return None
 
 
 def text_lines(text: str) -> list[str]:
@@ -61,13 +73,19 @@ def read_yaml(
 def not_yaml(
     problem: yaml.YAMLError, path: Path, expected: str = "", error: type[HumanevalError] = DataError
 ) -> HumanevalError:
-    """The error for what PyYAML says of a file; its own words are for those who know its grammar."""
-    mark = getattr(problem, "problem_mark", None)
+    """The error for what PyYAML says of a file: its own words are for those who know its grammar, so that they are put in
+    others, with the line that they are about."""
+    mark, context = getattr(problem, "problem_mark", None), getattr(problem, "context_mark", None)
     where = path if mark is None else f"{path}, line {mark.line + 1}"
-    if isinstance(problem, (yaml.scanner.ScannerError, yaml.parser.ParserError)):
-        return error("not YAML", where=where, try_=list(filter(None, (MEND_YAML, expected))))
     what = getattr(problem, "problem", None) or " ".join(str(problem).split())
-    return error(f"not YAML ({what})", where=where, try_=expected)
+    if mark is None or not isinstance(problem, (yaml.scanner.ScannerError, yaml.parser.ParserError)):
+        return error(f"not YAML ({what})", where=where, try_=expected)
+    known = yaml.load(packaged("yaml_faults.yaml").read_text(encoding="utf-8"), FASTEST)
+    words = next((words for pattern, words in known if re.search(pattern, what)), what)
+    said = words.replace("{line}", f"{(context or mark).line + 1}")
+    lines = [line for line in read_text(path).splitlines()[: mark.line + 1] if line.strip()]  # the last may be empty
+    quoted = f": {on_one_line(visible(lines[-1].strip()), CELL)}" if lines else ""
+    return error(f"not YAML ({said}){quoted}", where=where, try_=list(filter(None, (MEND_YAML, expected))))
 
 
 def read_json(path: Path, expected: str = "", error: type[HumanevalError] = DataError) -> Any:

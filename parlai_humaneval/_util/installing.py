@@ -98,8 +98,8 @@ def check_code(target: Any, digest: str) -> None:
     if hashlib.sha256(source.encode()).hexdigest()[:8] != digest:
         name = target.__module__.partition(".")[0]
         raise UntestedRelease(
-            f"{target.__module__}.{target.__qualname__} is not what it is in {NAMES[name]} {ENGINES[name]}, and "
-            f"{DISTRIBUTION} may not change it",
+            f"{target.__module__}.{target.__qualname__} differs from the one in {NAMES[name]} {ENGINES[name]}, so "
+            f"{DISTRIBUTION} must not change it",
             f"run `pip install --force-reinstall --no-deps {name}=={ENGINES[name]}`",
         )
 
@@ -227,11 +227,11 @@ def _from_sources() -> None:
     """What ``make`` calls: this package from the sources in the current folder, with the versions of its lock."""
     import argparse
 
-    parser = argparse.ArgumentParser(description="Install this repository into the environment of this Python.")
+    parser = argparse.ArgumentParser(description="Install this repository into this Python's environment.")
     parser.add_argument("lock", nargs="?", default="requirements/lock.txt", help="file of exact versions")
-    parser.add_argument("--all", action="store_true", help="all that the file names, not only what this package needs")
+    parser.add_argument("--all", action="store_true", help="everything in the file, not only what this package needs")
     parser.add_argument(
-        "--but-local", action="store_true", help="all that the file names but PyTorch and what needs it"
+        "--but-local", action="store_true", help="everything in the file except PyTorch and what needs it"
     )
     parser.add_argument("--engines", action="store_true", help="only name ParlAI and Mephisto, as pip takes them")
     arguments = parser.parse_args()

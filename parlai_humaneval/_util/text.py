@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import re
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from types import NoneType
 from typing import Any, TextIO
 
@@ -39,6 +42,16 @@ def on_one_line(text: str, most: int) -> str:
 def visible(text: str) -> str:
     """The text as it is where all of it can be seen, else in quotes with its invisible characters escaped."""
     return text if text and text.isprintable() and text == text.strip() else repr(text)
+
+
+def escaped(text: str) -> str:
+    """The text with escapes for what cannot be seen, such as ``\\u{200b}``, to be typed into a command."""
+    return "".join(letter if letter.isprintable() else f"\\u{{{ord(letter):x}}}" for letter in text)
+
+
+def unescaped(text: str) -> str:
+    """The text of which :func:`escaped` made this."""
+    return re.sub(r"\\u\{([0-9a-f]{1,5})\}", lambda match: chr(int(match[1], 16)), text)
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
@@ -134,3 +147,11 @@ def json_list(text: str) -> list[Any]:
     except ValueError:
         return []
     return value if isinstance(value, list) else []
+
+
+def seconds_to_wait(retry_after: str | None) -> float | None:
+    """What a header ``Retry-After`` says, a number or a time; None: nothing that can be read."""
+    for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
+        with suppress(ValueError):
+            return max(0.0, read(retry_after)) if retry_after else None
+    return None

@@ -1,1 +1,1 @@
-"""The choice of what each rater rates next."""
+"""Chooses what each rater rates next."""

@@ -66,7 +66,7 @@ class ItemPool:
             if number < 1:
                 raise ValueError(f"the number of judgements of {cell} must be at least 1, not {number}")
             if number > count.wanted:
-                raise ValueError(f"{number} judgements of {cell} are wanted, but its items take {count.wanted} at most")
+                raise ValueError(f"{number} judgements of {cell} are needed, but its items allow only {count.wanted}")
             count.every = number == count.wanted
             count.wanted = number
         for key, found in rows.items():

@@ -122,11 +122,14 @@ def _pairings(
             if pairing == kind and wanted > len(matched):
                 why = "begin alike" if kind == "same_start" else "are a pair in their file"
                 raise NotEnough(
-                    f"{wanted} judgements of {' vs '.join(models)} are wanted, but only {len(matched)} pairings {why}",
+                    f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
                     try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
                 )
             if pairing == kind or _are_kept(ours, theirs, key, wanted):
-                return _part(matched, wanted, f"pairs:{seed}:{models}")
+                most = max(ALL_PAIRINGS, SPARE * wanted)
+                return (
+                    matched if len(matched) <= most else random.Random(f"pairs:{seed}:{models}").sample(matched, most)
+                )
     possible = len(ours) * len(theirs)
     if wanted > possible:
         first, second = (
@@ -135,7 +138,7 @@ def _pairings(
         )
         given = len(_matched(ours, theirs, _given))
         raise NotEnough(
-            f"{wanted} judgements of {' vs '.join(models)} are wanted, but the dialogues allow only {possible}: each "
+            f"{wanted} judgements of {' vs '.join(models)} are needed, but the dialogues allow only {possible}: each "
             f"pairing of {first} with {second} is judged once at most",
             try_=f"ask for {given or possible} or fewer{', so the pairs of the file are kept' * bool(given)}, or collect "
             "more dialogues",
@@ -192,11 +195,6 @@ def _matched(
         for each in key(other):
             partners.setdefault(each, []).append(other)
     return [(one, other) for one in ours for each in key(one) for other in partners.get(each, [])]
-
-
-def _part(pairs: list[tuple[Dialogue, Dialogue]], wanted: int, chance: str) -> list[tuple[Dialogue, Dialogue]]:
-    most = max(ALL_PAIRINGS, SPARE * wanted)
-    return pairs if len(pairs) <= most else random.Random(chance).sample(pairs, most)
 
 
 def _balanced(
@@ -369,7 +367,7 @@ def _random_sample(found: Sequence[T], sample: int | None, seed: int, what: str)
         return list(found)
     if sample > len(found):
         raise NotEnough(
-            f"a sample of {sample} is wanted, but there are {len(found)} {what}",
+            f"a sample of {sample} was requested, but there are {len(found)} {what}",
             try_=f"ask for {len(found)} or fewer, or for all of them (null)",
         )
     return [found[index] for index in sorted(random.Random(f"sample:{seed}").sample(range(len(found)), sample))]

@@ -1,4 +1,4 @@
-"""The ``parlai-humaneval`` command; subcommands are loaded when they are used, so that ``--help`` is quick."""
+"""The ``parlai-humaneval`` command. Subcommands are loaded only when they are used, so that ``--help`` is fast."""
 
 from __future__ import annotations
 

@@ -113,10 +113,6 @@ def _bad_option(error: Any) -> Problem:
     return Problem(f"{error.option_name} {'takes no value' if flag else 'needs a value after it'}")
 
 
-def _bad_value(error: BadValue) -> Problem:
-    return error.error.problems[0].within(_name(error))
-
-
 def _bad_parameter(error: Any) -> Problem:
     name, taken = _name(error), None if error.param is None else error.param.type
     if isinstance(taken, click.Choice):
@@ -160,7 +156,7 @@ _OF_CLICK: Mapping[type[BaseException], Callable[[Any], Problem]] = {
     click.NoSuchOption: _no_such_option,
     click.MissingParameter: _missing,
     click.BadOptionUsage: _bad_option,
-    BadValue: _bad_value,
+    BadValue: lambda error: error.error.problems[0].within(_name(error)),
     click.BadParameter: _bad_parameter,
     click.UsageError: _usage,
 }

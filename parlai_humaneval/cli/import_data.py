@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parlai_humaneval._util.terminal import say, say_json
-from parlai_humaneval._util.text import on_one_line
+from parlai_humaneval._util.text import on_one_line, unescaped, visible
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.cli.options import described
 from parlai_humaneval.models.zoo.files import user_home
@@ -94,7 +94,8 @@ def import_tables(
     files = [Path(path).expanduser() for path in paths]
     source = ALIASES.get(source, source) if source else _recognised(files, plain=bool(table or wide))
     of_tables = {"--table": table, "--rename": renames, "--set": values, "--map": maps, "--wide": wide, "--drop": drop}
-    listed = source not in (*SAVED, "mephisto") or _are_tables(source, files)
+    are_tables = all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)  # of an analysis of ParlAI
+    listed = are_tables if source in SAVED else source != "mephisto"
     _fitting(source, listed, of_tables, tasks, criteria, keep_failed)
     from parlai_humaneval.importers.tidy import TidyPlan
     from parlai_humaneval.importers.units import ImportPlan
@@ -122,14 +123,14 @@ def import_tables(
         if source in _READERS and len(files) > 1:
             raise CommandError("Name one Mephisto data directory", try_="import several into separate folders")
         total, units, notes = _READERS[source](files, tasks) if source in _READERS else _in_files(source, files)
-        with click.progressbar(units, length=total, label="Reading", file=sys.stderr) as read:
+        with click.progressbar(units, length=total, label=_reading(files), file=sys.stderr) as read:
             result = gather(read, plan, skip_bad=skip_bad)
         result.notes += notes
         found = result
     found.notes += [one.words for one in found.tables.repeats] + [one.words for one in found.tables.cleaned]
     clean, changed = without_names(found.tables, pseudonyms.given)
     if changed:
-        found.notes.append(f"Raters' own IDs in {counted(changed, 'text')} were replaced by their pseudonyms.")
+        found.notes.append(f"Raters' IDs were replaced with pseudonyms in {counted(changed, 'text')}.")
     written = save_tables(clean, folder, "jsonl" if file_format == "jsonl" else "csv", force=force)
     summary = _summary(found, source, clean, written, pseudonyms)
     if as_json:
@@ -166,13 +167,8 @@ def _recognised(files: Sequence[Path], *, plain: bool) -> str:
 
 
 def _taken(source: str, title: str) -> str:
-    say(f"Read as --from {source}: {title}. If it is not, --from tables reads a plain table.", err=True)
+    say(f"Read as --from {source}: {title}. If that is wrong, use --from tables for a plain table.", err=True)
     return source
-
-
-def _are_tables(source: str, files: Sequence[Path]) -> bool:
-    """Whether these are tables that an analysis of ParlAI wrote, and not what its task saved."""
-    return source in SAVED and all(path.suffix.lower() in (".csv", ".tsv", ".gz") for path in files)
 
 
 def _fitting(
@@ -217,13 +213,18 @@ def _tables(
     from parlai_humaneval.tables.files import with_besides
 
     found = table_paths(files, table) if source == "tables" else read_release(source, files)
-    with click.progressbar(length=len(found), label="Reading", file=sys.stderr) as bar:
+    with click.progressbar(length=len(found), label=_reading(files), file=sys.stderr) as bar:
         result = read_tidy(found, plan, skip_bad=skip_bad, on_file=lambda _: bar.update(1))
     result.tables = with_pseudonyms(result.tables, pseudonyms)
     folders = [path for path in files if path.is_dir()] if source == "tables" else []
     if len(folders) == 1 and not pseudonyms.given:  # an export of ours: who rated has a pseudonym everywhere
         result.tables = with_besides(result.tables, folders[0])
     return result
+
+
+def _reading(files: Sequence[Path]) -> str:
+    others = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"Reading {visible(str(files[0]))}{others}"
 
 
 def _in_files(source: str, files: Sequence[Path]) -> Read:
@@ -248,13 +249,7 @@ def _summary(
         "skipped": found.skipped,
         "notes": found.notes,
         "understood": [
-            {
-                "file": seen.source,
-                "table": seen.table,
-                "columns": seen.columns,
-                "values": seen.values,
-                "guesses": seen.guesses,
-            }
+            {"file": seen.source, **{name: getattr(seen, name) for name in ("table", "columns", "values", "guesses")}}
             for seen in found.understood
         ],
         "files": [str(path) for path in written],
@@ -267,17 +262,14 @@ def _show_understood(found: Sequence[Understood]) -> None:
 
     for seen in found:
         say(f"{seen.source}: {counted(seen.rows, 'row')} → {seen.table}", err=True)
-        for column, origin in {
-            **seen.columns,
-            **{f"{name} (values)": said for name, said in seen.values.items()},
-        }.items():
+        values = {f"{name} (values)": said for name, said in seen.values.items()}
+        for column, origin in {**seen.columns, **values}.items():
             say(f"  {column} ← {origin}", err=True)
         if seen.passed:
-            say(f"  passed through: {', '.join(seen.passed)}", err=True)
-        if seen.changed:
-            for title, row in (("first row", seen.before), ("becomes", seen.after)):
-                cells = ", ".join(f"{name} {on_one_line(str(cell), SHOWN_CELL)}" for name, cell in row.items())
-                say(f"  {title}: {cells}", err=True)
+            say(f"  passed through: {', '.join(map(visible, seen.passed))}", err=True)
+        for title, row in (("first row", seen.before), ("becomes", seen.after)):
+            cells = (f"{visible(name)} {on_one_line(visible(str(cell)), SHOWN_CELL)}" for name, cell in row.items())
+            say(f"  {title}: {', '.join(cells)}", err=True)
         for guess in seen.guesses:
             say(f"  guessed: {guess}", err=True)
 
@@ -297,7 +289,7 @@ def _show(summary: dict[str, Any], out: str) -> None:
         for one in skipped[:SHOWN]:
             say(f"  {one}")
         if len(skipped) > SHOWN:
-            click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists all).")
+            click.echo(f"  … and {len(skipped) - SHOWN:,} more (--json lists them all).")
 
 
 def renamed(given: Sequence[str]) -> dict[str, list[str]]:
@@ -326,7 +318,7 @@ def mapped(given: Sequence[str]) -> dict[str, dict[str, str]]:
         if not colon or not column.strip():
             raise CommandError(f"--map {one}: expected COLUMN:FROM=TO,FROM=TO")
         for old, new in _pairs("--map", "COLUMN:FROM=TO", next(csv.reader([words], skipinitialspace=True), [])):
-            found.setdefault(column.strip(), {})[old] = new
+            found.setdefault(column.strip(), {})[unescaped(old)] = unescaped(new)
     return found
 
 

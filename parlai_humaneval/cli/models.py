@@ -104,12 +104,12 @@ def _write_option(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool)
     file = file_of(name, zoo_files)
     if file is None:
         entry = f"{name}_here: {{extends: {name}, options: {{{mend.as_yaml}}}}}"
-        say(f"{name} is in none of the --zoo files. Add this to the models in your own file: {entry}", err=True)
+        say(f"{name} is not in any of the --zoo files. Add this to the models in your own file: {entry}", err=True)
         return False
     if ask and not click.confirm(f"Write `{mend.as_yaml}` into {file}?", default=False, err=True):
         return False
     write_option(file, name, mend)
-    say(f"Wrote `{mend.as_yaml}` into the options of {name} in {file}; asking it again.", err=True)
+    say(f"Wrote `{mend.as_yaml}` to the options of {name} in {file}. Asking it again.", err=True)
     return True
 
 

@@ -348,8 +348,8 @@ def plan_text(plan: Plan) -> str:
         from parlai_humaneval.planning.stopping import UntilDecided, most_likely
 
         until = UntilDecided.model_validate(plan.stop)
-        studies = f"{until.studies:,} studies of each truth, --seed {until.seed}"
-        lines += ["", f"Simulated studies that end when decided ({studies}):", ""]
+        studies = f"{until.studies:,} studies for each scenario, --seed {until.seed}"
+        lines += ["", f"Simulated studies that stop once they reach a decision ({studies}):", ""]
         rows = text_table("until", until=until, percent=percent, most_likely=most_likely)
         lines += [*rows, "", *_wrapped(*until.notes, mark="- ")]
     lines += ["", "Sources and assumptions:"]
@@ -364,7 +364,7 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
-        lines += [*_wrapped(f"All plans distinguish each pair of {plans[0].models} models, after correction."), ""]
+        lines += [*_wrapped(f"All plans distinguish every pair of the {plans[0].models} models, after correction."), ""]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
     titles: dict[str, list[str]] = {}

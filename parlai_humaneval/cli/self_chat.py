@@ -54,7 +54,7 @@ def self_chat(
         part = shard_of(shard) if shard is not None else None
         files = run_with_bar(specs, meetings, settings, Path(out), batch_size=batch_size, force=force, shard=part)
     except KeyboardInterrupt:
-        click.echo(f"Stopped. Complete dialogues are kept in {out}. The same command continues.", err=True)
+        click.echo(f"Stopped. Complete dialogues are kept in {out}. Run the same command to continue.", err=True)
         sys.exit(130)
     show(files, time.monotonic() - began, as_json)
 

@@ -13,20 +13,8 @@ from typing import Any, Literal, get_args
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.dialogues import messages as parts
 from parlai_humaneval.dialogues.dialogue import HUMAN
-from parlai_humaneval.dialogues.messages import (
-    BOTS,
-    PEOPLE,
-    SYSTEM,
-    TOOLS,
-    first_of,
-    is_message,
-    labels_of,
-    messages_of,
-    role_of,
-    said_in,
-    text_of,
-)
 
 Form = Literal["auto", "messages", "acute_pairs", "model_chat", "text"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -64,18 +52,18 @@ def acts_of(dialog: Sequence[Any], where: str, error: type[HumanevalError] = Dat
 def form_of(data: Any) -> Form | None:
     """Which of these forms the data of a line are in; None: none of them."""
     if isinstance(data, list):
-        return "messages" if data and is_message(data[0]) else None
+        return "messages" if data and parts.is_message(data[0]) else None
     if not isinstance(data, Mapping):
         return None
     if isinstance(data.get("dialogue_dicts"), list):
         return "acute_pairs"
     if isinstance(data.get("dialog"), list) and isinstance(data.get("task_description"), Mapping):
         return "model_chat"
-    found = messages_of(data)
-    if (isinstance(found, list) and found and is_message(found[0])) or _sides(data):
+    found = parts.messages_of(data)
+    if (isinstance(found, list) and found and parts.is_message(found[0])) or _sides(data):
         return "messages"
     text = found if isinstance(found, str) else data.get("text")
-    return "text" if isinstance(text, str) and len(labels_of(text)) > 1 and "turns" not in data else None
+    return "text" if isinstance(text, str) and len(parts.labels_of(text)) > 1 and "turns" not in data else None
 
 
 def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
@@ -90,8 +78,8 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
         case "model_chat":
             yield _model_chat(data, where)
         case "text":
-            text = data if isinstance(data, str) else messages_of(data) or data.get("text")
-            yield _chat(data, said_in(str(text)), where, "text", system)
+            text = data if isinstance(data, str) else parts.messages_of(data) or data.get("text")
+            yield _chat(data, parts.said_in(str(text)), where, "text", system)
         case _:
             sides = _sides(data) if isinstance(data, Mapping) else []
             pair = _id(data) or where if sides else ""
@@ -100,7 +88,9 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
                 chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
                 yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
             if not sides:
-                yield _chat(data, data if isinstance(data, list) else messages_of(data), where, "messages", system)
+                yield _chat(
+                    data, data if isinstance(data, list) else parts.messages_of(data), where, "messages", system
+                )
 
 
 def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dict[str, Any]:
@@ -109,18 +99,18 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
     said: list[tuple[str, str]] = []
     context: list[str] = []
     for number, message in enumerate(messages, start=1):
-        if not is_message(message):
+        if not parts.is_message(message):
             raise DataError(f"message {number} is {message!r}", where=where, try_=f"expected {SHAPES['messages']}")
-        role, text = role_of(message), text_of(message)
-        if role.lower() in SYSTEM:
+        role, text = parts.role_of(message), parts.text_of(message)
+        if role.lower() in parts.SYSTEM:
             context += [text] if system and text else []
-        elif role.lower() not in TOOLS:
+        elif role.lower() not in parts.TOOLS:
             said.append((role, text))
-    model = str(first_of(data, _MODELS) or "") if isinstance(data, Mapping) else ""
+    model = str(parts.first_of(data, _MODELS) or "") if isinstance(data, Mapping) else ""
     roles = {role for role, _ in said}
-    entities = {role: HUMAN for role in roles if role.lower() in PEOPLE}
+    entities = {role: HUMAN for role in roles if role.lower() in parts.PEOPLE}
     if model:
-        entities |= {role: model for role in roles if role.lower() in BOTS}
+        entities |= {role: model for role in roles if role.lower() in parts.BOTS}
     made = _ours(said, form)
     made["entities"] |= entities
     if isinstance(data, Mapping):
@@ -153,7 +143,9 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     if data.get("is_onboarding"):
         return
     whole = all(
-        isinstance(one, Mapping) and isinstance(one.get("dialogue"), list) and all(map(is_message, one["dialogue"]))
+        isinstance(one, Mapping)
+        and isinstance(one.get("dialogue"), list)
+        and all(map(parts.is_message, one["dialogue"]))
         for one in dialogues
     )
     judged = judged if isinstance(judged, list) and all(isinstance(one, str) for one in judged) else []
@@ -164,11 +156,11 @@ def _acute(data: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
         for one, side in zip(dialogues, "ab", strict=True)
     ]
     for one, dialogue_id, model in zip(dialogues, ids, judged, strict=True):
-        said = [(role_of(line), text_of(line)) for line in one["dialogue"]]
+        said = [(parts.role_of(line), parts.text_of(line)) for line in one["dialogue"]]
         chat = _ours(said, "acute_pairs")
         others = {speaker for speaker, _ in said} - {model}
         # In a self-chat the other speaker is the same model.
-        chat["entities"] = {model: model, **{who: HUMAN if who.lower() in PEOPLE else model for who in others}}
+        chat["entities"] = {model: model, **{who: HUMAN if who.lower() in parts.PEOPLE else model for who in others}}
         chat["chat_settings"]["pairs"] = [" | ".join(sorted(ids))]
         yield {**chat, "dialogue_id": dialogue_id}
 
@@ -177,7 +169,7 @@ def _model_chat(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     said = []
     for act in acts_of(data["dialog"], where):
         index = act.data.get("agent_idx")
-        said.append((("human", "bot")[(index if isinstance(index, int) else act.speaker) % 2], text_of(act.data)))
+        said.append((("human", "bot")[(index if isinstance(index, int) else act.speaker) % 2], parts.text_of(act.data)))
     chat = _ours(said, "model_chat")
     model = data["task_description"].get("model_nickname")
     chat["entities"] = {
@@ -191,5 +183,5 @@ def _sides(data: Mapping[str, Any]) -> list[str]:
 
 
 def _id(data: Any) -> str:
-    found = first_of(data, _IDS)
+    found = parts.first_of(data, _IDS)
     return "" if found is None else str(found)  # a number such as 0 is one

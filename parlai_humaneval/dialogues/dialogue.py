@@ -29,7 +29,7 @@ class Dialogue:
     topics); ``line_number`` where it begins in its ``source``, a file or the name of a task. ``entities``: speaker →
     who that is, a model's name or ``human``; empty where the source does not say. ``settings``: what the source tells
     of how the dialogue was made. ``rating``: what its own rater was asked and answered, of a dialogue that was rated
-    live."""
+    live. ``format``: what a file of another project was taken for, in words."""
 
     dialogue_id: str
     lines: tuple[SaidLine, ...]
@@ -39,6 +39,7 @@ class Dialogue:
     source: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     rating: ReplayedRating | None = None
+    format: str = field(default="", compare=False)
 
     @property
     def texts(self) -> list[str]:
@@ -81,7 +82,7 @@ class Dialogue:
         unknown = [speaker for speaker in self.speakers if not self.entities.get(speaker)]
         if unknown:
             raise DataError(
-                f"it is not known who {' and '.join(unknown)} of dialogue {self.dialogue_id} is",
+                f"dialogue {self.dialogue_id} does not say who {' and '.join(unknown)} is",
                 where=self.place,
                 try_="say it as {file: …, entities: {speaker: model, …}} (“human” for a person), or in the file itself, "
                 "under entities",

@@ -59,6 +59,7 @@ class Draft:
     entities: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     messages: int = 0
+    format: str = ""
 
     @property
     def speakers(self) -> list[str]:
@@ -191,6 +192,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     if isinstance(data, dict) and isinstance(data.get("dialogue_id"), int):
         data = {**data, "dialogue_id": str(data["dialogue_id"])}
     if isinstance(data, dict) and "dialog" in data:
+        draft.format = "ParlAI conversations"
         _take_conversation(draft, validated(_Conversation, data, where, f"expected {CONVERSATION}"), where)
         draft.settings = {**told_settings, **draft.settings}
         # Who speaks by ParlAI's metadata, and its word for the person at the keyboard.
@@ -249,7 +251,7 @@ def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
             raise DataError(error, where=where, try_="expected text:…<TAB>labels:…") from error
         if "text" not in message:
             raise DataError("has no text", where=where, try_="expected text:…<TAB>labels:…")
-        draft = draft or Draft(number)
+        draft = draft or Draft(number, format="ParlAI's text format")
         draft.exchange(message["text"], (message.get("labels") or [""])[0], where)
         if message["episode_done"]:
             yield draft
@@ -260,7 +262,7 @@ def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
 
 def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
     """fbdialog; a dialogue begins where the numbers do."""
-    draft, last, unanswered = Draft(numbered[0][0]), 0, list[str]()
+    draft, last, unanswered = Draft(numbered[0][0], format="fbdialog"), 0, list[str]()
     for number, line in numbered:
         where = f"{path}, line {number}"
         count, _, rest = line.strip("\r").partition(" ")
@@ -269,7 +271,7 @@ def fbdialog(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:
         if int(count) <= last:
             draft.say_all(FIRST, unanswered)
             yield draft
-            draft, unanswered = Draft(number), []
+            draft, unanswered = Draft(number, format="fbdialog"), []
         last = int(count)
         parts = rest.replace("\\n", "\n").split("\t")
         if len(parts) == 1 and persona_line(rest):
@@ -367,6 +369,7 @@ def load_dialogues(
             entities={speaker: clean_label(name) for speaker, name in _who(draft, where, entities).items()},
             source=str(path),
             settings=draft.settings,
+            format=f"form={draft.settings['form']}" if "form" in draft.settings else draft.format,
         )
         pairs = draft.settings.get("pairs")
         if pairs and dialogue_id in seen and seen[dialogue_id].lines == dialogue.lines:

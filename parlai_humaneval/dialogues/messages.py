@@ -112,7 +112,7 @@ def said_in(text: str) -> list[dict[str, str]]:
 
 def _texts(cell: str) -> list[str]:
     """The texts of a JSON list of texts, of which some may be null; nothing where it is none."""
-    data = _json(cell)
+    data = json_in(cell)
     return [one or "" for one in data] if isinstance(data, list) and {*map(type, data)} <= {str, type(None)} else []
 
 
@@ -120,7 +120,7 @@ def _told(cell: str, role: str, *kinds: str) -> list[Any]:
     """``role``: of whoever said a text with no label, or with one of these ``kinds`` alone."""
     if texts := _texts(cell):
         return [{"role": role, "content": text} for text in texts]
-    data = _json(cell)
+    data = json_in(cell)
     found = data if isinstance(data, list) else messages_of(data)
     if isinstance(found, list) and found and all(map(is_message, found)):
         return found
@@ -131,9 +131,10 @@ def _told(cell: str, role: str, *kinds: str) -> list[Any]:
     return [{"role": role, "content": said[0]["content"] if is_labelled else cell}] if cell else []
 
 
-def _json(cell: str) -> Any:
+def json_in(cell: str | None) -> Any:
+    """What a cell of JSON holds; None where it holds none, as tables from elsewhere may."""
     try:
-        return json.loads(cell)
+        return json.loads(cell) if cell else None
     except ValueError:
         return None
 

@@ -120,14 +120,14 @@ def _of_path(name: str | Path, names: dict[str, Path], **how: Any) -> Iterator[D
 
 
 def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
-    """A remark on each file of chats: which form it was taken to be in, who speaks, how many turns were empty; and on each
-    file whose ids got its name."""
+    """A remark on each file of another project: which form it was taken to be in, who speaks, how many turns were empty;
+    and on each file whose ids got its name."""
     files: dict[tuple[str, str], list[Dialogue]] = {}
     for dialogue in dialogues:
-        if "form" in dialogue.settings:
-            files.setdefault((dialogue.source, dialogue.settings["form"]), []).append(dialogue)
+        if dialogue.format:
+            files.setdefault((dialogue.source, dialogue.format), []).append(dialogue)
     told = []
-    for (source, form), found in files.items():
+    for (source, format), found in files.items():
         speakers: dict[str, dict[str, None]] = {}
         for dialogue in found:
             for who in dialogue.speakers:
@@ -137,17 +137,17 @@ def taken_as(dialogues: Sequence[Dialogue]) -> list[str]:
             who if [*names] == [who] else f"{who} = {' or '.join(names)}" for who, names in speakers.items()
         )
         told.append(
-            f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, form={form} ({named})"
+            f"{source}: {len(found):,} dialogue{'s' * (len(found) > 1)}, {format} ({named})"
             + (f"; turns without text, shown as “{EMPTY}” between others: {empty:,}" if empty else "")
         )
     shared = {one.source: one.dialogue_id for one in dialogues if SHARED_ID in one.settings}
     told += [
-        f"{source}: models share ids, so the model's name is put behind each ({one})" for source, one in shared.items()
+        f"{source}: models share ids, so the model's name is added to each ({one})" for source, one in shared.items()
     ]
     prefixed = {one.source: one for one in dialogues if ID_IN_FILE in one.settings}
     for source, one in prefixed.items():
         prefix = one.dialogue_id.removesuffix(one.settings[ID_IN_FILE])
-        told.append(f"{source}: another file has the same ids, so “{prefix}” is put before each ({one.dialogue_id})")
+        told.append(f"{source}: another file has the same ids, so “{prefix}” is added before each ({one.dialogue_id})")
     return told
 
 

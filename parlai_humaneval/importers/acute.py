@@ -12,16 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from parlai_humaneval.importers.units import (
-    ImportPlan,
-    Rows,
-    Unit,
-    UnreadableUnit,
-    content_id,
-    metric_of,
-    optional,
-    required,
-)
+from parlai_humaneval.importers import units
+from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, required
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY
@@ -119,7 +111,7 @@ def _pair(entry: Any, where: str) -> _Pair:
     speakers = required(pairing, "speakers_to_eval", list, inside)
     if len(speakers) != 2 or not all(isinstance(name, str) for name in speakers) or speakers[0] == speakers[1]:
         raise UnreadableUnit(f"{inside}: speakers_to_eval is {speakers!r}, expected two different names")
-    choice = optional(entry, "speakerChoice", str, where) or ""
+    choice = units.optional(entry, "speakerChoice", str, where) or ""
     if choice and choice not in speakers:
         raise UnreadableUnit(f"speakerChoice is {choice!r}, expected {speakers[0]!r} or {speakers[1]!r}", where=where)
     dialogues = required(pairing, "dialogue_dicts", list, inside)
@@ -132,7 +124,7 @@ def _pair(entry: Any, where: str) -> _Pair:
         entry,
         (_dialogue(dialogues[0], speakers[0], where, 0), _dialogue(dialogues[1], speakers[1], where, 1)),
         left.get("name") if isinstance(left, dict) else None,
-        optional(specs, "question", str, f"{where}, task_specs"),
+        units.optional(specs, "question", str, f"{where}, task_specs"),
         onboarding,
         choice,
         required(pairing, "correct_answer", str, inside) if onboarding else None,
@@ -154,12 +146,12 @@ def _dialogue(data: Any, speaker: str, where: str, place: int) -> _Dialogue:
         )
     said = (required(line, "text", str, at) for at, line in lines)
     texts = tuple((names.index(name), text) for name, text in zip(by, said, strict=True))
-    return _Dialogue(content_id("d", speaker, names, texts), speaker, names, texts)
+    return _Dialogue(units.content_id("d", speaker, names, texts), speaker, names, texts)
 
 
 def _judgement(unit: Unit, plan: ImportPlan, worker: str, pair: _Pair, number: int, numbers: int) -> Row:
-    metric = plan.metric or metric_of(pair.question)
-    item = content_id("p", sorted(dialogue.dialogue_id for dialogue in pair.dialogues))
+    metric = plan.metric or units.metric_of(pair.question)
+    item = units.content_id("p", sorted(dialogue.dialogue_id for dialogue in pair.dialogues))
     first, second = pair.dialogues
     shown = (first, second) if pair.left in (None, first.speaker) else (second, first)
     answer = {"question_id": metric, "option": "first" if pair.choice == shown[0].speaker else "second"}
@@ -174,7 +166,7 @@ def _judgement(unit: Unit, plan: ImportPlan, worker: str, pair: _Pair, number: i
         for place, one in enumerate(shown, start=1)
     ]
     return {
-        "judgement_id": content_id("j", worker, item, metric, pair.data.get("pair_id"), unit.unit_id),
+        "judgement_id": units.content_id("j", worker, item, metric, pair.data.get("pair_id"), unit.unit_id),
         "item_id": f"gold:{item}" if pair.onboarding else item,
         "worker_id": worker,
         "technique": "pw_dialog",
@@ -186,7 +178,7 @@ def _judgement(unit: Unit, plan: ImportPlan, worker: str, pair: _Pair, number: i
         "seconds": unit.seconds if numbers == 1 else None,
         "gold": int(pair.onboarding),
         "gold_passed": int(pair.choice == pair.right) if pair.onboarding else None,
-        "reason": optional(pair.data, "textReason", str, pair.where),
+        "reason": units.optional(pair.data, "textReason", str, pair.where),
         "number": number,
         "numbers": numbers,
         "question": pair.question,

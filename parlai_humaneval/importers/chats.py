@@ -17,19 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from parlai_humaneval.dialogues.chats import Act, acts_of
-from parlai_humaneval.importers.units import (
-    ImportPlan,
-    Rows,
-    Unit,
-    UnreadableUnit,
-    content_id,
-    criterion_of,
-    metric_of,
-    optional,
-    required,
-    seconds_of,
-    shown,
-)
+from parlai_humaneval.importers import units
+from parlai_humaneval.importers.units import ImportPlan, Rows, Unit, UnreadableUnit, optional, required, shown
 from parlai_humaneval.tables.build_dialogues import MEPHISTO, comparison_cells, copied
 from parlai_humaneval.tables.columns import Row, iso_time
 from parlai_humaneval.tables.schema import STUDY, is_problem
@@ -94,6 +83,9 @@ class _Chat:
 
 
 _CONTEXT = ("personas", "context_dataset", "additional_context", "person1_seed_utterance", "person2_seed_utterance")
+_IDS = ("workers", "bad_workers", "hit_ids", "assignment_ids")
+KNOWN = {"dialog", "task_description", "acceptability_violations", *_IDS, *_CONTEXT}
+"""Fields that either task saves of a chat."""
 
 
 def _json(value: object) -> str:
@@ -123,7 +115,7 @@ def _read_chat(unit: Unit, plan: ImportPlan) -> _Chat:
     models = {name: value for name, value in task.items() if name.endswith("nickname")}
     key = (worker, models, dialog, unit.data.get("hit_ids"), unit.data.get("assignment_ids"))
     exchanges = tuple(_Exchange(turn, human, bot) for turn, (human, bot) in enumerate(said, start=1))
-    return _Chat(unit, content_id("d", *key), worker, task, exchanges)
+    return _Chat(unit, units.content_id("d", *key), worker, task, exchanges)
 
 
 def _checked(act: Act) -> Act:
@@ -210,7 +202,7 @@ def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -
 def _ticked(value: Any, name: str, where: str) -> bool:
     if ";" in name:
         raise UnreadableUnit(
-            f"the name {name!r} has a semicolon, which parts names in the table", where=where, try_="rename it"
+            f"the name {name!r} has a semicolon, which separates names in the table", where=where, try_="rename it"
         )
     if name == OTHER and isinstance(value, str):
         return bool(value.strip())
@@ -239,7 +231,7 @@ def _ratings(chat: _Chat, plan: ImportPlan) -> dict[str, tuple[float, str | None
     count, questions = len(values), chat.unit.final_questions
     asked: Sequence[str | None] = questions if len(questions) == count else [None] * count
     unnamed = [RATING] if count == 1 else [f"{RATING}_{place}" for place in range(1, count + 1)]
-    known = [criterion_of(question) or name for question, name in zip(asked, unnamed, strict=True)]
+    known = [units.criterion_of(question) or name for question, name in zip(asked, unnamed, strict=True)]
     names = plan.criteria or known
     if len(names) != count:
         raise UnreadableUnit(
@@ -259,12 +251,12 @@ def _times(chat: _Chat) -> dict[int, float]:
         sent = _body(message)
         task_data = sent.get("task_data")
         if isinstance(task_data, dict) and "problem_data_for_prior_message" in task_data:
-            seconds = _time_between(shown_at, seconds_of(message.get("timestamp")))
+            seconds = _time_between(shown_at, units.seconds_of(message.get("timestamp")))
             if turn and seconds is not None:
                 times[turn] = seconds
             shown_at = None
         elif turn < len(chat.exchanges) and sent.get("text") == _text(chat.exchanges[turn].bot) and sent.get("text"):
-            turn, shown_at = turn + 1, seconds_of(message.get("timestamp"))
+            turn, shown_at = turn + 1, units.seconds_of(message.get("timestamp"))
     return times
 
 
@@ -289,10 +281,10 @@ def per_turn_rows(unit: Unit, plan: ImportPlan) -> Rows:
         if not isinstance(task_data, dict):
             continue
         if isinstance(top := task_data.get("top_bot_data"), dict) and isinstance(name := top.get("top_bot_id"), str):
-            tops[_turn(task_data, len(tops))] = name, seconds_of(message.get("timestamp"))
+            tops[_turn(task_data, len(tops))] = name, units.seconds_of(message.get("timestamp"))
         elif "accepted_bot_id" in task_data:
-            answers[_turn(task_data, len(answers))] = seconds_of(message.get("timestamp"))
-    study = chat.study("pw_turn", plan.setting, plan.metric or metric_of(question))
+            answers[_turn(task_data, len(answers))] = units.seconds_of(message.get("timestamp"))
+    study = chat.study("pw_turn", plan.setting, plan.metric or units.metric_of(question))
     rows = Rows()
     for exchange in chat.exchanges:
         of_turn = {**study, **exchange.columns(question), "dialogue_status": "complete"}

@@ -87,6 +87,8 @@ def _read(kind: SavedFormat, unit: Unit, plan: ImportPlan, known: dict[str, str]
             f"{unit.where} was saved by ParlAI's {other}, not by {kind}", try_=f"import it with --from {other}"
         )
     rows = READERS[kind](unit, plan)
+    if isinstance(unit.data, dict) and (unknown := sorted(unit.data.keys() - chats.KNOWN)):
+        rows.left_out[f"fields that {kind} is not known to have ({', '.join(unknown)})"] += 1
     ids = [str(row["dialogue_id"]) for row in rows.tables.get("dialogues", ())]
     ids += [str(row["judgement_id"]) for row in rows.tables.get("judgements", ())]
     for one in ids if plan.repeats is None else ():

@@ -16,22 +16,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from parlai_humaneval._util.data_files import packaged, read_yaml
-from parlai_humaneval.importers.fields import (
-    PLACE,
-    Data,
-    at,
-    criteria_in,
-    folded,
-    gathered,
-    model_of,
-    multiplied,
-    nested,
-    opened,
-    placed,
-    ranks_in,
-    take,
-)
+from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
+from parlai_humaneval.importers import fields
+from parlai_humaneval.importers.fields import PLACE, Data, at, folded, multiplied, nested, opened, take
 from parlai_humaneval.importers.vocabulary import WORDS, guessed_table
 from parlai_humaneval.importers.wide import ALONE, ANSWERS, Apart, answers_apart, ranked_pairs
 from parlai_humaneval.statistics.core.formatting import counted
@@ -81,13 +68,15 @@ class Form:
         """The rows of a file, multiplied, each with what is known of its item."""
         for whole in rows:
             whole = nested(whole, self.nest) if self.nest else folded(whole, self.fold) if self.fold else whole
-            whole = gathered(whole, self.known) if self.gather else whole
+            whole = fields.gathered(whole, self.known) if self.gather else whole
             for row in multiplied(whole, self.each):
                 yield {**row, "item": items.get(str(take(row, self.join)), {})} if self.join else row
 
     def fits(self, row: Data) -> bool:
         return all(
-            any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
+            take(row, need) is not None
+            if isinstance(need, Mapping)
+            else any(at(row, path) is not None for path in (need if isinstance(need, list) else [need]))
             for need in self.needs
         ) and not any(at(row, path) is not None for path in self.lacks)
 
@@ -130,15 +119,15 @@ class Source(NamedTuple):
 def releases() -> Mapping[str, Release]:
     """Name → release."""
     declared: Mapping[str, Any] = read_yaml(packaged("releases.yaml"))
-    return {
-        name: Release(name, one["title"], one["source"], [*map(_declared, one["forms"])], one.get("files", ()))
+    words = {"pass": "passing", "try": "advice"}  # as YAML has them, they are Python's own
+    forms = {
+        name: [Form(**{words.get(key, key): value for key, value in form.items()}) for form in one["forms"]]
         for name, one in declared.items()
     }
-
-
-def _declared(form: Mapping[str, Any]) -> Form:
-    words = {"pass": "passing", "try": "advice"}  # as YAML has them, they are Python's own
-    return Form(**{words.get(name, name): value for name, value in form.items()})
+    return {
+        name: Release(name, one["title"], one["source"], forms[name], one.get("files", ()))
+        for name, one in declared.items()
+    }
 
 
 def recognised(paths: Sequence[Path]) -> Release | None:
@@ -197,8 +186,8 @@ def _files(release: Release, paths: Sequence[Path]) -> Iterator[Path]:
 
 def _placed(path: Path) -> list[Data]:
     if not path.is_file():
-        raise TableError("there is no such file or folder", where=path)
-    return [placed(row, path, place) for place, row in read_rows(path).items()]
+        raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
+    return [fields.placed(row, path, place) for place, row in read_rows(path).items()]
 
 
 def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, asked: bool) -> Form | None:
@@ -211,10 +200,8 @@ def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, 
 
 def _misfit(release: Release, rows: Sequence[Data]) -> str:
     names = ", ".join(name for name in (rows[0] if rows else {}) if name != PLACE) or "nothing"
-    forms = " or ".join(
-        ", ".join(" / ".join(need) if isinstance(need, list) else need for need in form.needs) for form in release.forms
-    )
-    return f"it is not a file of {release.name} ({release.title}). Expected: {forms}; the file has {names}"
+    forms = " or ".join(", ".join(map(_origin, form.needs)) for form in release.forms)
+    return f"it is not a file from {release.name} ({release.title}). Expected: {forms}; the file has {names}"
 
 
 def _read(
@@ -271,15 +258,15 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
-        lacking = f" {counted(silent, 'rater')} of an item answered other questions only." if silent else ""
+        lacking = f" {counted(silent, 'rater')} of an item answered only other questions." if silent else ""
         notes.append(
-            f"Each option that anybody ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked no option "
-            f"count only if the file has an empty answer of theirs.{lacking}"
+            f"Each option that was ever ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked nothing "
+            f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown:
         fate = "pass through" if form.passing else "are left out"
-        notes.append(f"Fields that {release.name} is not known to have {fate}: {', '.join(sorted(unknown))}.")
-    notes += [f"Fields that no table holds are left out: {', '.join(sorted(unread))}."] if unread else []
+        notes.append(f"Fields that are unknown in {release.name} {fate}: {', '.join(sorted(unknown))}.")
+    notes += [f"Fields that fit no table are left out: {', '.join(sorted(unread))}."] if unread else []
     left_out.update({ALONE: apart.lost} if apart.lost else {})
     sources: list[Source] = []
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]
@@ -318,13 +305,13 @@ def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -
         themselves: set[str] = set()
         lists = [opened(answer.get(value)) for answer, _ in answers]
         options = {one for inside in lists if isinstance(inside, list) for one in inside if isinstance(one, str)}
-        are_models = any(model_of(row, option) for option in options for _, row in answers[:1])
-        ranks = ranks_in(lists, in_order=in_order, are_models=are_models)
+        are_models = any(fields.model_of(row, option) for option in options for _, row in answers[:1])
+        ranks = fields.ranks_in(lists, in_order=in_order, are_models=are_models)
         for (answer, row), inside, ranked in zip(answers, lists, ranks, strict=False):
             said = {
                 str(one["model"]): one.get("answer") for one in inside if isinstance(one, Mapping) and "model" in one
             }
-            models = {option: option if option in said else model_of(row, option) for option in ranked}
+            models = {option: option if option in said else fields.model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
             dropped = (name, value, "model", "dialogue_id")
             kept = {column: cell for column, cell in answer.items() if column not in dropped}
@@ -378,7 +365,7 @@ def _answers(form: Form, row: Data) -> Iterator[Data]:
         yield {}
         return
     name, value = ANSWERS[form.table]
-    for criterion, rater, answer in criteria_in(row, form.criteria):
+    for criterion, rater, answer in fields.criteria_in(row, form.criteria):
         yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
 
 

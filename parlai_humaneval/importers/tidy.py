@@ -15,26 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
+from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
-from parlai_humaneval.importers.vocabulary import (
-    SIDES,
-    WORDS,
-    Understood,
-    blanks_removed,
-    guessed_columns,
-    guessed_table,
-    mapped,
-    summaries,
-    table_advice,
-    value_advice,
-    winner_advice,
-    winner_of_scores,
-    with_texts_of_sides,
-)
+from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
+from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
     CleanedLabels,
@@ -48,7 +37,7 @@ from parlai_humaneval.tables.columns import (
     with_clean_labels,
     with_our_names,
 )
-from parlai_humaneval.tables.files import Checked, checked, settled, tables_of
+from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
 from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
@@ -93,13 +82,13 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
                 raise TableError(f"{path} holds none of {', '.join(get_args(TableName))} as {NAMED}")
             found += inside
         elif not path.is_file():
-            raise TableError("there is no such file or folder", where=path)
+            raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
-        elif (guess := guessed_table(list(map(str, read_frame(path).columns)))) is not None:
+        elif (guess := vocabulary.guessed_table(list(map(str, read_frame(path).columns)))) is not None:
             found.append(Source(guess, path))
         else:
-            advice = table_advice(list(map(str, read_frame(path).columns)))
+            advice = vocabulary.table_advice(list(map(str, read_frame(path).columns)))
             raise TableError("the file's name does not show which table it is", where=path, try_=advice)
     return found
 
@@ -189,7 +178,7 @@ def _completed(
     table, path, reading = source
     if reading is None:
         frame = _distinct_names(one_header(read_frame(path)))
-        if below := summaries(frame):
+        if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
             use.left_out["rows below the table with averages or sums"] += len(below)
     else:
@@ -202,22 +191,29 @@ def _completed(
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
-    frame = with_our_names(table, _renamed(frame, plan, use, seen))
-    frame = with_texts_of_sides(frame, seen) if table == "comparisons" else frame
+    given = _renamed(frame, plan, use, seen)
+    frame = with_our_names(table, given)
+    seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
+    frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
     ours = {column.name: column for column in TABLES[table]}
     of_form = [name for name in map(str, frame.columns) if plain_name(name) in WORDS["of_forms"]]
-    if reading is None and len(of_form) > 2 and not {*of_form} & {*plan.wide}:
+    of_form = [*(of_form if len(of_form) > 2 else []), *(vocabulary.of_quiz(frame) if reading is None else [])]
+    if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
-        seen.notes.append(f"{path}: what the form notes itself is left out (--rename keeps it): {', '.join(of_form)}.")
+        seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
-    if table == "comparisons" and missing == ["winner"] and not guessed_columns(missing, list(frame.columns)):
-        frame = winner_of_scores(frame, seen)
+    if (
+        table == "comparisons"
+        and missing == ["winner"]
+        and not vocabulary.guessed_columns(missing, list(frame.columns))
+    ):
+        frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
     needed = [name for name in missing if not (wide and name in wide.makes)]
-    guesses = guessed_columns(needed, free)
+    guesses = vocabulary.guessed_columns(needed, free)
     if (
         "item_id" in needed
         and "item_id" not in guesses.values()
@@ -236,6 +232,7 @@ def _completed(
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
     frame, clean = with_clean_labels(table, frame)
+    seen.values |= {name: f"cleaned in {counted(n, 'cell')}" for one in clean for name, n in one.cells.items()}
     if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
         apart = answers_apart(table, frame, keep=True, only_comments=True)
         frame = apart.answers
@@ -244,7 +241,7 @@ def _completed(
     maps = {seen_as(name, plan, frame): words for name, words in plan.maps.items()}
     known = {name for name in plan.maps if seen_as(name, plan, frame) in (*frame.columns, "model")}
     use.names.update(known)
-    frame = mapped(table, blanks_removed(table, frame), maps, seen)
+    frame = vocabulary.mapped(table, vocabulary.blanks_removed(table, frame), maps, seen)
     answer = {"comparisons": "winner", "ratings": "value"}.get(table)
     if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
@@ -256,7 +253,7 @@ def _completed(
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
-            seen.notes.append(f"{path}: the column {name} is not read. If it is {near}, add --rename {name}={near}.")
+            seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean
 
 
@@ -339,7 +336,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or typo:
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are one, repeat with --map 'model:{rare}={common}'."
+                f"they are the same, repeat with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 
@@ -350,13 +347,15 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
     table, path, reading = source
     places: npt.NDArray[np.int64] = frame.index.to_numpy(dtype=np.int64)
     frame = frame.reset_index(drop=True)
+
+    def check(frame: pd.DataFrame) -> Checked:
+        whole = typed(table, frame)
+        # Which of them count is said once, of all files together.
+        return checked(table, in_order(whole) if table == "comparisons" else whole, None if repeats is None else "keep")
+
     while len(frame):
         try:
-            whole = typed(table, frame)
-            if table == "comparisons":
-                whole = in_order(whole)
-            # Which of them count is said once, of all files together.
-            return checked(table, whole, None if repeats is None else "keep").frame.set_axis(places)
+            return check(frame).frame.set_axis(places)
         except TableError as wrong:
             error = wrong.of_file(places)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
@@ -366,7 +365,7 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
                     *([reading.advice] if reading and reading.advice else []),
                     *_hints(table, frame, error, places),
                 ]
-                raise TableError(error, error.rows, where=path, try_=hints) from wrong
+                raise all_faults(frame, check, places, path, hints) from wrong
             bad = list(error.rows)
             rows = ", ".join(map(str, dict.fromkeys(places[bad] + 1)))  # of a wide row several are bad
             skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")
@@ -397,9 +396,9 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     if error.rows and error.what.startswith("empty in row"):
         hints.append("fill it in, or leave such rows out with --skip-bad")
     if column == "winner" and error.rows:
-        hints.append(winner_advice(frame, error.rows[0]))
+        hints.append(vocabulary.winner_advice(frame, error.rows[0]))
     elif column == "value" and error.what.endswith("expected a number"):
-        hints.append(value_advice(frame))
+        hints.append(vocabulary.value_advice(frame))
     elif column in {c.name for c in TABLES[table] if not c.exchange}:
         hints.append(f"if it is not what {column} means here, --rename {column}=NAME or --drop {column}")
     if error.rows:

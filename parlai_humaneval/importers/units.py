@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval.tables.columns import Repeats, Row, TableError, plain_name
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -188,7 +189,7 @@ def json_files(paths: Sequence[Path]) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise UnreadableUnit("there is no such file or folder", where=path)
+            raise UnreadableUnit("there is no such file or folder", where=path, misspelt=nearest_file(path))
     return list(dict.fromkeys(found))
 
 

@@ -16,9 +16,10 @@ import pandas as pd
 
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
-from parlai_humaneval._util.text import clean_label
+from parlai_humaneval._util.text import clean_label, escaped, visible
 from parlai_humaneval.tables.columns import plain_name
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
+from parlai_humaneval.techniques.registry import picking, techniques
 
 WORDS: Mapping[str, Any] = read_yaml(packaged("import_words.yaml"))
 BOTH_BAD = "both_bad"
@@ -52,6 +53,9 @@ _SCALES = [
 ]
 
 
+_POINTS, _OF_QUESTION = re.compile(r"[\d.]+ / [\d.]+"), re.compile(r"(.+) \[(?:Score|Feedback)\]")
+
+
 class Written(str):
     """What somebody wrote where a text was asked for."""
 
@@ -71,10 +75,6 @@ class Understood:
     notes: list[str] = field(default_factory=list)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.columns or self.values or self.guesses)
 
 
 def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str, str]:
@@ -107,6 +107,15 @@ def summaries(frame: pd.DataFrame) -> list[Any]:
     length = next((place for place, word in enumerate(reversed(first)) if word not in words), 0)
     below = first[len(first) - length :]
     return [] if {*below} & {*first[: len(first) - length]} else list(frame.index[len(first) - length :])
+
+
+def of_quiz(frame: pd.DataFrame) -> list[str]:
+    """The columns that a quiz of Google Forms adds: points and feedback of each question, and points in all."""
+    names = list(map(str, frame.columns))
+    found = [name for name in names if (match := _OF_QUESTION.fullmatch(name)) and match[1] in names]
+    of_form = found or "timestamp" in map(plain_name, names)
+    sums = [name for name in names if of_form and plain_name(name) in ("score", "totalscore")]
+    return [*found, *(name for name in sums if all(_POINTS.fullmatch(str(cell)) for cell in frame[name].dropna()))]
 
 
 def table_advice(names: Sequence[str]) -> str:
@@ -227,9 +236,15 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     counts: Counter[tuple[str, str]] = Counter()
     winners: list[Any] = []
     bad: list[int] = []
-    for a, b, winner in rows:
+    both: list[bool] = []
+    any_number = picking("any") | {name for name, entry in techniques().items() if "any" in entry.picks.values()}
+    studies = frame.reindex(columns=["technique", "setting"]).astype(str).to_numpy()
+    for (a, b, winner), study in zip(rows, studies, strict=True):
         word = "" if pd.isna(winner) else _word(winner)
         meaning = winner if not word or (winner in (a, b) and word not in given) else meanings.get(word)
+        both.append(not any_number.isdisjoint(study) and {part.strip() for part in re.split("[,;]", word)} == {a, b})
+        if both[-1]:
+            meaning = TIE
         if meaning is None:  # a model's name in other letters
             meaning = next((model for model in (a, b) if str(model).casefold() == word.casefold()), winner)
             if meaning != winner:
@@ -239,11 +254,19 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
         bad.append(int(meaning == BOTH_BAD))
         winners.append(TIE if meaning == BOTH_BAD else _filled({"model_a": a, "model_b": b}.get(meaning, meaning)))
     named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
-    shown = [f"{old} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named]
+    shown = [
+        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named
+    ]
     if shown:
         understood.values["winner"] = ", ".join(shown)
     understood.guesses[:] = list(dict.fromkeys(understood.guesses))
     columns: dict[str, Any] = {"winner": pd.Series(winners, frame.index, dtype=object)}
+    for side in SIDES if any(both) else ():
+        chosen = [int(one or a == b) for one, a, b in zip(both, winners, frame[side], strict=True)]
+        columns[side.replace("model", "selected")] = chosen
+    if any(both):
+        what = f"where a cell names both models, both were chosen, which is a tie: {sum(both):,}"
+        understood.notes.append(f"{understood.source}: {what}.")
     if numbers and any(word.startswith(("-", "−")) for word in numbers):
         columns["winner_as_given"] = frame["winner"]
     if any(bad) and BOTH_BAD not in frame.columns:
@@ -276,21 +299,23 @@ def winner_advice(frame: pd.DataFrame, row: int) -> str:
     winner = frame["winner"].iloc[row]
     near = misspelt(str(winner), [str(frame[side].iloc[row]) for side in SIDES])
     if near is not None:
-        return f"if it is misspelt, --map 'winner:{near.word}={near.nearest[0]}'"
+        return f"if it is misspelt, {map_option('winner', [near.word], near.nearest[0])}"
     models = set(frame["model_a"]) | set(frame["model_b"]) | {TIE}
     foreign = {_word(word) for word in frame["winner"].dropna() if word not in models}
-    return f"give its meaning with {_map('winner', foreign, '…')}, with model_a, model_b, tie, both_bad or a name for each …"
+    given = map_option("winner", foreign, "…")
+    return f"give its meaning with {given}, with model_a, model_b, tie, both_bad or a name for each …"
 
 
 def value_advice(frame: pd.DataFrame) -> str:
     """What to type where ratings are no numbers."""
     words = {word for cell in frame["value"].dropna() if not _is_number(word := _word(cell))}
-    return f"leave such answers out with {_map('value', words, '')}, or write the number that each means behind its ="
+    return f"leave such answers out with {map_option('value', words, '')}, or write the number that each means behind its ="
 
 
-def _map(column: str, words: Set[str], meaning: str) -> str:
+def map_option(column: str, words: Iterable[str], meaning: str) -> str:
+    """The option that gives words of a column a meaning, with escapes for what cannot be seen in them."""
     pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:4])
-    return f"--map {quote(column + ':' + ','.join(pairs))}"
+    return f"--map {quote(escaped(column + ':' + ','.join(pairs)))}"
 
 
 def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:

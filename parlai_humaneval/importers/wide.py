@@ -34,7 +34,7 @@ from parlai_humaneval.techniques.questions import CRITERIA
 AUTO = "auto"
 ANSWERS: Mapping[TableName, tuple[str, str]] = {"ratings": ("criterion", "value"), "comparisons": ("metric", "winner")}
 """Of the tables that may have a column for each criterion: what names it, and what holds its answers."""
-ALONE = "answers next to which there is none that the table holds"
+ALONE = "answers without another answer that fits the table"
 BETWEEN = " | "
 _SEPARATORS = (BETWEEN, "__", ":", "/", ".", "_", " ", "-")
 _FIELDS = re.compile(r"\{(model|criterion)\}")
@@ -164,7 +164,8 @@ def _meant(
         first, second = ({part[place] for part in parts} for place in (0, 1))
         whole = len(parts) == len(columns) and len(first) * len(second) == len(columns)
         if whole and min(len(first), len(second)) > 1:
-            turned = _known(first) > _known(second)
+            known = [sum(plain_name(name) in _KNOWN for name in names) for names in (first, second)]
+            turned = known[0] > known[1]
             order = ("{criterion}", "{model}") if turned else ("{model}", "{criterion}")
             between = separator or columns[0][len(parts[0][0]) : -len(parts[0][1]) - 1]
             seen.guesses.append(f"names are --wide '{between.join(order)}{'' if separator else columns[0][-1]}'")
@@ -180,10 +181,6 @@ def _split(name: str, separator: str | None) -> tuple[str, str] | None:
         return (match[1], match[2]) if match else None
     first, found, second = name.partition(separator)
     return (first, second) if found else None
-
-
-def _known(names: set[str]) -> int:
-    return sum(plain_name(name) in _KNOWN for name in names)
 
 
 def _by_pattern(pattern: str, frame: pd.DataFrame, columns: Sequence[str], seen: Understood) -> Wide:

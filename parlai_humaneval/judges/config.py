@@ -99,6 +99,11 @@ class JudgeSpec(BaseModel, frozen=True):
     seed: int
     version: str
 
+    @property
+    def sees(self) -> bool:
+        """Whether its model takes pictures."""
+        return bool(self.model.options.get("images"))
+
 
 def load_judge(path: Path, limit: str | None = None) -> JudgeSpec:
     """Read a judge's YAML file; a JudgeError for a wrong key or value, a ZooError where its model is not in the zoo.
@@ -202,6 +207,7 @@ AROUND = 64
 LETTERS_OF_A_TOKEN = 4
 """In English, about; no token is less than one byte."""
 SHORT_REPLY = 12
+IMAGE_TOKENS = 1600  # Of one that the store keeps, with servers that count much for it
 
 
 @dataclass(frozen=True)
@@ -225,14 +231,15 @@ def texts_of(question: JudgeQuestion, spec: JudgeSpec) -> list[str]:
 
 def about(question: JudgeQuestion, spec: JudgeSpec, reply_tokens: float = SHORT_REPLY) -> Usage:
     texts = [f"{_system(spec)}{text}" for text in texts_of(question, spec)]
-    tokens = sum(tokens_of(text) for text in texts)
+    tokens = sum(tokens_of(text) for text in texts) + spec.sees * len(question.images) * IMAGE_TOKENS * len(texts)
     return Usage(len(texts), tokens, round(len(texts) * min(reply_tokens, spec.max_reply_tokens)))
 
 
 def at_most(question: JudgeQuestion, spec: JudgeSpec) -> Usage:
     """What it takes where every letter is a token, every reply as long as may be, and the judge is asked twice."""
     texts = texts_of(question, spec)
-    first = sum(_bytes(text) for text in texts) + len(texts) * (AROUND + _bytes(_system(spec)))
+    pictures = spec.sees * len(question.images) * IMAGE_TOKENS
+    first = sum(_bytes(text) for text in texts) + len(texts) * (AROUND + _bytes(_system(spec)) + pictures)
     replies = len(texts) * spec.max_reply_tokens
     if spec.answer_format == "score":
         return Usage(len(texts), first, replies)

@@ -8,11 +8,13 @@ from functools import partial
 from typing import Literal
 
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.schema.records import (
     HUMAN,
     AskedQuestion,
     Candidate,
     DialogueRecord,
+    ImageRecord,
     JudgementRecord,
     Rated,
     ShownDialogue,
@@ -26,6 +28,7 @@ READ_AGAIN = "third_party"
 TURN, VERDICT, FINAL = "turn", "verdict", "final"
 
 Order = Literal[1, 2]
+_Told = tuple[str, tuple[ImageRecord, ...]]
 
 
 class CannotJudge(HumanevalError, ValueError):
@@ -39,6 +42,7 @@ class Said:
     name: str
     side: Literal["human", "bot"]
     text: str
+    images: tuple[ImageRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Reply:
 
     candidate_id: str
     text: str
+    images: tuple[ImageRecord, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,12 @@ class JudgeQuestion:
     @property
     def text(self) -> str:
         return "\n".join(dict.fromkeys(question.text for question in self.asked))
+
+    @property
+    def images(self) -> tuple[ImageRecord, ...]:
+        """All pictures, in the order in which the question describes them."""
+        said: list[Said | Reply] = [*(line for talk in self.conversations for line in talk.lines), *self.replies]
+        return tuple(image for one in said for image in one.images)
 
     @property
     def single(self) -> AskedQuestion | None:
@@ -129,10 +140,9 @@ def _asked_in_both(record: Rated, both_orders: bool) -> Iterator[JudgeQuestion]:
             models = [at[place] for place in (1, 2) if place in at]
             if record.verdict is not None and len(models) == 2:
                 models = models if order == 1 else models[::-1]
-                of_model = [partial(_replies_of, model) for model in models]
                 sides = [
-                    _conversation(record, said, title=f"partner {name}")
-                    for said, name in zip(of_model, "AB", strict=True)
+                    _conversation(record, partial(_replies_of, model), title=f"partner {name}")
+                    for model, name in zip(models, "AB", strict=True)
                 ]
                 asked = AskedQuestion(question_id=VERDICT, text=record.question, options=dict(VERDICTS))
                 ask = _asking(record, order, VERDICT)
@@ -177,7 +187,7 @@ def _of_turn(record: DialogueRecord, turn: Turn, said: Conversation, order: Orde
         shown=tuple(card.candidate_id for card in cards),
         conversations=(said,),
         asked=(asked,),
-        replies=tuple(Reply(card.candidate_id, card.text) for card in cards),
+        replies=tuple(Reply(card.candidate_id, *_told(card.text, card.images)) for card in cards),
         several=turn.ticks is None and not one,
         turn=turn.turn,
     )
@@ -202,29 +212,36 @@ def _cards(turn: Turn) -> list[Candidate]:
     return sorted(shown, key=lambda one: one.position)
 
 
-def _replies_of(model: str, turn: Turn) -> list[str]:
-    return [one.text for one in turn.candidates if one.model == model]
+def _replies_of(model: str, turn: Turn) -> list[_Told]:
+    return [_told(one.text, one.images) for one in turn.candidates if one.model == model]
 
 
-def _as_held(turn: Turn) -> list[str]:
-    return _went_on(turn) if any(_went_on(turn)) else [one.text for one in turn.candidates[: len(turn.candidates) == 1]]
+def _as_held(turn: Turn) -> list[_Told]:
+    alone = turn.candidates[: len(turn.candidates) == 1]
+    return _went_on(turn) or [_told(one.text, one.images) for one in alone]
 
 
-def _went_on(turn: Turn) -> list[str]:
-    return [turn.written or next((one.text for one in turn.candidates if one.candidate_id == turn.continued), "")]
+def _went_on(turn: Turn) -> list[_Told]:
+    went_on = [_told(one.text, one.images) for one in turn.candidates if one.candidate_id == turn.continued]
+    return [_told(turn.written, ())] if turn.written else went_on[:1]
+
+
+def _told(text: str, images: Sequence[ImageRecord]) -> _Told:
+    """A text with descriptions of its pictures, and these."""
+    return "\n".join([text, *(f"[image: {image.alt or NO_ALT}]" for image in images)]), tuple(images)
 
 
 def _conversation(
-    record: DialogueRecord, replies: Callable[[Turn], Iterable[str]], *, title: str = "", before: Turn | None = None
+    record: DialogueRecord, replies: Callable[[Turn], Iterable[_Told]], *, title: str = "", before: Turn | None = None
 ) -> Conversation:
     """The conversation with the ``replies`` to each turn; ``before``: up to the words of its person."""
     names = {"human": PERSON, "bot": PARTNER}
     lines = [Said(names[line.speaker], line.speaker, line.text) for line in record.context.opening]
     for turn in record.turns:
-        lines.append(Said(PERSON, "human", turn.human_text))
+        lines.append(Said(PERSON, "human", *_told(turn.human_text, turn.human_images)))
         if turn is before:
             break
-        lines += [Said(PARTNER, "bot", text) for text in replies(turn) if text]
+        lines += [Said(PARTNER, "bot", *told) for told in replies(turn) if told[0]]
     persona = [f"{PERSON}: {sentence}" for sentence in record.context.persona]
     topic = [f"Topic: {record.context.topic}"] if record.context.topic else []
     return Conversation(title, (*persona, *topic), tuple(lines))
@@ -267,6 +284,7 @@ def _finished(shown: ShownDialogue, place: int) -> Conversation:
         name != HUMAN if shown.judged is None else index == shown.judged for index, name in enumerate(shown.entities)
     ]
     lines = tuple(
-        Said(names[line.speaker], "bot" if judged[line.speaker] else "human", line.text) for line in shown.lines
+        Said(names[line.speaker], "bot" if judged[line.speaker] else "human", *_told(line.text, line.images))
+        for line in shown.lines
     )
     return Conversation(str(place) if place else "", tuple(shown.context), lines)

@@ -9,16 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from parlai_humaneval.display.images import IMAGES_FIELD, ImageStore
 from parlai_humaneval.display.text import without_thoughts
 from parlai_humaneval.judges.config import Budget, JudgeSpec, tokens_of
 from parlai_humaneval.judges.prompts import Unreadable, outcome_of, prompt_of, read_answer, read_score, reminder_of
 from parlai_humaneval.judges.questions import VERDICT, CannotJudge, JudgeQuestion, Said
+from parlai_humaneval.models.agent.dialogue_agent import Speaker
 from parlai_humaneval.models.model_pool import ModelPool
 from parlai_humaneval.models.pool.asking import Answer, Asking, ModelFailed
 from parlai_humaneval.models.pool.loading import Child, Utterance
 from parlai_humaneval.models.zoo.entries import ModelSpec
 from parlai_humaneval.schema.judge_answers import JudgeAnswer, Outcome
-from parlai_humaneval.schema.records import GivenAnswer, ReplyInfo
+from parlai_humaneval.schema.records import GivenAnswer, ImageRecord, ReplyInfo
 
 MOST_FAILURES = 5
 """So many questions in a row without a reply, and no more are asked: the model is gone, or its key is wrong."""
@@ -71,9 +73,12 @@ def ask_judge(
     keep: Callable[[JudgeAnswer], None],
     budget: Budget,
     on_done: Callable[[int], None] = lambda done: None,
+    images: ImageStore | None = None,
 ) -> Ran:
-    """Ask until all is answered, the budget is used up, or the model is gone; ``keep`` gets each answer at once."""
-    return _Run(pool, spec, keep, budget, deque(questions)).to_its_end(on_done)
+    """Ask until all is answered, the budget is used up, or the model is gone; ``keep`` gets each answer at once.
+    ``images``: of the dialogues, for a judge that sees; any other reads their descriptions."""
+    seen = images if spec.sees else None
+    return _Run(pool, spec, keep, budget, deque(questions), seen).to_its_end(on_done)
 
 
 @dataclass
@@ -83,6 +88,7 @@ class _Run:
     keep: Callable[[JudgeAnswer], None]
     budget: Budget
     waiting: deque[JudgeQuestion]
+    images: ImageStore | None
     asked: dict[Child, _Talk] = field(default_factory=dict)
     failed_in_a_row: int = 0
     ran: Ran = field(default_factory=Ran)
@@ -114,7 +120,7 @@ class _Run:
             reserved = self.budget.reserve(self.waiting[0])
             if reserved is None:
                 return
-            self._ask(_Talk(self.pool, self.spec, self.waiting.popleft(), reserved))
+            self._ask(_Talk(self.pool, self.spec, self.waiting.popleft(), reserved, self.images))
 
     def _ask(self, talk: _Talk) -> None:
         child, dialogue = talk.next()
@@ -143,8 +149,10 @@ class _Run:
 class _Talk:
     """One question on its way to an answer: asked again where it could not be read, or once for each score."""
 
-    def __init__(self, pool: ModelPool, spec: JudgeSpec, question: JudgeQuestion, reserved: float) -> None:
-        self.question, self.reserved = question, reserved
+    def __init__(
+        self, pool: ModelPool, spec: JudgeSpec, question: JudgeQuestion, reserved: float, images: ImageStore | None
+    ) -> None:
+        self.question, self.reserved, self._images = question, reserved, images
         self._pool, self._spec = pool, spec
         self._seed = random.Random(f"{spec.seed}|{question.unit}|{question.order}").getrandbits(31)
         self._child: Child | None = None
@@ -162,11 +170,14 @@ class _Talk:
 
     def next(self) -> tuple[Child, list[Utterance]]:
         if self._spec.answer_format == "score":
-            self._dialogue = _to_be_scored(self.question, len(self._replies))
+            place, replies = len(self._replies), self.question.replies
+            lines = self.question.conversations[0 if replies else place].lines
+            reply = [Said("", "bot", replies[place].text, replies[place].images)] if replies else []
+            self._dialogue = [self._line(said.side, said.text, said.images) for said in (*lines, *reply)]
             self._child = self._new_child()
         elif self._child is None:
             prompt = prompt_of(self.question, self._spec.template, self._spec.answer_format)
-            self._dialogue, self._child = [Utterance("human", prompt)], self._new_child()
+            self._dialogue, self._child = [self._line("human", prompt, self.question.images)], self._new_child()
         else:
             reminder = reminder_of(self.question, self._spec.answer_format)
             self._dialogue = [*self._dialogue, Utterance("bot", self._said), Utterance("human", reminder)]
@@ -174,6 +185,10 @@ class _Talk:
         sent = "\n".join(line.text for line in self._dialogue) if scored else self._dialogue[-1].text
         self._prompts.append(sent)
         return self._child, self._dialogue
+
+    def _line(self, side: Speaker, text: str, images: Sequence[ImageRecord]) -> Utterance:
+        seen = () if self._images is None else self._images.seen(images)
+        return Utterance(side, text, {IMAGES_FIELD: seen} if seen else {})
 
     def _new_child(self) -> Child:
         (child,) = self._pool.children([self._spec.model.name], self._seed)
@@ -233,6 +248,7 @@ class _Talk:
             outcome="answered" if self._read else outcome_of(said, info.finish_reason),
             answers=self._read,
             reminded=self._reminded,
+            images_described=0 if self._images is not None else len(question.images),
             seed=self._seed,
             served_model=info.served_model,
             finish_reason=info.finish_reason,
@@ -246,12 +262,6 @@ class _Talk:
 
 
 _OF_QUESTION = ("thing", "unit", "technique", "setting", "metric", "order")
-
-
-def _to_be_scored(question: JudgeQuestion, place: int) -> list[Utterance]:
-    lines = question.conversations[0 if question.replies else place].lines
-    reply = [Said("", "bot", question.replies[place].text)] if question.replies else []
-    return [Utterance(said.side, said.text) for said in (*lines, *reply)]
 
 
 def _best(question: JudgeQuestion, scores: Sequence[float]) -> GivenAnswer | None:

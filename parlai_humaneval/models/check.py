@@ -46,7 +46,7 @@ class Checked:
     def notes(self) -> list[str]:
         options = self.spec.options
         idle = without_effect(options["inference"], options) if options.get("inference") else []
-        return [f"With inference {options['inference']}, {', '.join(idle)} changes nothing."] if idle else []
+        return [f"With inference {options['inference']}, {', '.join(idle)} has no effect."] if idle else []
 
     @property
     def reason(self) -> str:
@@ -131,6 +131,10 @@ def mends_of(error: Exception) -> list[Mend]:
 
 
 def told(error: Exception) -> str:
+    from parlai_humaneval.models.model_pool import ModelFailed
+
+    if isinstance(error, ModelFailed):  # whoever asked knows of which model
+        return str(error.reason)
     return str(error) if isinstance(error, (ValueError, RuntimeError)) else f"{type(error).__name__}: {error}"
 
 
@@ -173,7 +177,7 @@ def _is_served(spec: ModelSpec) -> bool:
 
 def _asked(spec: ModelSpec) -> Iterator[str]:
     if address := _address(spec):
-        yield f"It asks the server at {address}{NOT_TRIED}."
+        yield f"It sends requests to the server at {address}{NOT_TRIED}."
     if variable := _first(KEY_VARIABLES, spec):
         yield f"Its key is read from the environment variable {variable}."
     if spec.needs:

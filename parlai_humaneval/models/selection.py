@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from symtable import Function, symtable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import yaml
 
@@ -35,7 +35,8 @@ _AGENTS = {
     "seq2seq": "parlai_humaneval.agents.seq2seq_lm:Seq2SeqLmAgent",
 }
 _WORTH = (
-    "a file (my_bot.py:reply), a folder of weights, an address (http://localhost:8000/v1), or a model of `models list`"
+    "a file (my_bot.py:reply), a folder of weights, an address (http://localhost:8000/v1, or with #NAME of one of its "
+    "models), or a model of `models list`"
 )
 
 
@@ -76,7 +77,8 @@ def model_given(
     if given in zoo:
         return Given(given, f"the model {given}")
     if given.startswith(("http://", "https://")):
-        return _server(given, zoo, served_model, key_variable)
+        address, _, named = given.partition("#")
+        return _server(address, zoo, served_model or unquote(named) or None, key_variable)
     place, _, function = given.rpartition(":") if ":" in given else (given, "", FUNCTION)
     path = Path(place).expanduser()
     if path.is_dir():
@@ -187,7 +189,7 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None and speaks_chat(url):
         if served_model is None:
-            raise ZooError(f"{base} lists no models (GET /models)", try_="name its model: --served-model NAME")
+            raise ZooError(f"{base} lists no models (GET /models)", try_=f"name its model: {url}#NAME")
         listed = (base, [served_model], key_variable or "")
     if listed is None:
         name = _name(host, zoo)
@@ -196,8 +198,8 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
         return Given(name, told, {"model": _AGENTS["contract"], "url": url, **key})
     address, models, variable = listed
     if served_model is None and len(models) != 1:
-        names = ", ".join(models[:SHOWN]) or "none"
-        raise ZooError(f"{url} lists {len(models)} models ({names})", try_="choose one: --served-model NAME")
+        names, first = ", ".join(models[:SHOWN]) or "none", models[0] if models else "NAME"
+        raise ZooError(f"{url} lists {len(models)} models ({names})", try_=f"choose one: {url}#{first}")
     model = served_model or models[0]
     options = {"model": _AGENTS["chat"], "base_url": address, "served_model": model, "api_key_env": variable}
     return Given(_name(model.rpartition("/")[2], zoo), f"the model {model} of the server at {address}", options)
@@ -216,7 +218,7 @@ def _listed(base_url: str, key_variable: str | None) -> tuple[str, list[str], st
             response = httpx.get(f"{base_url}/models", headers=_authorization(variable), timeout=LISTING_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         said = error or type(error).__name__
-        raise ZooError(f"{base_url} does not answer ({said}): is the server running?") from error
+        raise ZooError(f"{base_url} does not respond ({said}): is the server running?") from error
     if response.status_code in refused:
         advice = f"put it into the environment variable {variable}, or name one (--api-key-env)"
         raise ZooError(f"{base_url} requires a key", try_=advice)

@@ -1,4 +1,4 @@
-"""How large a study must be before it is run: turns, dialogues, workers, hours and money.
+"""Computes before a study how large it must be: turns, dialogues, workers, hours and money.
 
 ``inputs`` is what a user may ask, ``designs`` what is compared with what, ``power`` the formulas, ``plan`` the answer,
 ``simulation`` its proof, ``stopping`` the same of studies that end when decided, ``words`` what is said of all of it.

@@ -22,9 +22,9 @@ from parlai_humaneval.statistics.ratings.correlations import (
     GapData,
     Measure,
     measures_of,
+    planning_dialogue_icc,
+    planning_icc,
     pooled_gaps,
-    pooled_planning_dialogue_icc,
-    pooled_planning_icc,
 )
 from parlai_humaneval.stopping.replay import rated_shares
 from parlai_humaneval.tables.choices import choice_groups
@@ -189,8 +189,8 @@ def _planned(measure: Measure, name: str) -> bool:
 def _pilot(tables: Tables, sets: Sequence[Measure], name: str) -> Pilot:
     """``sets``: one question, of each set of models that was judged together."""
     habits, measure, gaps = plannable()[name], sets[0], pooled_gaps(sets)
-    by_worker = pooled_planning_icc(gaps)
-    by_dialogue = None if habits.held else pooled_planning_dialogue_icc(gaps)
+    by_worker = planning_icc(gaps)
+    by_dialogue = None if habits.held else planning_dialogue_icc(gaps)
     # The sets of models that were judged together: all of a measure where each worker meets all, else each two.
     together: list[set[str]] = []
     for one in sets:

@@ -1,4 +1,4 @@
-"""Which answers count, and what must not show: checks on raters, exclusion by them, identity leaks of models.
+"""Which answers count, and what raters must not see: checks on raters, exclusions, and give-aways of models.
 
 ``CHECKS`` (name → check) · ``default_checks`` (of a technique's paper) · ``check_dialogue``, ``check_workers``,
 ``checked`` (verdicts) · ``exclude``, ``exclude_everywhere`` (records → those kept, and why the others are not).

@@ -59,12 +59,12 @@ def same_position(record: DialogueRecord) -> Finding:
     if len(asked) < MIN_CHOICES:
         return Finding(
             None,
-            f"The rater chose among several replies in {len(asked)} turns; at least {MIN_CHOICES} are needed to judge.",
+            f"The rater chose among several replies in {len(asked)} turns; at least {MIN_CHOICES} are needed.",
         )
     patterns = {_pattern(turn) for turn in asked}
     if len(patterns) == 1:
-        return Finding(False, f"In all {len(asked)} turns the rater chose {patterns.pop()}.")
-    return Finding(True, f"The choices fell on different positions in {len(asked)} turns.")
+        return Finding(False, f"In all {len(asked)} turns, the rater chose {patterns.pop()}.")
+    return Finding(True, f"Over {len(asked)} turns, the rater chose different positions.")
 
 
 def reading_speed(record: Rated) -> float:
@@ -105,10 +105,10 @@ def too_fast(record: DialogueRecord | Sequence[JudgementRecord]) -> Finding:
     speed = reading_speed(record)
     timed = list(_timed(record))
     if len(timed) < MIN_TIMED_TURNS:
-        return Finding(None, f"{len(timed)} turns have a reading time; at least {MIN_TIMED_TURNS} are needed to judge.")
+        return Finding(None, f"{len(timed)} turns have a reading time; at least {MIN_TIMED_TURNS} are needed.")
     hasty = sum(seconds < words * 60 / speed for words, seconds in timed)
     share = hasty / len(timed)
-    reason = f"{hasty} of {len(timed)} turns were answered faster than {speed:g} words per minute can be read."
+    reason = f"{hasty} of {len(timed)} turns were answered faster than people can read ({speed:g} words per minute)."
     return Finding(share < TOO_FAST_SHARE, reason, share)
 
 
@@ -123,10 +123,10 @@ def failed_gold(records: Sequence[JudgementRecord]) -> Finding:
     outcomes = [record.gold_passed for record in records]
     answered = [passed for passed in outcomes if passed is not None]
     if not answered:
-        return Finding(None, "The worker has answered no attention check.")
+        return Finding(None, "The worker has not answered any attention checks.")
     wrong = answered.count(False)
     share = wrong / len(answered)
-    return Finding(share <= MAX_WRONG_GOLDS, f"{wrong} of {len(answered)} attention checks answered wrong.", share)
+    return Finding(share <= MAX_WRONG_GOLDS, f"{wrong} of {len(answered)} attention checks were answered wrong.", share)
 
 
 def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
@@ -136,7 +136,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
     """
     timed = [record for record in records if record.status == "complete" and record.answers]
     if len(timed) < MIN_TIMED_TURNS:
-        return Finding(None, f"{len(timed)} items have a reading time; at least {MIN_TIMED_TURNS} are needed to judge.")
+        return Finding(None, f"{len(timed)} items have a reading time; at least {MIN_TIMED_TURNS} are needed.")
     hasty = 0
     for record in timed:
         # Of all steps; answers of one form share their time.
@@ -148,7 +148,7 @@ def too_fast_items(records: Sequence[JudgementRecord]) -> Finding:
         hasty += seconds < words * 60 / reading_speed(record)
     share = hasty / len(timed)
     slowest = max(reading_speed(record) for record in timed)
-    reason = f"{hasty} of {len(timed)} items were answered faster than {slowest:g} words per minute can be read."
+    reason = f"{hasty} of {len(timed)} items were answered faster than people can read ({slowest:g} words per minute)."
     return Finding(share < TOO_FAST_SHARE, reason, share)
 
 
@@ -163,8 +163,8 @@ def same_side(records: Sequence[JudgementRecord]) -> Finding:
         )
     sides = {side for options in chosen for side in options if side}
     if len(sides) == 1:
-        return Finding(False, f"In all {len(chosen)} items the worker chose the dialogue on the {SIDES[sides.pop()]}.")
-    return Finding(True, f"The choices fell on both sides in {len(chosen)} items.")
+        return Finding(False, f"In all {len(chosen)} items, the worker chose the dialogue on the {SIDES[sides.pop()]}.")
+    return Finding(True, f"Over {len(chosen)} items, the worker chose dialogues on both sides.")
 
 
 def one_label(records: Sequence[JudgementRecord]) -> Finding:
@@ -185,8 +185,8 @@ def one_label(records: Sequence[JudgementRecord]) -> Finding:
     if len(set(given)) > 1:
         return Finding(True, f"The worker gave different labels in {segments} segments.")
     if len(kinds) < 2 and given[0] != "unsure":
-        return Finding(None, "The worker gave one label only, but was not shown both people and programs.")
-    return Finding(False, f"Every speaker of {segments} segments was called “{given[0]}”.")
+        return Finding(None, "The worker gave only one label, but was not shown both people and programs.")
+    return Finding(False, f"Every speaker of {segments} segments was labelled “{given[0]}”.")
 
 
 ALPHA = 0.05  # “any worker with p>=0.05 … is filtered out” (Ji et al. 2022, §3.2).
@@ -237,7 +237,7 @@ def constant_scores(records: Sequence[DialogueRecord]) -> Finding:
     """All slider ratings of the worker are the same number; ``value`` is their standard deviation."""
     values = [value for record in records for value in _slider_ratings(record)]
     if len(values) < 2:
-        return Finding(None, f"The worker gave {len(values)} slider ratings; at least 2 are needed to judge.")
+        return Finding(None, f"The worker gave {len(values)} slider ratings; at least 2 are needed.")
     if min(values) == max(values):
         return Finding(False, f"All {len(values)} slider ratings are {values[0]:g}.", 0.0)
     import numpy as np
@@ -261,7 +261,7 @@ def rank_sum(records: Sequence[DialogueRecord]) -> Finding:
     verb = "are" if result.passed else "are not"
     counts = f"{len(low)} against {len(high)}"
     return Finding(
-        result.passed, f"Ratings of the degraded model {verb} lower (p = {result.p:.3g}, {counts}).", result.p
+        result.passed, f"The ratings of the degraded model {verb} lower (p = {result.p:.3g}, {counts}).", result.p
     )
 
 
@@ -298,9 +298,7 @@ routines …”); “Hi-fi” is none."""
 def _too_few(messages: list[str]) -> Finding | None:
     if len(messages) >= MIN_MESSAGES:
         return None
-    return Finding(
-        None, f"The rater typed {_count(len(messages), 'message')}; at least {MIN_MESSAGES} are needed to judge."
-    )
+    return Finding(None, f"The rater typed {_count(len(messages), 'message')}; at least {MIN_MESSAGES} are needed.")
 
 
 def _count(number: int, noun: str) -> str:
@@ -314,7 +312,7 @@ def short_messages(record: DialogueRecord, least: float = MIN_MEAN_WORDS) -> Fin
         return unjudged
     mean = mean_words(messages)
     return Finding(
-        mean >= least, f"The mean length of the messages is {mean:.3g} (words); {least} or more is expected.", mean
+        mean >= least, f"The mean message length in words is {mean:.3g}; at least {least} is expected.", mean
     )
 
 
@@ -327,13 +325,13 @@ def greeting(record: DialogueRecord) -> Finding:
     """The first typed message greets, though the fixed first message has done so already."""
     fixed = [turn.human_text for turn in record.turns if turn.human_fixed]
     if not fixed or not _GREETING.match(fixed[0]):
-        return Finding(None, "No greeting was sent for the rater, so raters may send their own.")
+        return Finding(None, "No greeting was sent for the rater, so the rater may send one.")
     messages = typed_messages(record)
     if not messages:
-        return Finding(None, "The rater typed no message.")
+        return Finding(None, "The rater did not type any message.")
     if _GREETING.match(messages[0]):
-        return Finding(False, f"The first typed message greets again, after the fixed “{fixed[0]}”.")
-    return Finding(True, "The first typed message goes on from the fixed greeting.")
+        return Finding(False, f"The first typed message is another greeting, after the fixed “{fixed[0]}”.")
+    return Finding(True, "The first typed message is not another greeting.")
 
 
 def in_capitals(text: str) -> bool:
@@ -350,7 +348,7 @@ def capitals(record: DialogueRecord) -> Finding:
         return unjudged
     shouted = sum(map(in_capitals, messages))
     verb = "is" if shouted == 1 else "are"
-    reason = f"{_count(shouted, 'message').capitalize()} of {len(messages)} {verb} written mostly in capitals."
+    reason = f"{shouted or 'None'} of {len(messages)} messages {verb} mostly in capitals."
     return Finding(shouted < SEVERAL, reason, shouted)
 
 
@@ -363,7 +361,7 @@ def repeats_first(record: DialogueRecord) -> Finding:
     repeats = sum(plain(message) == first for message in messages[1:])
     allowed = SHORT_REPEATS - 1 if count_words(messages[0]) < SHORT_REPEAT_WORDS else 0
     verb = "repeats" if repeats == 1 else "repeat"
-    reason = f"{_count(repeats, 'later message').capitalize()} of {len(messages) - 1} {verb} the first."
+    reason = f"{repeats or 'None'} of {_count(len(messages) - 1, 'later message')} {verb} the first message."
     return Finding(repeats <= allowed, reason, repeats)
 
 
@@ -377,7 +375,7 @@ def offensive(record: DialogueRecord) -> Finding:
     if not found:
         return Finding(True, "No offensive word was found.", 0)
     number, span = found[0]
-    more = f", and {_count(len(found) - 1, 'more place')}" if len(found) > 1 else ""
+    more = f", and in {_count(len(found) - 1, 'more place')}" if len(found) > 1 else ""
     return Finding(False, f"Offensive language in turn {number} (“{span}”){more}.", len(found))
 
 

@@ -28,28 +28,28 @@ ATTENTION = "attention checks and fixed patterns, as with live dialogues"
 READING = "reading speed: Brysbaert 2019, Carver 1992"
 
 _ALL: tuple[Check, ...] = (
-    DialogueCheck("short_messages", SMITH, "Messages under three words on average.", answers.short_messages),
-    DialogueCheck("greeting", SMITH, "First typed message greets again after the fixed greeting.", answers.greeting),
-    DialogueCheck("capitals", SMITH, "Several messages mostly in capitals.", answers.capitals),
-    DialogueCheck("repeats_first", SMITH, "Later messages repeat the first.", answers.repeats_first),
-    DialogueCheck("offensive", SMITH, "Offensive words, by an English word list.", answers.offensive),
-    DialogueCheck("same_position", LIU, "The same positions chosen in every turn.", answers.same_position),
-    DialogueCheck("short_tokens", LIU, "Messages under two words on average.", answers.short_tokens),
+    DialogueCheck("short_messages", SMITH, "Messages are shorter than three words on average.", answers.short_messages),
+    DialogueCheck("greeting", SMITH, "The first typed message is a second greeting.", answers.greeting),
+    DialogueCheck("capitals", SMITH, "Several messages are mostly in capitals.", answers.capitals),
+    DialogueCheck("repeats_first", SMITH, "Later messages repeat the first message.", answers.repeats_first),
+    DialogueCheck("offensive", SMITH, "Messages contain offensive words (English list).", answers.offensive),
+    DialogueCheck("same_position", LIU, "The rater chose the same positions in every turn.", answers.same_position),
+    DialogueCheck("short_tokens", LIU, "Messages are shorter than two words on average.", answers.short_tokens),
     DialogueCheck(
-        "too_fast", READING, "Half of the turns answered before the replies could be read.", answers.too_fast
+        "too_fast", READING, "Half the turns or more were answered before they could be read.", answers.too_fast
     ),
-    WorkerCheck("constant_scores", JI, "All slider ratings of the worker are equal.", answers.constant_scores),
-    WorkerCheck("rank_sum", JI, "The degraded model not rated lower than the others.", answers.rank_sum),
+    WorkerCheck("constant_scores", JI, "All slider ratings by the worker are equal.", answers.constant_scores),
+    WorkerCheck("rank_sum", JI, "The degraded model is not rated lower than the others.", answers.rank_sum),
 )
 _JUDGEMENTS = (
     JudgementCheck(
-        "failed_gold", ATTENTION, "Attention checks answered wrong, more than a third.", answers.failed_gold
+        "failed_gold", ATTENTION, "More than a third of the attention checks were answered wrong.", answers.failed_gold
     ),
     JudgementCheck(
-        "too_fast", READING, "Half of the items answered before they could be read.", answers.too_fast_items
+        "too_fast", READING, "Half the items or more were answered before they could be read.", answers.too_fast_items
     ),
-    JudgementCheck("same_side", ATTENTION, "Always the dialogue on the same side chosen.", answers.same_side),
-    JudgementCheck("one_label", ATTENTION, "Every speaker, person or program, labelled the same.", answers.one_label),
+    JudgementCheck("same_side", ATTENTION, "The worker always chose the dialogue on the same side.", answers.same_side),
+    JudgementCheck("one_label", ATTENTION, "Every speaker, person or program, got the same label.", answers.one_label),
 )
 JUDGEMENT_CHECKS: dict[str, JudgementCheck] = {check.name: check for check in _JUDGEMENTS}
 """Name → check on judgements of finished dialogues; all are on workers."""

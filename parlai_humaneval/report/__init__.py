@@ -1,1 +1,1 @@
-"""A report is sections of data and words; everything that shows them draws those."""
+"""A report consists of sections with data and text, and every output format is rendered from them."""

@@ -18,7 +18,7 @@ from parlai_humaneval.statistics.core.formatting import ABSENT, counted, format_
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, counts_matter, once_each_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.sign_flip import EXACT_CLUSTERS
-from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, about_words, is_by_both
+from parlai_humaneval.statistics.core.two_way import ABOUT, CROSSED_SOURCE, about_words, in_words, is_by_both, shared_by
 from parlai_humaneval.statistics.preference.pairs import DecidedPair, as_lead
 from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.statistics.ranking.fit import other_groups
@@ -243,11 +243,12 @@ def about_dialogues(results: Iterable[Result]) -> list[str]:
 
     Of several pairs it is the number of each pair, so that a study may have more.
     """
-    of_pairs = [int(result.details.get(ABOUT) or 0) for result in results if result.estimate is not None]
+    known = [result for result in results if result.estimate is not None]
+    of_pairs = [int(result.details.get(ABOUT) or 0) for result in known]
     few = sorted({*of_pairs} - {0})
     if not few:
         return []
-    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{about_words(few[0])}"
+    words = f"{'for each pair, ' if len(of_pairs) > 1 else ''}{in_words(about_words(few[0]), shared_by(*known))}"
     several = f" ({few[0]:,} for some pairs, up to {few[-1]:,} for others)" if len(few) > 1 else ""
     return [f"{words[:1].upper()}{words[1:]}{several}."]
 
@@ -257,7 +258,7 @@ def clusters_words(result: Result | None, workers: int, whose: str = "") -> str:
     basis = f"clustered by {counted(workers, 'worker')}"
     if result is None or not is_by_both(result):
         return basis
-    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), 'dialogue')}"
+    return f"{basis} and {whose}{counted(int(result.details['n_dialogues'] or 0), shared_by(result))}"
 
 
 def deciding_p(p: float | None, p_holm: float | None) -> str:
@@ -272,7 +273,7 @@ def once_more(first: str, how: str, *, decided: bool = False) -> str:
 
     ``decided``: they are of studies that end when they are decided, whose p-values nobody should cite.
     """
-    return f"Cite “{DECIDED_TITLE if decided else first}”. Here are the same answers again, {how}, so p may differ."
+    return f"Cite “{DECIDED_TITLE if decided else first}”. The same answers appear here again, {how}, so p may differ."
 
 
 def pair_p(pair: PairLine) -> str:
@@ -309,9 +310,10 @@ def results_disagree(what: str, paper: Result, clustered: Result) -> str | None:
     p, p_clustered = paper.p_decides, clustered.p_decides
     if p is None or p_clustered is None or (p < ALPHA) == (p_clustered < ALPHA):
         return None
+    both = f", and those on a {shared_by(clustered)},"
     facts = {
         "holm": ", corrected" if p_clustered != clustered.p_value else "",
-        "together": f"the answers of a worker{', and those on a dialogue,' if is_by_both(clustered) else ''}",
+        "together": f"the answers of a worker{both if is_by_both(clustered) else ''}",
         "ratio": float(clustered.details[RATIO] or 0) if agreement_shown(clustered) else None,
     }
     return sentence("conclusions", "disagree", what=what, p=p, p_clustered=p_clustered, alpha=ALPHA, **facts)
@@ -325,7 +327,11 @@ BY_WORKER = method(
 
 def reuse_methods(results: Iterable[Result]) -> list[Method]:
     """How dialogues that several workers judged were allowed for; nothing where none was."""
-    return [method("conclusions", "reuse", source=CROSSED_SOURCE)] if any(map(is_by_both, results)) else []
+    both = list(filter(is_by_both, results))
+    shared = shared_by(*both)
+    sides = " (in a comparison, A's and B's)" if shared == "dialogue" else ""
+    facts = {"shared": shared, "Shared": shared.title(), "sides": sides, "source": CROSSED_SOURCE}
+    return [method("conclusions", "reuse", **facts)] if both else []
 
 
 NAMED = 6

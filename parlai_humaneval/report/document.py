@@ -9,11 +9,10 @@ from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 
 from parlai_humaneval.quality.registry import Exclusions
 from parlai_humaneval.report.conclusions import DECIDED, told_leader
-from parlai_humaneval.report.section import Section, SectionLeftOut, Summary
+from parlai_humaneval.report.section import Section, SectionLeftOut, Summary, sentence
 from parlai_humaneval.report.summary import SUPERIORITY_METHOD, leading, sentence_of, verdict_of
 from parlai_humaneval.report.views import Method
 from parlai_humaneval.report.views import View as Part
-from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.columns import Repeated
 from parlai_humaneval.tables.filters import RaterKinds
 
@@ -48,8 +47,6 @@ def with_labels(sections: Mapping[str, Section]) -> dict[str, Section]:
 SCHEMA = "parlai-humaneval/report"
 """Name of the JSON of a report; :data:`SCHEMA_VERSION` grows when a key goes or changes its meaning."""
 SCHEMA_VERSION = 3
-NOTHING = "Nothing has been rated yet, so nothing can be said about the models."
-NO_ANSWER = "The ratings do not show by themselves which model is better."
 
 
 class DialogueCount(Part):
@@ -281,24 +278,12 @@ class Facts(Part):
     @property
     def nothing(self) -> str:
         """Why there is no answer: nothing was rated, nothing was finished, or the checks left everything out."""
-        here = None if self.excluded is None else self.excluded.here
-        if here is None or self.raters.workers or not (here.dialogues or here.judgements):
-            is_any = any(count.complete for count, _ in self.raters.counts)
-            return self.nothing_finished or (NO_ANSWER if is_any else NOTHING)
-        what = "judgement" if here.judgements else "dialogue"
-        return f"Every {what} was left out by the checks: none remains."
+        return sentence("facts", "nothing", facts=self)
 
     @property
     def nothing_finished(self) -> str:
         """What is unfinished where nothing is finished; empty where something is, or where nothing was begun."""
-        left = [(count.unfinished, noun) for count, noun in self.raters.counts if count.unfinished]
-        if not left or any(count.complete for count, _ in self.raters.counts):
-            return ""
-        what = " and ".join(counted(number, noun) for number, noun in left)
-        verb = "is" if sum(number for number, _ in left) == 1 else "are"
-        why = f"Nothing complete has been rated yet, so nothing can be said about the models: {what} {verb} unfinished."
-        how = " With --include-partial, `report` counts the answered turns of unfinished dialogues."
-        return f"{why}{how if self.raters.turns and not self.include_partial else ''}"
+        return sentence("facts", "nothing_finished", facts=self)
 
 
 Mark = Literal["", "chosen", "continued", "written", "failed"]

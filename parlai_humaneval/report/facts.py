@@ -17,23 +17,9 @@ import pandas as pd
 from parlai_humaneval import __version__
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.text import json_list
-from parlai_humaneval.report.document import (
-    AttentionChecks,
-    Design,
-    DialogueCount,
-    Excluded,
-    Facts,
-    Flagged,
-    ModelFact,
-    Question,
-    Raters,
-    Registration,
-    SettingFact,
-    Statement,
-    TaskFacts,
-)
+from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
-from parlai_humaneval.report.views import CellKind, DataTable, plain_table
+from parlai_humaneval.report.views import DataTable, listed_table, shown
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.filters import finished, is_set, median, rater_kinds, unique
@@ -59,7 +45,7 @@ def models_in(tables: Tables) -> set[str]:
 
 
 @lru_cache(maxsize=2)
-def designs_of(tables: Tables) -> tuple[Design, ...]:
+def designs_of(tables: Tables) -> tuple[document.Design, ...]:
     """Sorted by technique, setting and metric; kept, as both the title and the facts name them."""
     rows: dict[Cell, dict[str, int]] = {}
     models: dict[Cell, set[str]] = {}
@@ -74,7 +60,7 @@ def designs_of(tables: Tables) -> tuple[Design, ...]:
             models.setdefault(cell, set()).update(_model_names(own, table))
             workers.setdefault(cell, set()).update(map(str, own["worker_id"].unique()))
     return tuple(
-        Design(
+        document.Design(
             **dict(zip(CELL, cell, strict=True)),
             models=sorted(models[cell]),
             workers=len(workers[cell]),
@@ -99,17 +85,17 @@ def facts_of(
     options: Options,
     *,
     title: str,
-    task: TaskFacts | None = None,
+    task: document.TaskFacts | None = None,
     notes: tuple[str, ...] = (),
     now: datetime | None = None,
-) -> Facts:
+) -> document.Facts:
     """Facts of ``tables``; all else as :func:`~parlai_humaneval.report.build.build_report` has it."""
     frames = [getattr(tables, name) for name in ("dialogues", "judgements", *_MODEL_COLUMNS, "points")]
     rated = {name for frame in frames for name in unique(frame["technique"])}
     named = {name for frame in frames[:2] for name in unique(frame["task_name"])}
     settings = settings_of(tables)
     python = ".".join(map(str, sys.version_info[:3]))
-    return Facts(
+    return document.Facts(
         title=title,
         made=(now or datetime.now(timezone.utc)).isoformat(timespec="seconds"),
         tasks=sorted(named) or ([] if task is None else task.tasks),
@@ -134,18 +120,18 @@ def facts_of(
     )
 
 
-def _models(tables: Tables) -> list[ModelFact]:
-    known: dict[str, ModelFact] = {}
+def _models(tables: Tables) -> list[document.ModelFact]:
+    known: dict[str, document.ModelFact] = {}
     for text in unique(tables.dialogues["model_settings"]):
         for model in _list(text):
             if isinstance(model, dict) and "name" in model:
                 wanted = {key: model[key] for key in ("name", "description", "source", "options") if model.get(key)}
-                known.setdefault(str(model["name"]), ModelFact(**wanted))
+                known.setdefault(str(model["name"]), document.ModelFact(**wanted))
     names = sorted({*known, *models_in(tables)})
-    return [known.get(name, ModelFact(name=name)) for name in names]
+    return [known.get(name, document.ModelFact(name=name)) for name in names]
 
 
-def questions_in(tables: Tables) -> list[Question]:
+def questions_in(tables: Tables) -> list[document.Question]:
     """What was asked, without attention checks, in its words."""
     asked: dict[tuple[str, str, str], None] = {}
     for frame in (
@@ -158,25 +144,29 @@ def questions_in(tables: Tables) -> list[Question]:
         for technique, metric, question in rows.fillna("").itertuples(index=False):
             for line in str(question).split("\n"):
                 asked.setdefault((str(technique), str(metric), line))
-    return [Question(technique=technique, metric=metric, text=text) for technique, metric, text in sorted(asked)]
+    return [
+        document.Question(technique=technique, metric=metric, text=text) for technique, metric, text in sorted(asked)
+    ]
 
 
-def _statements(tables: Tables) -> list[Statement]:
-    found: dict[tuple[str, str], Statement] = {}
+def _statements(tables: Tables) -> list[document.Statement]:
+    found: dict[tuple[str, str], document.Statement] = {}
     columns = ["criterion", "statement", "scale", "minimum", "maximum"]
     rows = tables.ratings.loc[tables.ratings["statement"].notna(), columns].drop_duplicates()
     for criterion, text, scale, *ends in rows.itertuples(index=False):
         low, high = (None if pd.isna(end) or not np.isfinite(float(end)) else float(end) for end in ends)
         named = {"criterion": str(criterion), "text": str(text), "scale": "" if pd.isna(scale) else str(scale)}
-        found[str(criterion), str(text)] = Statement(**named, minimum=low, maximum=high)
+        found[str(criterion), str(text)] = document.Statement(**named, minimum=low, maximum=high)
     for listed in unique(tables.dialogues["turn_criteria"]):
         for one in _list(listed):
             name, text = str(one.get("name", "")), str(one.get("text", ""))
-            found.setdefault((name, text), Statement(criterion=name, text=text, scale=str(one.get("scale", ""))))
+            found.setdefault(
+                (name, text), document.Statement(criterion=name, text=text, scale=str(one.get("scale", "")))
+            )
     return [found[key] for key in sorted(found)]
 
 
-def settings_of(tables: Tables) -> list[SettingFact]:
+def settings_of(tables: Tables) -> list[document.SettingFact]:
     """The settings of each technique and setting, as they were launched; nothing where the tables do not say."""
     found = []
     for frame in (tables.dialogues, tables.judgements):
@@ -184,7 +174,9 @@ def settings_of(tables: Tables) -> list[SettingFact]:
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
             values = _json(str(text))
             if values and isinstance(values, dict):
-                fact = SettingFact(technique=str(technique), setting=str(setting), values=values, units=len(own))
+                fact = document.SettingFact(
+                    technique=str(technique), setting=str(setting), values=values, units=len(own)
+                )
                 found.append(fact)
     return found
 
@@ -202,14 +194,16 @@ def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
     return sorted(designs)
 
 
-def registered_in(tables: Tables, settings: Sequence[SettingFact], task: TaskFacts | None) -> list[Registration]:
+def registered_in(
+    tables: Tables, settings: Sequence[document.SettingFact], task: document.TaskFacts | None
+) -> list[document.Registration]:
     """What was registered of the studies, and what they did otherwise; ``task``: whose raters may have been left out."""
     texts = [(str(text), fact) for fact in settings if (text := fact.values.get("prereg"))]
     if not texts:
         return []
     from parlai_humaneval.planning.preregistration import PreregistrationError, parse_preregistration
 
-    found: dict[str, Registration] = {}
+    found: dict[str, document.Registration] = {}
     for text, fact in texts:
         try:
             facts = parse_preregistration(text, "prereg")
@@ -223,7 +217,7 @@ def registered_in(tables: Tables, settings: Sequence[SettingFact], task: TaskFac
         if simulated := _simulated(tables, fact):
             changes.append(f"{simulated:,} of its raters {'was' if simulated == 1 else 'were'} simulated")
         before_it = found[facts.digest].deviations if facts.digest in found else []
-        found[facts.digest] = Registration(
+        found[facts.digest] = document.Registration(
             digest=facts.digest,
             technique=facts.technique,
             deviations=list(dict.fromkeys([*before_it, *changes])),
@@ -235,7 +229,7 @@ def registered_in(tables: Tables, settings: Sequence[SettingFact], task: TaskFac
     ]
 
 
-def _raised_cap(tables: Tables, fact: SettingFact) -> dict[str, int]:
+def _raised_cap(tables: Tables, fact: document.SettingFact) -> dict[str, int]:
     """The cap of a study as its log last had it, which may be raised before any answer comes under it."""
     design = {"technique": fact.technique, "setting": fact.setting, "metric": fact.values.get("metric")}
     raised = [
@@ -248,7 +242,7 @@ def _raised_cap(tables: Tables, fact: SettingFact) -> dict[str, int]:
     return {"max_dialogues": max(raised)} if raised else {}
 
 
-def _simulated(tables: Tables, fact: SettingFact) -> int:
+def _simulated(tables: Tables, fact: document.SettingFact) -> int:
     """How many raters of a technique and setting were programs."""
     programs: set[str] = set()
     for rows in (tables.dialogues, tables.judgements):
@@ -257,7 +251,7 @@ def _simulated(tables: Tables, fact: SettingFact) -> int:
     return len(programs)
 
 
-def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
+def _raters(tables: Tables, options: Options, task: document.TaskFacts | None) -> document.Raters:
     dialogues, gold = tables.dialogues, is_set(tables.judgements, "gold")
     judgements, checks = tables.judgements[~gold], tables.judgements[gold]
     complete = dialogues[is_set(dialogues, "complete")]
@@ -266,7 +260,7 @@ def _raters(tables: Tables, options: Options, task: TaskFacts | None) -> Raters:
     answered = _turns(tables)
     begun = dialogues["n_turns_started"].fillna(dialogues["n_turns"])
     kinds = rater_kinds(tables)
-    return Raters(
+    return document.Raters(
         workers=kinds.workers,
         workers_finished=kinds.workers - _unfinished_workers(dialogues, judgements),
         simulated=kinds.simulated,
@@ -295,19 +289,17 @@ def _median_turn(turns: pd.DataFrame, include_partial: bool) -> float | None:
     """Over turns in which something was asked: others are answered at once by the program, in 0 s."""
     counts = finished(turns) | include_partial
     first_hand = turns["judgement_id"].isna().to_numpy(dtype=bool)
-    rows = turns[[*_TURN, "seconds"]][counts & _asked_turns(turns) & first_hand]
+    several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
+    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
+    rows = turns[[*_TURN, "seconds"]][
+        counts & np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool) & first_hand
+    ]
     return median(rows.drop_duplicates(_TURN)["seconds"])
 
 
-def _asked_turns(turns: pd.DataFrame) -> Flags:
-    several = turns.duplicated(["dialogue_id", "worker_id", "judgement_id", "turn"], keep=False).to_numpy(dtype=bool)
-    choice = several & ~is_set(turns, "continued_each") & ~is_set(turns, "automatic")
-    return np.asarray(choice | turns["tick_choices"].notna().to_numpy(dtype=bool), dtype=bool)
-
-
-def _attention(checks: pd.DataFrame) -> AttentionChecks:
+def _attention(checks: pd.DataFrame) -> document.AttentionChecks:
     failed = ~is_set(checks, "gold_passed", missing=1)
-    return AttentionChecks(
+    return document.AttentionChecks(
         passed=int(is_set(checks, "gold_passed").sum()),
         failed=int(failed.sum()),
         not_answered=int(checks["gold_passed"].isna().sum()),
@@ -315,9 +307,9 @@ def _attention(checks: pd.DataFrame) -> AttentionChecks:
     )
 
 
-def _status_count(status: pd.Series[Any]) -> DialogueCount:
+def _status_count(status: pd.Series[Any]) -> document.DialogueCount:
     counts = status.value_counts()
-    return DialogueCount(**{name: int(counts.get(name, 0)) for name in DialogueCount.model_fields})
+    return document.DialogueCount(**{name: int(counts.get(name, 0)) for name in document.DialogueCount.model_fields})
 
 
 def _status(dialogues: pd.DataFrame) -> pd.Series[Any]:
@@ -346,7 +338,7 @@ def _is_complete(status: pd.Series[Any]) -> Flags:
     return status.fillna("complete").eq("complete").to_numpy(dtype=bool)
 
 
-def _flagged(tables: Tables, include_partial: bool) -> list[Flagged]:
+def _flagged(tables: Tables, include_partial: bool) -> list[document.Flagged]:
     """Checks that raters failed, in dialogues and judgements that count; attention checks are no judgements."""
     dialogues, judgements = tables.dialogues, tables.judgements[~is_set(tables.judgements, "gold")]
     counting = [
@@ -357,7 +349,7 @@ def _flagged(tables: Tables, include_partial: bool) -> list[Flagged]:
     rows = units[units["checks_failed"].notna()]
     exploded = rows.assign(check=rows["checks_failed"].astype(str).str.split(";")).explode("check")
     return [
-        Flagged(
+        document.Flagged(
             check=str(check),
             units=len(failed),
             workers=int(failed["worker_id"].nunique()),
@@ -394,7 +386,7 @@ Pair = tuple[str, str]
 """A label and what it says."""
 
 
-def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
+def qualifying(facts: document.Facts, answers: Sequence[Summary], in_short: Sequence[str]) -> list[str]:
     """What qualifies the verdict, each once: what was left out or is unfinished, and the remarks of the answers.
 
     ``in_short``: what sections say that answer no question.
@@ -407,23 +399,23 @@ def qualifying(facts: Facts, answers: Sequence[Summary], in_short: Sequence[str]
     return list(dict.fromkeys(begun))
 
 
-def raters_line(facts: Facts) -> str:
+def raters_line(facts: document.Facts) -> str:
     """Who rated, and how much, in one line."""
     return "; ".join(_said(facts, "line"))
 
 
-def raters_words(facts: Facts) -> list[Pair]:
+def raters_words(facts: document.Facts) -> list[Pair]:
     """Who rated, and how much, line by line; what is not known has no line."""
     told = _said(facts, "labelled")
     return list(zip(told[::2], told[1::2], strict=True))
 
 
-def _said(facts: Facts, part: str, **values: Any) -> list[str]:
+def _said(facts: document.Facts, part: str, **values: Any) -> list[str]:
     named = {"named": NAMED, "many_left": MANY_LEFT, "checks_in_docs": CHECKS_IN_DOCS}
     return [line for line in say("facts", part, facts=facts, **named, **values) if line]
 
 
-def data_words(facts: Facts) -> list[Pair]:
+def data_words(facts: document.Facts) -> list[Pair]:
     """When, and with what: for the head of the document."""
     raters = facts.raters
     pairs = [("Techniques", ", ".join(facts.techniques)), ("Models", ", ".join(model.name for model in facts.models))]
@@ -431,19 +423,10 @@ def data_words(facts: Facts) -> list[Pair]:
     return [(label, words) for label, words in [*pairs, ("Rated", days)] if words]
 
 
-def facts_tables(facts: Facts) -> list[DataTable]:
+def facts_tables(facts: document.Facts) -> list[DataTable]:
     """Set-up: what was collected, what was rated on scales, and the models."""
-    designs = plain_table(
+    designs = listed_table(
         "setup_designs",
-        "What was collected",
-        {
-            "technique": "Technique",
-            "setting": "Setting",
-            "metric": "Metric",
-            "models": "Models",
-            "workers": ("Workers", "count"),
-            "rows": "Rows of tables",
-        },
         [
             {
                 **{name: getattr(design, name) or None for name in ("technique", "setting", "metric")},
@@ -454,16 +437,12 @@ def facts_tables(facts: Facts) -> list[DataTable]:
             for design in facts.designs
         ],
     )
-    statements = plain_table(
+    statements = listed_table(
         "setup_statements",
-        "What was rated or ticked",
-        {"criterion": "Criterion", "text": "As raters saw it", "scale": "Scale"},
         [{"criterion": one.criterion, "text": one.text, "scale": one.whole_scale or None} for one in facts.statements],
     )
-    models = plain_table(
+    models = listed_table(
         "setup_models",
-        "The models",
-        {"model": "Model", "description": "Description", "source": "Source", "options": "Options"},
         [
             {
                 "model": model.name,
@@ -474,30 +453,16 @@ def facts_tables(facts: Facts) -> list[DataTable]:
             if model.description or model.source or model.options
         ],
     )
-    return [table for table in (designs, statements, models) if table.rows]
+    return shown(designs, statements, models)
 
 
-def excluded_table(excluded: Excluded) -> DataTable:
+def excluded_table(excluded: document.Excluded) -> DataTable:
     """What each check found, and what was left out by all of them together."""
     judged = excluded.judgements_total > 0
-    live = excluded.dialogues_total > 0 or not judged
-    counts = {
-        "dialogues_failed": ("Dialogues failed", live),
-        "workers_failed": ("Workers failed", True),
-        "dialogues_removed": ("Dialogues removed", live),
-        "turns_removed": ("Turns removed", live),
-        "judgements_removed": ("Judgements removed", judged),
-        "not_judged": ("Not judged", True),
-    }
-    labels: dict[str, str | tuple[str, CellKind]] = {"check": "Check"}
-    labels |= {name: (label, "count") for name, (label, applies) in counts.items() if applies}
+    live = {"dialogues_failed", "dialogues_removed", "turns_removed"}
+    hidden = {"judgements_removed"} if not judged else set() if excluded.dialogues_total > 0 else live
     reach = "everything that a failing worker did" if excluded.scope == "worker" else "the dialogues that failed"
     where = f"Checked in {counted(len(excluded.tasks), 'task')}: {', '.join(excluded.tasks)}." if excluded.tasks else ""
     told = say("facts", "left_out_here", facts={"excluded": excluded, "raters": None})
-    return plain_table(
-        "excluded",
-        f"Left out by quality checks ({reach}); nothing is deleted",
-        labels,
-        [{name: getattr(row, name) for name in labels} for row in excluded.counts],
-        filter(None, (*told, where, OVERLAP)),
-    )
+    rows = [row.model_dump() for row in excluded.counts]
+    return listed_table("excluded", rows, filter(None, (*told, where, OVERLAP)), hidden, reach=reach)

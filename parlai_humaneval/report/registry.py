@@ -6,9 +6,11 @@ import logging
 import sys
 from collections.abc import Callable, Collection
 from importlib import import_module
+from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.plugins import load_plugins
 from parlai_humaneval.techniques.registry import with_trait
 
@@ -17,27 +19,10 @@ if TYPE_CHECKING:
     from parlai_humaneval.tables.build import Tables
     from parlai_humaneval.techniques.registry import Trait
 
-SECTIONS = {
-    "stopping": ("stopping", "dialogues.settings", "judgements.settings"),
-    "turns": ("turns",),
-    "free_for_all": ("turns.technique=points",),
-    "comparisons": ("comparisons",),
-    "rankings": ("turns.rank",),
-    "direct_assessment": ("ratings",),
-    "likert": ("ratings",),
-    "segments": ("segments",),
-    "agreement": (),
-    "design": (),
-    "crowd_time": (),
-    "style_control": ("turns.text", "judgements.shown", "comparisons"),
-    "by_group": ("comparisons", "turns", "dialogues"),
-    "justifications": ("judgements.reason", "turns.reason", "comparisons.reason"),
-    "replies": ("turns.text",),
-    "judges": ("judges",),
-    "with_judge": (),
+SECTIONS: dict[str, tuple[str, ...]] = {
+    key: tuple(needs) for key, needs in read_yaml(Path(__file__).with_name("sections.yaml")).items()
 }
-"""Key of the report's JSON, and module of ``sections`` with a ``build(tables, options)`` → tables one of which
-must hold something, or it is not even loaded; in the page, rows point to those of the first."""
+"""Key of the report's JSON, and module of ``sections`` → what its tables must hold."""
 _HOMES = {"turns": "turn_choices", "segments": "spot_the_bot"}
 """Key → module, where that has another name."""
 _NOT_SECTIONS = ("facts", "examples")

@@ -19,7 +19,7 @@ from parlai_humaneval.report.views import Part as Part
 from parlai_humaneval.statistics.core import formatting
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, DecidedBy, OnceEach, deciding, once_each_of
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.two_way import is_by_both
+from parlai_humaneval.statistics.core.two_way import QUESTION, is_by_both, shared_by
 from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.statistics.ranking.fit import LEAD
 from parlai_humaneval.tables.build import Tables
@@ -91,7 +91,8 @@ class PairLine(Part):
     :func:`deciding` goes by, corrected with the ``family_tests`` of ``family``; ``differs``: it is below .05, None where
     it cannot be tested. ``gap_per_worker``, ``p_per_worker``: where every worker counts once; below 0: ``second`` is
     ahead. ``met``: the two were shown or compared together. ``modelled``: gap and p are of a model of all choices, in
-    which other models count too. ``by_dialogue``: clustered by dialogue as well as by worker.
+    which other models count too. ``by_dialogue``: clustered by dialogue as well as by worker, or, with ``by_question``,
+    by the question that both dialogues answer.
     """
 
     first: str
@@ -115,6 +116,7 @@ class PairLine(Part):
     met: bool = True
     modelled: bool = False
     by_dialogue: bool = False
+    by_question: bool = False
     independent: bool = False
 
     @classmethod
@@ -164,6 +166,7 @@ class PairLine(Part):
             family=str(clustered.details.get("family", "")),
             family_tests=int(clustered.details.get("family_tests") or 0),
             by_dialogue=is_by_both(clustered),
+            by_question=shared_by(clustered) == QUESTION,
         )
 
     def superiority_of(self, model: str) -> tuple[float | None, float | None, float | None]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from parlai_humaneval.report import views
 from parlai_humaneval.report.conclusions import DECIDED, ahead_of_all, once_more, rank_words, to_cite, winner_words
-from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary
+from parlai_humaneval.report.section import ModelLine, PairLine, Section, Summary, say, sentence
 from parlai_humaneval.statistics.core.formatting import counted, format_p, percent
 from parlai_humaneval.techniques.registry import techniques, with_trait
 
@@ -15,23 +15,9 @@ NAMED = 3
 """As many pairs are named by a verdict over several answers."""
 POINTS_OF_FIGURE = 24
 """As many models or pairs are drawn in the one figure at the head of a report."""
-MODELLED = (
-    "Points: how many more of 100 turns with only these two models the first would win, estimated from all turns "
-    "together. They are not the difference of the shares above."
-)
-OF_RATINGS = "Points: 100 points are half of the scale that models were rated on. They are not points of that scale."
-DIRECT = "Turns and dialogues that had both models. {}: estimated from all choices, so the gap may differ."
 ENDS = (("low", "from"), ("high", "to"))
 GAPS = "How far the first is ahead of the second"
 SUPERIORITY = "Probability of superiority across techniques"
-HOW_TO_READ = (
-    "How often the first model does better than the second in one judgement, ties counting half. 50 %: neither is "
-    "better; if the interval (clustered by worker, not corrected, before rounding) excludes 50 %, they differ. "
-    "About 56, 64 and 71 % are small, medium and large differences.",
-    "This number can be compared across techniques; those of the sections cannot. A judgement is what raters of the "
-    "technique give, about a turn, a dialogue or a segment. If many judgements are ties, as when few of several replies "
-    "are picked, the number is closer to 50 %.",
-)
 SUPERIORITY_METHOD = views.method("summary", "probability_of_superiority")
 _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
     "turns": ("free_for_all",),
@@ -98,20 +84,10 @@ def verdict_of(answers: Sequence[Summary]) -> str:
     """The answer in one sentence: of one question its own, of several how many pairs of models differ in all of them."""
     if len(answers) == 1:
         return answers[0].verdict
-    tested = [(answer, pair) for answer in answers for pair in answer.pairs if pair.differs is not None]
-    where = counted(len(answers), "question")
-    if not tested:
-        return f"Whether the models differ cannot be tested in any of {where}."
-    apart = [(answer, pair) for answer, pair in tested if pair.differs]
-    how = "tests clustered by worker, corrected within each question"
-    if not apart:
-        return f"None of {counted(len(tested), 'pair')} of models differs in {where} ({how})."
-    told = [(words, pairs) for answer in answers for words, pairs in _ahead(answer)]
-    named = "; ".join(words for words, _ in told[:NAMED])
-    left = len(apart) - sum(pairs for _, pairs in told[:NAMED])
-    more = f"; and {left:,} more" if left else ""
-    verb = "differs" if len(apart) == 1 else "differ"
-    return f"{len(apart):,} of {counted(len(tested), 'pair')} of models {verb} in {where} ({how}): {named}{more}."
+    tested = [pair for answer in answers for pair in answer.pairs if pair.differs is not None]
+    facts = {"answers": len(answers), "tested": len(tested), "apart": sum(bool(pair.differs) for pair in tested)}
+    ahead = [told for answer in answers for told in _ahead(answer)]
+    return sentence("summary", "verdict", ahead=ahead, named=NAMED, **facts)
 
 
 def _ahead(answer: Summary) -> Iterator[tuple[str, int]]:
@@ -191,19 +167,6 @@ def answer_tables(answers: Sequence[Summary]) -> Iterator[views.DataTable]:
 
 def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
     """Of each answer who leads, who cannot be told from it, and who can; for files, as verdicts say it in words."""
-    labels = {
-        "technique": "Technique",
-        "setting": "Setting",
-        "metric": "Metric",
-        "question": "Question",
-        "section": "Section",
-        "leader": "Ranks first",
-        "together": "Tied for the first rank",
-        "unordered": "Cannot be ordered",
-        "told": "Below another model",
-        "untested": "Not tested",
-        "by": "By",
-    }
     rows = [
         {
             **{name: getattr(answer, name) for name in ("technique", "setting", "metric", "question", "section")},
@@ -215,7 +178,7 @@ def leaders_table(answers: Sequence[Summary]) -> views.DataTable:
         for answer in answers
         if answer.best is not None
     ]
-    return views.plain_table("leaders", "Who leads", labels, rows)
+    return views.listed_table("leaders", rows)
 
 
 def pairs_table(answer: Summary) -> views.DataTable:
@@ -239,37 +202,25 @@ def pairs_table(answer: Summary) -> views.DataTable:
         "superiority_low": ("from, superiority", "share"),
         "superiority_high": ("to, superiority", "share"),
     }
-    # Of direct meetings, and so no effect size of a gap that other models have a part in.
+    # Of direct meetings, and so no effect size of a gap that other models have a part in; and no p where none decides.
     unmet = dict.fromkeys(("superiority", "superiority_low", "superiority_high"))
+    untested = {"p_paper": None}
     rows: list[dict[str, views.Cell]] = [
-        {**pair.model_dump(), "pair": f"{pair.first} over {pair.second}", **(unmet if pair.modelled else {})}
+        {
+            **pair.model_dump(),
+            "pair": f"{pair.first} over {pair.second}",
+            **(unmet if pair.modelled else {}),
+            **(untested if pair.p_decides is None else {}),
+        }
         for pair in answer.pairs
     ]
     cited = labels.get("p_decides", labels["p_clustered"])[0]
-    return _of_rows("answer_pairs", GAPS, labels, rows, list(_notes_of_pairs(answer, cited)))
-
-
-def _notes_of_pairs(answer: Summary, cited: str) -> Iterator[str]:
-    """Which p-values to cite, and where the page has the same ones; what the gap is where a model tells it; how pairs were
-    clustered and corrected, and of which the paper's p decides."""
-    pairs = answer.pairs
-    if answer.of_decided:
-        yield from to_cite(pairs, "all")
-    elif any(pair.p_decides is not None for pair in pairs):
-        yield f"Cite the p-values of “{cited}”{f', which are those of {answer.cite}' if answer.cite else ''}."
-    if answer.decides_all:
-        yield OF_RATINGS
-    if any(pair.modelled and pair.share for pair in pairs):
-        yield MODELLED
-    if any(pair.by_dialogue for pair in pairs):
-        alone = ", ".join(f"{pair.first} over {pair.second}" for pair in pairs if not pair.by_dialogue)
-        yield f"Clustered: by worker and by dialogue{f'; by worker alone: {alone}' if alone else ''}."
-    for family, tests in dict.fromkeys((pair.family, pair.family_tests) for pair in pairs if pair.family_tests > 1):
-        yield f"Corrected (Holm): {counted(tests, 'test')}, {family}."
-    papers = [f"{pair.first} over {pair.second}" for pair in pairs if pair.decided_by == "paper"]
-    if papers:
-        which = "p of independent answers" if any(pair.independent for pair in pairs) else "paper's p"
-        yield f"The {which}, as the larger, decides of {', '.join(papers)}."
+    families = dict.fromkeys((pair.family, pair.family_tests) for pair in answer.pairs if pair.family_tests > 1)
+    notes = [
+        *(to_cite(answer.pairs, "all") if answer.of_decided else ()),
+        *say("summary", "of_pairs", answer=answer, cited=cited, families=families),
+    ]
+    return _of_rows("answer_pairs", GAPS, labels, rows, notes)
 
 
 def superiority_table(answers: Sequence[Summary]) -> views.DataTable:
@@ -296,7 +247,7 @@ def superiority_table(answers: Sequence[Summary]) -> views.DataTable:
         columns[key] = (labels[place], "share")
         columns |= {f"{key}_{end}": (f"{word}, {labels[place]}", "share") for end, word in ENDS}
     modelled = [labels[place] for place in places if any(pair.modelled for pair in answers[place].pairs)]
-    notes = (*HOW_TO_READ, *([DIRECT.format("; ".join(modelled))] if modelled else []))
+    notes = say("summary", "superiority", modelled=modelled)
     rows: list[dict[str, views.Cell]] = []
     for lines in several:
         first = lines[min(lines)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ from parlai_humaneval.statistics.core.rows import Cell as Cell
 from parlai_humaneval.statistics.core.rows import CellKind as CellKind
 from parlai_humaneval.statistics.core.rows import DataTable as DataTable
 from parlai_humaneval.statistics.core.rows import Part as Part
+from parlai_humaneval.statistics.core.rows import Row, row_table, table_of
 from parlai_humaneval.statistics.core.rows import TableColumn as TableColumn
 from parlai_humaneval.statistics.core.rows import View as View
 
@@ -32,6 +33,56 @@ def plain_table(
     named = {name: (label, "text") if isinstance(label, str) else label for name, label in labels.items()}
     columns = tuple(TableColumn(key=name, label=label, kind=kind) for name, (label, kind) in named.items())
     return DataTable(key=key, title=title, columns=columns, rows=tuple(map(dict, rows)), notes=tuple(notes))
+
+
+def table(key: str, rows: Sequence[Row], *notes: str, **options: Any) -> DataTable:
+    """:func:`.table_of` with the title and the notes of ``tables.yaml``, behind which other ``notes`` stand."""
+    known = _known("tables.yaml")[key]
+    labels = known.get("labels", {}) | options.pop("labels", {})
+    return table_of(key, known["title"], rows, *known.get("notes", ()), *notes, labels=labels, **options)
+
+
+def listed_table(
+    key: str,
+    rows: Iterable[Mapping[str, Cell]],
+    notes: Iterable[str] = (),
+    hidden: Container[str] = (),
+    **words: object,
+) -> DataTable:
+    """:func:`plain_table` with the title and the columns of ``tables.yaml``, but for those that are ``hidden``.
+    ``words``: for the names in braces."""
+    known = _known("tables.yaml")[key]
+    columns = {name: label for name, label in known["columns"].items() if name not in hidden}
+    cells = ({name: row[name] for name in columns} for row in rows)
+    return plain_table(key, known["title"].format(**words), columns, cells, notes)
+
+
+def criteria_table(
+    key: str, criteria: Mapping[str, str], rows: Sequence[Mapping[str, Any]], hidden: Container[str] = ()
+) -> DataTable:
+    """:func:`listed_table` with a column for each of ``criteria`` (key → label) in place of the one that is called so."""
+    known = _known("tables.yaml")[key]
+    columns = {name: one for name, one in known["columns"].items() if name not in hidden}
+    each = [(of, text, columns["criteria"][1]) for of, text in criteria.items()]
+    whole = (each if name == "criteria" else [(name, *one)] for name, one in columns.items())
+    return row_table(
+        key, known["title"], tuple(column for part in whole for column in part), rows, known.get("notes", ())
+    )
+
+
+def title_of(key: str) -> str:
+    """The title of a table."""
+    return str(_known("tables.yaml")[key]["title"])
+
+
+def rows_of(stem: str) -> dict[str, str]:
+    """Tables whose keys begin so → whose rows they have, as far as ``tables.yaml`` says."""
+    return {key: one.get("rows", "") for key, one in _known("tables.yaml").items() if key.startswith(stem)}
+
+
+def shown(*tables: DataTable) -> list[DataTable]:
+    """Those that have rows."""
+    return [table for table in tables if table.rows]
 
 
 class IntervalPoint(View):
@@ -114,15 +165,22 @@ class Method(View):
 
 
 @cache
-def _methods() -> dict[str, dict[str, dict[str, str]]]:
-    known: dict[str, dict[str, dict[str, str]]] = read_yaml(Path(__file__).with_name("methods.yaml"))
+def _known(file: str) -> dict[str, dict[str, Any]]:
+    known: dict[str, dict[str, Any]] = read_yaml(Path(__file__).with_name(file))
     return known
 
 
 def method(section: str, name: str, **values: object) -> Method:
     """A method of ``methods.yaml``, with the values for the names in its braces."""
-    told = _methods()[section][name]
+    told = _known("methods.yaml")[section][name]
     return Method(**{part: text.format(**values) if values else text for part, text in told.items()})
+
+
+def look(key: str, place: object = "", **words: object) -> dict[str, Any]:
+    """Key, title, axes and looks of a figure as ``figures.yaml`` has them. ``place``: stands behind the key, where there are
+    several; ``words``: for the names in braces."""
+    known = _known("figures.yaml")[key].items()
+    return {"key": f"{key}{place}"} | {n: one.format(**words) if isinstance(one, str) else one for n, one in known}
 
 
 def interval_figures(

@@ -1,1 +1,1 @@
-"""What is stored, and what travels to the page."""
+"""What is stored, and what is sent to the page."""

@@ -52,7 +52,8 @@ class JudgeAnswer(Record):
     ``prompts``. ``prompts`` and ``replies``: what was sent and what came back; several where it was asked again, or
     (``score``) for each candidate. ``thoughts``: what its server or tokenizer tells apart from them as such.
     ``answers``: as a rater's; options and verdicts are those of the shown order. Empty where nothing could be read.
-    ``served_model``: the name that its server told. ``estimated``: the tokens were not told, but counted by letters."""
+    ``served_model``: the name that its server told. ``estimated``: the tokens were not told, but counted by letters.
+    ``images_described``: pictures of which the judge read descriptions alone."""
 
     line: Literal["answer"] = "answer"
     schema_version: int = JUDGE_SCHEMA_VERSION
@@ -74,6 +75,7 @@ class JudgeAnswer(Record):
     outcome: Outcome
     answers: list[GivenAnswer] = Field(default_factory=list)
     reminded: bool = False
+    images_described: int = 0
     seed: int
     served_model: str | None = None
     finish_reason: str | None = None

@@ -1,1 +1,1 @@
-"""Studies that stop when decided."""
+"""Studies that stop once they reach a decision."""

@@ -276,15 +276,15 @@ def contradictions(evidence: Evidence, better: Flags, alpha: float) -> Flags:
     they are further apart than the margin, and all together that they are not. ``better``: what was claimed, studies ×
     models × models. Where what pooling takes for granted holds, one of the two is wrong, in at most 3α of studies for
     each: α for claims, 2α for dialogues of the two."""
-    direct, pairs = evidence.direct, evidence.pairs
+    direct, pairs = evidence.of("direct"), evidence.pairs
     bar = pairs.count / alpha
     claimed = np.stack([better[:, pairs.first, pairs.second], better[:, pairs.second, pairs.first]], axis=1)
     against = claimed[:, ::-1]
-    if evidence.indirect is not None:
-        against = against | (evidence.indirect[:, ::-1] >= bar)
+    if evidence.is_pooled:
+        against = against | (evidence.of("indirect")[:, ::-1] >= bar)
     found = (direct >= bar) & against
-    if evidence.wide is not None:
-        found |= (evidence.wide >= bar) & (evidence.equal >= bar).all(axis=1, keepdims=True)
+    if evidence.is_pooled:
+        found |= (evidence.of("wide") >= bar) & (evidence.equal >= bar).all(axis=1, keepdims=True)
     return np.asarray(found.any(axis=1))
 
 

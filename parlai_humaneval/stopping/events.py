@@ -318,8 +318,8 @@ class StoppingStatus(BaseModel, frozen=True):
     @property
     def next_step(self) -> str:
         """What can be done where the study ended with pairs open; else empty."""
-        again = "To go on where it stopped, launch the study again with a higher max_dialogues"
-        return f"{again}: no error rate depends on it." if self.ended == "cap" else ""
+        again = "To continue where it stopped, launch the study again with a higher max_dialogues"
+        return f"{again}. No error rate depends on it." if self.ended == "cap" else ""
 
     def __str__(self) -> str:
         if self.ended == "decided":

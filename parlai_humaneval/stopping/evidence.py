@@ -82,10 +82,6 @@ PRIOR_DIALOGUES = 2.0
 ORDER_KINDS = ("direct", "pooled", "indirect", "wide")
 
 
-def _equal_kinds(pooled: bool, together: bool) -> tuple[str, ...]:
-    return ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
-
-
 class _BetsOf:
     """Bets on some ``kinds`` of evidence, of which the first ``order`` are on who is better, the others on equality. A row
     for each kind: ``direct``, ``third``: 1 where dialogues of the two count, and those of one of them with a third model;
@@ -123,12 +119,12 @@ class Evidence:
     where workers leave because of what they have just chosen. Filled with the mean of the turns that a worker did
     answer of the pair, it is fair where they leave because of what they like. With ``filled`` both bets are held, and
     the lower one counts: its chance of being wrong is held in either case. As long as nobody leaves in mid-dialogue
-    both are the same, and only one is held. ``order``: studies × kinds × 2 × pairs; the highest e-value so far that the
+    both are the same, and only one is held. ``of`` a kind: studies × 2 × pairs; the highest e-value so far that the
     first model of a pair is better, and that the second is. Kinds: of dialogues of the two alone; where evidence is
     pooled also with and of dialogues of one of them with a third; and of the two alone, that the gap is wider than the
     margin. ``equal``: studies × 2 × pairs; the same, that the first is not better by the margin, that the second is not:
     of direct dialogues, and with ``together`` also of those with a third, where evidence is pooled; ``equal_now`` is what
-    these are worth now, and ``alone`` what those of direct dialogues are. ``won``, ``met``: studies × models ×
+    these are worth now. ``won``, ``met``: studies × models ×
     models; the shares that the row's model won against the column's, and dialogues. ``dialogues``: studies × models;
     dialogues that were folded in; one that was cut off counts in part. ``judged``: what a judge predicted is taken off
     what workers say, as far as it proved right of earlier ones. A prediction is 0 on average over what could have been
@@ -152,7 +148,8 @@ class Evidence:
         self.together = together
         # Tables have the studies last, so that one step is one run through memory, and … × fillings first. What is left
         # unanswered is filled in one way, as long as there is nothing to fill.
-        self._bets = _BetsOf(margin, ORDER_KINDS if pooled else ("direct",), _equal_kinds(pooled, together))
+        equal = ("equal pooled", "equal direct") if pooled and together else ("equal direct",)
+        self._bets = _BetsOf(margin, ORDER_KINDS if pooled else ("direct",), equal)
         shape = 2, studies, self.pairs.count
         self._capital = np.ones((len(self._bets.of), 1, *shape))
         self._best = np.ones((len(self._bets.kinds), *shape))
@@ -161,11 +158,6 @@ class Evidence:
         self._together, self._predicted = np.zeros((2, studies))
         self.won, self.met = np.zeros((2, studies, models, models))
         self.dialogues = np.zeros((studies, models))
-
-    @property
-    def order(self) -> Floats:
-        """See above."""
-        return self._best[: self._bets.order].transpose(2, 0, 1, 3)
 
     @property
     def equal(self) -> Floats:
@@ -178,29 +170,9 @@ class Evidence:
         return np.moveaxis(self._now[self._bets.order], 1, 0)
 
     @property
-    def alone(self) -> Floats:
-        """See above."""
-        return np.moveaxis(self._now[-1], 1, 0)
-
-    @property
-    def direct(self) -> Floats:
-        """Studies × 2 × pairs: evidence on who is better from dialogues of the two alone."""
-        return self._of_kind("direct")
-
-    @property
     def pooled(self) -> Floats:
-        """The same that decides: with dialogues of one of the two with a third, where these count."""
-        return self._of_kind("pooled" if self.is_pooled else "direct")
-
-    @property
-    def indirect(self) -> Floats | None:
-        """The same from dialogues with a third alone."""
-        return self._of_kind("indirect") if self.is_pooled else None
-
-    @property
-    def wide(self) -> Floats | None:
-        """Evidence of dialogues of the two alone that the first model is better by more than the margin, or the second."""
-        return self._of_kind("wide") if self.is_pooled else None
+        """What decides who is better: with dialogues of one of the two with a third, where these count."""
+        return self.of("pooled" if self.is_pooled else "direct")
 
     @property
     def clearest(self) -> Floats:
@@ -219,10 +191,11 @@ class Evidence:
 
     @property
     def least_alone(self) -> Floats:
-        """Studies × pairs; the lower side of :attr:`alone`."""
+        """Studies × pairs; the lower side of what evidence of equality from direct dialogues is worth now."""
         return np.asarray(np.minimum(*self._now[-1]))
 
-    def _of_kind(self, kind: str) -> Floats:
+    def of(self, kind: str) -> Floats:
+        """See above; unless evidence is pooled, there is that of direct dialogues alone."""
         return np.moveaxis(self._best[self._bets.kinds.index(kind)], 1, 0)
 
     def only_decide(self) -> None:

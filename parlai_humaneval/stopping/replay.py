@@ -212,10 +212,8 @@ def _replayed(
         *([_NOTES["by_rows"]] if by_rows else []),
     ]
     # All data, also those that were passed over, may contradict each other or the first study's claims.
-    whole, everything = (
-        Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled),
-        np.ones((1, pairs.count), bool),
-    )
+    whole = Evidence(1, len(rule.models), rule.margin, pooled=rule.is_pooled)
+    everything = np.ones((1, pairs.count), bool)
     for who in range(workers):
         of_who = judged.shown[[who]], judged.shares[[who]], everything, judged.done[[who]]
         whole.fold(np.zeros(1, dtype=np.int64), *of_who)

@@ -1,1 +1,1 @@
-"""Records, files and data from elsewhere become checked tidy tables, on which all analysis works."""
+"""Turns records, files and other data into checked tidy tables, on which all analysis is based."""

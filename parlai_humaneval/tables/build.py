@@ -178,7 +178,7 @@ def _verdict_rows(base: DialogueRecord, given: GivenAnswer, shown: Sequence[str]
 
 
 _OF_ANSWER = (
-    *("seconds", "question", "seed", "schema_version", "outcome", "reminded", "served_model"),
+    *("seconds", "question", "seed", "schema_version", "outcome", "reminded", "images_described", "served_model"),
     *("prompt_tokens", "completion_tokens", "estimated", "cost", "currency"),
 )
 

@@ -79,6 +79,7 @@ def shown_columns(candidate: Candidate) -> Row:
     return {
         "masked": int(bool(candidate.masks)),
         "changes": ";".join(candidate.changes),
+        "images": json_cell(candidate.images) if candidate.images else None,
         "withdrawn": json.dumps(earlier, ensure_ascii=False) if earlier else None,
         "thoughts": told or "\n\n".join(filter(None, parted(candidate.raw_text or "").thoughts)) or None,
     }
@@ -107,6 +108,7 @@ def turn_rows(record: DialogueRecord) -> Iterator[Row]:
         of_turn = {
             "written": int(turn.written is not None),
             "written_text": turn.written,
+            "human_images": json_cell(turn.human_images) if turn.human_images else None,
             "ticks": ";".join(turn.ticks or ()),
             "tick_choices": "" if turn.ticks is None else ";".join(c.name for c in record.turn_criteria),
             "tick_problems": "" if turn.ticks is None else tick_problems(record.turn_criteria),

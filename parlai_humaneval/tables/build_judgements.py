@@ -139,6 +139,7 @@ def replay_turn_rows(record: records.JudgementRecord) -> Iterator[Row]:
             "metric": record.metric if question.kind == "rank" else rating.metric,
             "written": int(turn.written is not None),
             "written_text": turn.written,
+            "human_images": build_dialogues.json_cell(turn.human_images) if turn.human_images else None,
             "complete": 1,
             "ticks": ";".join(answer.selected) if ticked else "",
             "tick_choices": ";".join(question.options) if ticked else "",

@@ -22,7 +22,7 @@ from pandas.api.types import is_numeric_dtype
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.arrays import Flags
-from parlai_humaneval._util.errors import HumanevalError, Parts
+from parlai_humaneval._util.errors import HumanevalError, Parts, Problem
 from parlai_humaneval._util.text import clean_label, on_one_line, visible
 from parlai_humaneval.tables.schema import COLUMNS_FILE, JUDGE_COLUMNS, KEYS, TABLES, Column, Kind, TableName
 
@@ -32,6 +32,7 @@ _IDS = ("dialogue_a", "dialogue_b", "own_worker", "start")  # and all whose name
 _NUMBER, _CODE = re.compile(r"(-?\d+)\.(\d+)"), re.compile(r"0\d+")
 LIKE = 0.6  # Names so much like each other may be the same: difflib's ratio
 CELL = 60  # Letters of a cell that an error quotes
+MOST = 10  # Rows with faults that an error lists
 RUN = "run"  # A column that is not ours, and names the runs of a study where it is there
 
 
@@ -48,8 +49,8 @@ class CleanedLabels:
         count = sum(self.cells.values())
         cells = "1 cell" if count == 1 else f"{count:,} cells"
         return (
-            f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at the ends, accents in "
-            "another Unicode form, or “.0” behind a whole number. They were cleaned up, so each name means one thing."
+            f"{self.table}: {cells} ({', '.join(self.cells)}) had blanks or invisible characters at either end, accents in "
+            "another Unicode form, or “.0” after a whole number. They were cleaned up, so equal names are spelled alike."
         )
 
 
@@ -67,7 +68,9 @@ def with_clean_labels(table: TableName, frame: pd.DataFrame) -> tuple[pd.DataFra
             continue
         every: list[Any] = values.tolist()
         texts = {value for value in every if isinstance(value, str)}
-        found = {text: _clean(text, lists=name in LISTS) for text in texts} | (_whole(every) if is_id else {})
+        lists = {text: text.split(";") if name in LISTS else [text] for text in texts}
+        found: dict[Any, str] = {text: ";".join(map(clean_label, parts)) for text, parts in lists.items()}
+        found |= _whole(every) if is_id else {}
         clean = {before: after or None for before, after in found.items() if after != before}
         if clean:
             counts[name] = sum(isinstance(value, (str, float)) and value in clean for value in every)
@@ -93,10 +96,6 @@ def with_our_names(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
 def plain_name(name: str) -> str:
     """A column's name in small letters, without what separates its words."""
     return re.sub(r"[\W_]+", "", name.lower())
-
-
-def _clean(value: str, *, lists: bool) -> str:
-    return ";".join(map(clean_label, value.split(";"))) if lists else clean_label(value)
 
 
 def _whole(cells: Sequence[Any]) -> dict[Any, str]:
@@ -134,7 +133,9 @@ class TableError(HumanevalError, ValueError):
     ``rows``: places, from 0, of all rows that have this fault; empty where the fault is none of single rows.
     """
 
-    def __init__(self, what: str | BaseException | Numbered, rows: Sequence[int] = (), **parts: Unpack[Parts]) -> None:
+    def __init__(
+        self, what: str | BaseException | Numbered | list[Problem], rows: Sequence[int] = (), **parts: Unpack[Parts]
+    ) -> None:
         self._words: Numbered = what if isinstance(what, tuple) else ()
         if isinstance(what, tuple):
             what = "".join(part if isinstance(part, str) else str(part + 1) for part in what)
@@ -167,7 +168,7 @@ def typed(table: TableName, frame: pd.DataFrame, besides: Sequence[Column] = ())
         hint = f" {'; '.join(hints)}: rename it." if hints else ""
         meant = [f"  {c.name}: {c.description}" for c in missing]
         names = ", ".join(column.name for column in missing)
-        said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What they are:"
+        said = f"{table}: missing column {names}. It has: {', '.join(map(visible, present))}.{hint} What is missing:"
         raise TableError("\n".join([said, *meant]))
     known = {c.name: _typed_column(table, c, frame) for c in columns}
     others = {str(name): frame[name] for name in frame.columns if name not in known}
@@ -239,7 +240,7 @@ class Repeated:
             if self.repeats == "keep"
             else f"The {self.repeats} of each counts; {_rows_are(self.left_out)} left out"
         )
-        copies = f" {_rows_are(self.copies)} the same as another in every cell." if self.copies else ""
+        copies = f" {_rows_are(self.copies)} identical to another one in every cell." if self.copies else ""
         return f"{self.table}: {given} given again by the same worker. {count} (--repeats {self.repeats}).{copies}"
 
 

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Ints
+from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.text import write_columns
 from parlai_humaneval.tables.columns import (
+    MOST,
     CleanedLabels,
     Repeated,
     Repeats,
@@ -107,6 +109,29 @@ def checked(
     return Checked(whole.reset_index(drop=True) if told else whole, told, cleaned)
 
 
+def all_faults(
+    frame: pd.DataFrame, check: Callable[[pd.DataFrame], object], places: Any, path: Path, advice: Sequence[str]
+) -> TableError:
+    """What is wrong with the rows of a file, which ``check`` refuses: the first :data:`.columns.MOST`, and how many more
+    there are. Rows with a fault are left out to find the next one. ``places``: of the rows in the file."""
+    found: list[TableError] = []
+    more = 0
+    while len(frame):
+        try:
+            check(frame)
+            break
+        except TableError as wrong:
+            full = len(found) == MOST
+            more += len(wrong.rows) if full else 0
+            found += [] if full else [wrong.of_file(places)]
+            out = list(wrong.rows if full else wrong.rows[:1]) or list(frame.index)
+            frame, places = frame.drop(index=out).reset_index(drop=True), np.delete(places, out)
+    first, *others = [problem for error in found for problem in error.problems]
+    told = [Problem(f"… and {more:,} more row{'s' * (more > 1)}")] if more else []
+    first = replace(first, try_=(*first.try_, *advice)).within(path)
+    return TableError([first, *others, *told], found[0].rows)
+
+
 def tables_of(read: Mapping[TableName, Checked]) -> Tables:
     """All of the tables of raters, or of judges, together."""
     return Tables(
@@ -192,11 +217,11 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
 ABOUT_STOPPING = (
-    "Events of studies that end when they are decided, one per line, oldest first: arrivals, the dialogues that "
-    "raters got and their chances, outcomes, and decisions. Each decision can be made again from it. `study` names the "
-    "study. Workers have other names here than in the tables."
+    "Events of studies that stop once they reach a decision, one per line, oldest first: arrivals, the dialogues that "
+    "raters were given and their probabilities, outcomes, and decisions. Each decision can be reproduced from these events. "
+    "`study` names the study. Workers have different names here than in the tables."
 )
-NO_PEOPLE = "Every answer here is a judge's, which is a model: nothing was rated by people."
+NO_PEOPLE = "Every answer here comes from a judge, which is a model: nothing was rated by people."
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -365,15 +390,20 @@ def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequenc
     if frame.empty:
         return Checked(from_rows(name, [], besides))
     places = frame.index.to_numpy()
+    rows = frame.reset_index(drop=True)
+
+    def check(rows: pd.DataFrame) -> Checked:
+        return checked(name, typed(name, rows, besides), repeats, cleaned)
+
     try:
-        table = checked(name, typed(name, frame.reset_index(drop=True), besides), repeats, cleaned)
+        table = check(rows)
     except TableError as wrong:
-        error = wrong.of_file(places)
-        more = len(error.rows) - 1
-        rows = "1 more row has" if more == 1 else f"{more:,} more rows have"
-        lists = f"`parlai-humaneval import --from tables … --skip-bad` lists all that is wrong: {rows} this fault"
+        lists = (
+            "`parlai-humaneval import --from tables … --skip-bad` lists all rows that are wrong, and leaves them out"
+        )
         words = f"`parlai-humaneval import {path} --out FOLDER` knows other words for columns, winners and ratings"
-        raise TableError(error, error.rows, where=path, try_=(words, *([lists] if more > 0 else []))) from wrong
+        advice = (words, *([lists] if len(wrong.rows) > 1 else []))
+        raise all_faults(rows, check, places, path, advice) from wrong
     return replace(table, frame=with_dialogues(table.frame)) if name == "comparisons" else table
 
 
@@ -404,13 +434,13 @@ def _readme(
     lines = [TITLE, "", *([f"**{note}**", ""] if note else [])]
     if format == "csv":
         lines += [
-            "UTF-8, comma, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
-            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one",
-            "apostrophe before it; take it off to get what was typed. JSONL has every text as it was.",
+            "UTF-8, comma-separated, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
+            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one apostrophe",
+            "in front; remove it to get the original text. JSONL files contain every text unchanged.",
         ]
     else:
-        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are exactly as they were."]
-    lines += ["", "Workers are pseudonyms. Times are in seconds. 0/1 columns: 1 is yes."]
+        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are unchanged."]
+    lines += ["", "Workers are pseudonyms. Times are in seconds. In 0/1 columns, 1 means yes."]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]

@@ -110,7 +110,7 @@ class RaterKinds(NamedTuple):
             who = "All raters are" if self.workers > 1 else "The only rater is"
             return f"{who} simulated ({self.simulated:,}): nothing here was rated by people."
         others = self.workers - self.simulated - self.people
-        unknown = f", {others:,} of whom it is not known" if others else ""
+        unknown = f", {others:,} unknown" if others else ""
         return f"Simulated and real raters are mixed: {self._mixed}{unknown}."
 
     @property

@@ -25,7 +25,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from parlai_humaneval._util.text import clean_label, unguarded
-from parlai_humaneval.tables.columns import TableError
+from parlai_humaneval.tables.columns import MOST, TableError
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
@@ -274,7 +274,7 @@ def _checked(
 ) -> Iterator[list[str]]:
     """The rows of a file without blank ones, refused where one is shorter or longer than the header; ``start``: rows that
     were read before, after ``line``, with ``above`` rows above them. To ``places`` is added where they stand, from 0."""
-    end = line
+    end, wrong = line, list[str]()
     for number, row in enumerate(chain(start, rows), start=above + 1):
         line, end = end + 1, rows.line_num
         if not any(row):
@@ -284,7 +284,9 @@ def _checked(
             del row[length:]
         if len(row) != length:
             what = f"row {number} has {len(row)} cell{'s' * (len(row) != 1)}, the header {length}"
-            raise ValueError(f"{what}: is a quotation mark in line {line} not closed?" if end > line else what)
+            if end > line:
+                raise ValueError(f"{what}: is a quotation mark in line {line} not closed?")
+            wrong.append(what)
         yield row
     if end > line:  # the last cell may have run to the end of the file
         file.seek(0)
@@ -293,3 +295,6 @@ def _checked(
         except csv.Error as error:
             if "end of data" in str(error):
                 raise ValueError(f"a quotation mark in line {line} is not closed") from error
+    if wrong:
+        more = f", and {len(wrong) - MOST:,} more rows" if len(wrong) > MOST else ""
+        raise ValueError(f"{'; '.join(wrong[:MOST])}{more}")

@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 
 from parlai_humaneval._util.arrays import Flags
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.tables.columns import HOW_REPEATS, Numbered, TableError, refuse
 from parlai_humaneval.tables.filters import MOST_POINTS, SLIDER_MAXIMUM, SLIDER_MINIMUM, is_set, on_sliders
 from parlai_humaneval.tables.schema import STUDY, TABLES, TIE, TableName
 from parlai_humaneval.techniques.registry import picking, with_trait
 
+RULES: Mapping[str, str] = read_yaml(packaged("table_rules.yaml"))
 _DIALOGUES = {"dialogue_a": "model_a", "dialogue_b": "model_b"}
 _TURN = ["dialogue_id", "worker_id", "setting", "metric", "turn", "judgement_id"]
 
@@ -42,32 +44,24 @@ def check_rules(table: TableName, frame: pd.DataFrame) -> None:
 def _known_places(frame: pd.DataFrame) -> None:
     """Places count from 1. A 0 stands for a reply that failed, which nobody could choose; else ``failed`` must say 0."""
     chosen = is_set(frame, "selected") | is_set(frame, "continued")
-    wanted = (
-        "1 or more, as this reply was chosen: the first position is 1. 0 is for replies that failed; where "
-        "positions are not known, add a column failed with 0"
-    )
-    refuse("turns", frame["position"], (frame["position"] == 0) & frame["failed"].isna() & chosen, wanted)
+    refuse("turns", frame["position"], (frame["position"] == 0) & frame["failed"].isna() & chosen, RULES["place"])
 
 
 def _two_models(frame: pd.DataFrame) -> None:
     a, b, winner, tied = (frame[name] for name in ("model_a", "model_b", "winner", "tied"))
     for model in (a, b):
-        name = f"a model's name: {TIE!r} means a comparison that neither won"
-        advice = "rename the model, or mark in a column tied which comparisons nobody won"
-        refuse("comparisons", model, (model == TIE) & tied.isna(), name, advice)
-    refuse("comparisons", b, a == b, "another model than model_a, because a comparison needs two")
+        refuse("comparisons", model, (model == TIE) & tied.isna(), RULES["model"].format(tie=TIE), RULES["rename"])
+    refuse("comparisons", b, a == b, RULES["two"])
     known = (winner == a) | (winner == b) | (winner == TIE)
-    named = words_of_row(f"{{a!r}} (model_a), {{b!r}} (model_b) or {TIE!r}", a=a, b=b)
-    refuse("comparisons", winner, ~known, named)
-    refuse("comparisons", winner, (tied == 1) & (winner != TIE), f"{TIE!r}, because tied is 1")
+    refuse("comparisons", winner, ~known, words_of_row("winner", {"a": a, "b": b}, tie=TIE))
+    refuse("comparisons", winner, (tied == 1) & (winner != TIE), RULES["tied"].format(tie=TIE))
     for column in _DIALOGUES:
         lacks = frame[column].isna() & frame["turn"].notna()
-        refuse("comparisons", frame[column], lacks, "the dialogue of the turn that is given")
+        refuse("comparisons", frame[column], lacks, RULES["dialogue"])
     key = in_alphabet(frame[["item_id", "worker_id", "judgement_id", *STUDY, "model_a", "model_b", *_DIALOGUES]])
     swapped = (a > b).to_numpy(dtype=bool)
     both = key.duplicated(keep=False) & ~key.assign(swapped=swapped).duplicated(keep=False)
-    wanted = "each item once for each worker and metric; this one is also there with model_a and model_b swapped"
-    refuse("comparisons", a, both, wanted, ("keep one of them", HOW_REPEATS))
+    refuse("comparisons", a, both, RULES["swapped"], ("keep one of them", HOW_REPEATS))
 
 
 def in_alphabet(keys: pd.DataFrame) -> pd.DataFrame:
@@ -94,9 +88,9 @@ def with_dialogues(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def _own_scale(frame: pd.DataFrame) -> None:
     value, low, high = (frame[name] for name in ("value", "minimum", "maximum"))
-    refuse("ratings", high, high < low, words_of_row("{end:g} (minimum) or more", end=low))
-    refuse("ratings", value, value < low, words_of_row("{end:g} (minimum) or more", end=low))
-    refuse("ratings", value, value > high, words_of_row("{end:g} (maximum) or less", end=high))
+    refuse("ratings", high, high < low, words_of_row("low", {"end": low}))
+    refuse("ratings", value, value < low, words_of_row("low", {"end": low}))
+    refuse("ratings", value, value > high, words_of_row("high", {"end": high}))
     # Ratings of direct assessment that name no scale of their own are on its sliders.
     technique = frame["technique"]
     sliders = pd.Series(on_sliders(frame), index=frame.index) & (
@@ -106,7 +100,7 @@ def _own_scale(frame: pd.DataFrame) -> None:
         (low, SLIDER_MINIMUM, value < SLIDER_MINIMUM, "more"),
         (high, SLIDER_MAXIMUM, value > SLIDER_MAXIMUM, "less"),
     ):
-        wanted = f"{limit:g} or {word}, the end of a slider; a column {end.name} says so where the scale is another"
+        wanted = RULES["slider"].format(limit=limit, word=word, column=end.name)
         refuse("ratings", value, sliders & end.isna() & beyond, wanted)
 
 
@@ -117,15 +111,9 @@ def _one_turn(frame: pd.DataFrame) -> None:
     continued = is_set(frame, "continued")
     single = continued & ~is_set(frame, "continued_each")
     _refuse_several(
-        frame,
-        turn,
-        single & (np.bincount(turn, weights=single)[turn] > 1),
-        "continued: 1",
-        "; a dialogue goes on with one reply. Put 0 in the others, or 1 in continued_each where every model went on with "
-        "its own.",
+        frame, turn, single & (np.bincount(turn, weights=single)[turn] > 1), "continued: 1", RULES["continued"]
     )
-    wanted = "0, as written is 1: the dialogue went on with what the rater wrote"
-    refuse("turns", frame["continued"], pd.Series(continued & is_set(frame, "written")), wanted)
+    refuse("turns", frame["continued"], pd.Series(continued & is_set(frame, "written")), RULES["written"])
 
 
 def _same_within(values: pd.Series[Any], turn: pd.Series[int]) -> None:
@@ -182,24 +170,11 @@ def _one_pick(frame: pd.DataFrame) -> None:
         for what in (apart, selected, frame["candidate_id"].notna().to_numpy(dtype=bool))
     )
     wrong = (n > 1) & (((picked > 0) & (picked < n)) | (named > 0))
-    _refuse_several(
-        frame,
-        turn,
-        apart & wrong[card],
-        "position: the same",
-        "; different replies have different positions. Equal replies that were shown as one are chosen together, "
-        "and all but one have same_as (candidate_id of that one). If you do not know positions, put 0 there and in failed.",
-    )
+    _refuse_several(frame, turn, apart & wrong[card], "position: the same", RULES["position"])
     chosen = apart & selected
     first = chosen & ~pd.Series(np.where(chosen, card, -1)).duplicated().to_numpy(dtype=bool)
     _refuse_several(
-        frame,
-        turn,
-        chosen & (np.bincount(turn, weights=first)[turn] > 1),
-        "selected: 1",
-        "; this technique has one reply chosen. Keep 1 in the row that was chosen. Where both said the same and were shown "
-        "as one reply, same_as says so (candidate_id of the other); where any number may be chosen, the setting is "
-        "sata_user or sata_random.",
+        frame, turn, chosen & (np.bincount(turn, weights=first)[turn] > 1), "selected: 1", RULES["selected"]
     )
 
 
@@ -209,15 +184,14 @@ MOST_SHORT_VALUES = 3
 """A worker who gave so many different values, all from 1 to 10, did not move a slider from 0 to 100."""
 STEP = 0.5  # Scales of a few points have points, or points and halves; shares have any value up to one
 _ENDS = ["minimum", "maximum"]
-NAME_THEM = "the ends of its scale in the columns minimum and maximum (1 and 5, or 0 and 100)"
+NAME_THEM = RULES["ends"]
 
 
 def check_criteria(ratings: pd.DataFrame) -> None:
     """Every criterion of one technique, setting and metric has one scale. Raises TableError."""
     sliders = pd.Series(on_sliders(ratings), index=ratings.index)  # these count apart from scales of a few points
     groups = [*(ratings[name].fillna("") for name in (*STUDY, "criterion")), sliders]
-    why = "its criterion: ratings on two scales cannot be averaged. Give one of them another criterion or setting"
-    _refuse_others(ratings, groups, ratings[_ENDS].astype(float), why)
+    _refuse_others(ratings, groups, ratings[_ENDS].astype(float), RULES["criterion"])
 
 
 def check_sliders(sliders: pd.DataFrame, *, unnamed: bool = False) -> None:
@@ -226,11 +200,7 @@ def check_sliders(sliders: pd.DataFrame, *, unnamed: bool = False) -> None:
     ends: pd.DataFrame = sliders[_ENDS].astype(float)
     if unnamed:
         ends = ends.fillna({"minimum": SLIDER_MINIMUM, "maximum": SLIDER_MAXIMUM})
-    why = (
-        "this technique: all ratings of a worker are standardised together. Put the values on one scale, or give these "
-        "another technique"
-    )
-    _refuse_others(sliders, [sliders["technique"].fillna("")], ends, why)
+    _refuse_others(sliders, [sliders["technique"].fillna("")], ends, RULES["technique"])
 
 
 def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd.DataFrame, why: str) -> None:
@@ -239,13 +209,12 @@ def _refuse_others(ratings: pd.DataFrame, groups: list[pd.Series[Any]], ends: pd
     first = ends.groupby(groups, sort=False).transform("first")
     for column in _ENDS:
         wrong = ends[column].notna() & (ends[column] != first[column])
-        wanted = words_of_row(f"{{end:g}} as in the first rating of {why}", end=first[column])
-        refuse("ratings", ratings[column], wrong, wanted)
+        refuse("ratings", ratings[column], wrong, words_of_row("first", {"end": first[column]}, why=why))
 
 
-def words_of_row(words: str, **of_rows: pd.Series[Any]) -> Callable[[int], str]:
-    """What was expected of the row at a place: ``words`` with its values in them."""
-    return lambda place: words.format(**{name: values.iloc[place] for name, values in of_rows.items()})
+def words_of_row(rule: str, of_rows: Mapping[str, pd.Series[Any]], **facts: object) -> Callable[[int], str]:
+    """What a rule expects of the row at a place: with its values, and with ``facts``."""
+    return lambda place: RULES[rule].format(**facts, **{name: values.iloc[place] for name, values in of_rows.items()})
 
 
 def _slider_scales(ratings: pd.DataFrame) -> None:
@@ -276,12 +245,8 @@ def _slider_scales(ratings: pd.DataFrame) -> None:
         )
         wrong = pd.Series(False, index=ratings.index)
         wrong[rows.index[short]] = True
-        wanted = words_of_row(
-            f"{NAME_THEM}: every rating {who} {{name!r}} is {MOST_POINTS:g} or less, but other ratings go up to "
-            "{most:g}, and ratings on two scales cannot be standardised together",
-            name=ratings[column],
-            most=highest.reindex(ratings.index),
-        )
+        of_rows = {"name": ratings[column], "most": highest.reindex(ratings.index)}
+        wanted = words_of_row("short", of_rows, ends=NAME_THEM, who=who, points=MOST_POINTS)
         refuse("ratings", ratings["value"], wrong, wanted)
 
 

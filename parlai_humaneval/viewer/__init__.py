@@ -1,1 +1,1 @@
-"""The viewer: every dialogue of a study with what was answered about it, as a folder that opens without a server."""
+"""The viewer: every dialogue of a study with the answers about it, as a folder that opens without a server."""

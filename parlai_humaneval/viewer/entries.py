@@ -6,17 +6,17 @@ were judged as a whole are named by their ``item_id``. All answers about the sam
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 from parlai_humaneval.dialogues.chats import chats_of
-from parlai_humaneval.dialogues.messages import PEOPLE, role_of, text_of, told_in
+from parlai_humaneval.dialogues.messages import PEOPLE, json_in, role_of, text_of, told_in
+from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.display.markdown import markup_of
 from parlai_humaneval.tables.schema import COLUMNS, COLUMNS_FILE, FEATURES, HUMAN, TIE
 from parlai_humaneval.viewer.parts import Answer, Check, Details, Kind, Line, Reply, Said, Talk, Turn
@@ -113,9 +113,10 @@ def _apart(first: Any, second: Any) -> float:
     return float(first != second)
 
 
-def entries(tables: Tables) -> list[Entry]:
-    """All entries of the tables, in their order. Ids and names are as the tables have them."""
-    made = _Entries()
+def entries(tables: Tables, pictures: Container[str] = ()) -> list[Entry]:
+    """All entries of the tables, in their order. Ids and names are as the tables have them. ``pictures``: digests of those
+    that the viewer shows; of others it has words."""
+    made = _Entries(pictures)
     made.add(tables, "rater")
     if tables.judges is not None:
         made.add(tables.judges, "judge")
@@ -178,7 +179,8 @@ def _settle(entry: Entry) -> None:
 
 
 class _Entries:
-    def __init__(self) -> None:
+    def __init__(self, pictures: Container[str]) -> None:
+        self._pictures = pictures
         self.all: dict[str, Entry] = {}
         self._replies: dict[tuple[str, int, str], Reply] = {}
         self._choices: dict[tuple[str, int, str, str], Answer] = {}
@@ -233,7 +235,7 @@ class _Entries:
         entry.note("model", *row.get("models", "").split(";"))
         entry.started, entry.seconds = row.get("started", ""), row.get("seconds")
         self._settings[entry.id] = row.get("settings", "")
-        persona = _json(row.get("persona"))
+        persona = json_in(row.get("persona"))
         told = [
             ("Topic", row.get("topic")),
             ("Opinion of the topic", row.get("opinion")),
@@ -245,7 +247,7 @@ class _Entries:
 
     def _of_rater(self, entry: Entry, row: Row) -> None:
         """Checks and feedback, which a dialogue and a judgement have alike."""
-        by, checks = row["worker_id"], _json(row.get("checks"))
+        by, checks = row["worker_id"], json_in(row.get("checks"))
         entry.note("check", *row.get("checks_failed", "").split(";"))
         if row.get("feedback"):
             entry.feedback.append((by, row["feedback"]))
@@ -261,7 +263,7 @@ class _Entries:
         if turn is None:
             turn = entry.turns[number] = {"turn": number, "replies": [], "answers": []}
         if row.get("human_text") and "human" not in turn:
-            turn["human"] = {"text": row["human_text"]}
+            turn["human"] = _pictured({"text": row["human_text"]}, json_in(row.get("human_images")), self._pictures)
             if row.get("human_fixed"):
                 turn["given"] = True
         entry.note("model", row["model"])
@@ -270,6 +272,7 @@ class _Entries:
         if known is None:
             settings = self._settings.get(row.get("judgement_id", entry.id), "")
             known = self._replies[entry.id, number, card] = _reply(row, settings)
+            _pictured(known, json_in(row.get("images")), self._pictures)
             turn["replies"].append(known)
         if row.get("complete", 1):
             self._choice(entry, turn, row, kind)
@@ -309,10 +312,10 @@ class _Entries:
             self._of_rater(entry, row)
         if row.get("gold"):
             entry.note("mark", "attention check", *(["attention check failed"] if row.get("gold_passed") == 0 else []))
-        shown = _json(row.get("shown"))
+        shown = json_in(row.get("shown"))
         for dialogue in shown if isinstance(shown, list) and not entry.turns else ():
             if isinstance(dialogue, dict) and str(dialogue.get("dialogue_id")) not in entry.talks:
-                talk = _talk(dialogue, settings)
+                talk = _talk(dialogue, settings, self._pictures)
                 entry.talks[talk["id"]] = talk
         entry.seconds = entry.seconds or row.get("seconds")
         if kind == "judge":
@@ -324,7 +327,7 @@ class _Entries:
 
     def _reply_of_judge(self, entry: Entry, row: Row) -> None:
         """What a judge wrote, put to its answer on a turn, or on the whole."""
-        reply = _json(row.get("reply"))
+        reply = json_in(row.get("reply"))
         words = "\n".join(map(str, reply)) if isinstance(reply, list) else str(row.get("outcome", ""))
         number = row["item_id"].removeprefix(f"{entry.id}:")
         key = (entry.id, int(number), row["worker_id"], row["judgement_id"]) if number.isdigit() else None
@@ -418,7 +421,7 @@ def _reply(row: Row, settings: str) -> Reply:
     reply = Reply(model=row["model"], text=row.get("text", ""))
     _put(reply, markup=_said(reply["text"], settings).get("markup"))
     changes = str(row.get("changes", "")).split(";") if row.get("changes") else []
-    again = _json(row.get("withdrawn"))
+    again = json_in(row.get("withdrawn"))
     _put(reply, **{name: bool(row.get(name)) for name in ("continued", "failed", "masked")})
     _put(reply, raw=row.get("raw_text"), latency=row.get("latency_s"), changes=changes)
     _put(reply, position=int(row.get("position") or 0), **{name: row.get(name) for name in ("blocked", "thoughts")})
@@ -428,13 +431,13 @@ def _reply(row: Row, settings: str) -> Reply:
 
 def _as_given(answers: str | None) -> Iterator[tuple[str, str]]:
     """Answers that stand in no other table, such as those of attention checks, in the words of the record."""
-    given = _json(answers)
+    given = json_in(answers)
     for one in given if isinstance(given, list) else ():
         if isinstance(one, dict) and one.get("option"):
             yield str(one.get("question_id", "")), str(one["option"])
 
 
-def _talk(dialogue: Row, settings: str) -> Talk:
+def _talk(dialogue: Row, settings: str, pictures: Container[str]) -> Talk:
     """A dialogue of the column ``shown``; whoever wrote it, its fields may be anything."""
     said = dialogue.get("lines")
     names = [str(name) for name in entities] if isinstance(entities := dialogue.get("entities"), list) else []
@@ -443,7 +446,8 @@ def _talk(dialogue: Row, settings: str) -> Talk:
         if isinstance(line, dict):
             speaker = number if isinstance(number := line.get("speaker"), int) else 0
             who = names[speaker] if 0 <= speaker < len(names) else f"Speaker {speaker + 1}"
-            lines.append({**_said(str(line.get("text", "")), settings), "who": who, "person": who == HUMAN})
+            said_there: Said = _pictured(_said(str(line.get("text", "")), settings), line.get("images"), pictures)
+            lines.append({**said_there, "who": who, "person": who == HUMAN})
     judged = dialogue.get("judged")
     title = " and ".join(dict.fromkeys(names))
     if isinstance(judged, int) and 0 <= judged < len(names) and len(set(names)) > 1:
@@ -481,6 +485,21 @@ def _take_talk(entry: Entry, row: Row, column: str, model: str, dialogue: str | 
     return key
 
 
+def _pictured(said: Any, listed: object, pictures: Container[str]) -> Any:
+    """With its pictures, where the viewer has them, and else with their descriptions; tables from elsewhere may list
+    anything."""
+    for one in [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else ():
+        digest = str(one.get("digest"))
+        alt, (width, height) = str(one.get("alt") or NO_ALT), (int(one.get(side) or 0) for side in ("width", "height"))
+        if digest in pictures:
+            said.setdefault("images", []).append({"digest": digest, "alt": alt, "width": width, "height": height})
+        else:
+            said["text"] += f"\n[image: {alt}]"
+            if "markup" in said:
+                said["markup"] = [*said["markup"], f"\n[image: {alt}]"]
+    return said
+
+
 def _said(text: str, settings: str) -> Said:
     """With its markup where raters saw that drawn."""
     markup = markup_of(text) if text and _draws_markdown(settings) else None
@@ -489,17 +508,9 @@ def _said(text: str, settings: str) -> Said:
 
 @lru_cache(maxsize=256)
 def _draws_markdown(settings: str) -> bool:
-    known = _json(settings)
+    known = json_in(settings)
     replies = known.get("replies") if isinstance(known, dict) else None
     return isinstance(replies, dict) and replies.get("appearance") == "markdown"
-
-
-def _json(text: str | None) -> Any:
-    """What a cell of JSON holds; None where it holds none, as tables from elsewhere may."""
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return None
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:

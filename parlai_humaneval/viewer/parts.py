@@ -16,6 +16,7 @@ Kind = Literal["rater", "own", "judge"]
 class Said(TypedDict, total=False):
     text: Required[str]
     markup: Markup
+    images: list[dict[str, object]]
 
 
 class Reply(Said, total=False):

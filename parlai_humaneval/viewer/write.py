@@ -10,15 +10,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from parlai_humaneval import __version__
 from parlai_humaneval._util.errors import HumanevalError
+from parlai_humaneval.display.images import SUFFIX
 from parlai_humaneval.viewer.entries import FACETS, Entry
 
 PAGE, INDEX = "index.html", "data/index.js"
 BUILT = ("viewer.js", "viewer.css")
 STATIC = Path(__file__).parent / "static"
+IMAGES = "images"
 RECEIVER = "humanevalViewer"
 PART = 200  # Entries whose texts are in one file
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")
@@ -36,17 +39,23 @@ def is_built() -> bool:
     return all((STATIC / name).is_file() for name in BUILT)
 
 
-def viewer_files(every: Sequence[Entry], *, title: str, note: str = "") -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file. ``note``: above the list, such as that raters are simulated. Raises ViewerMissing."""
+def viewer_files(
+    every: Sequence[Entry], *, title: str, note: str = "", pictures: Mapping[str, bytes] = MappingProxyType({})
+) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file. ``note``: above the list, such as that raters are simulated; ``pictures``: by their
+    digests. Raises ViewerMissing."""
     if not is_built():
         what = f"the viewer is not built ({STATIC} has no {' and '.join(BUILT)})"
         raise ViewerMissing(what, try_="run `make install` in a clone of the repository")
     yield PAGE, (Path(__file__).parent / PAGE).read_bytes()
     for name in BUILT:
         yield name, (STATIC / name).read_bytes()
+    for digest, content in pictures.items():
+        yield f"{IMAGES}/{digest}{SUFFIX}", content
     yield INDEX, _script("index", {"title": title, "note": note, "made_with": __version__, **_index(every)})
     for number, start in enumerate(range(0, len(every), PART)):
-        part = {entry.id: _filled(entry.details()) for entry in every[start : start + PART]}
+        details = {entry.id: entry.details() for entry in every[start : start + PART]}
+        part = {name: {key: value for key, value in one.items() if value} for name, one in details.items()}
         yield f"data/texts-{number}.js", _script(number, part)
 
 
@@ -58,12 +67,12 @@ def write_viewer(files: Iterable[tuple[str, bytes]], folder: Path, *, force: boo
         OSError: the place cannot be written.
     """
     check_folder(folder, force=force)
-    old = [folder / name for name in (PAGE, *BUILT)] + list(folder.glob("data/*.js"))
+    old = [folder / name for name in (PAGE, *BUILT)] + [*folder.glob("data/*.js"), *folder.glob(f"{IMAGES}/*{SUFFIX}")]
     content = dict(files)
     for path in old:
         path.unlink(missing_ok=True)
-    (folder / INDEX).parent.mkdir(parents=True, exist_ok=True)
     for name, one in content.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(one)
     return [folder / name for name in content]
 
@@ -108,7 +117,3 @@ def _index(every: Sequence[Entry]) -> dict[str, Any]:
 
 def _by_number(value: str) -> tuple[float, str]:
     return (float(value) if value.isascii() and value.isdigit() else float("inf"), value)
-
-
-def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in details.items() if value}

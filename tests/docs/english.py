@@ -34,7 +34,15 @@ NOISE = ("MassNouns", "MissingTo", "MoreAdjective", "MultipleSequentialPronouns"
          "OneOfTheSingular", "PossessiveNoun", "QuantifierNumeralConflict")  # fmt: skip
 """Rules that find faults in good sentences, because they take one word for another."""
 SETTINGS = ("config.py", "presenter.py", "settings.py", "stopping.py", "task.py", "worker_rules.py")
-YAML = ("*/cli/commands.yaml", "*/report/methods.yaml", "*/data/stopping_words.yaml", "*/data/server_refusals.yaml")
+YAML = (
+    "*/*/words.yaml",
+    "*/*/*/words.yaml",
+    "*/cli/*.yaml",
+    "*/report/methods.yaml",
+    "*/data/stopping_words.yaml",
+    "*/data/ray_words.yaml",
+    "*/data/server_refusals.yaml",
+)
 NO_PROSE = re.compile(r"\(\?[:<!]|\\[bdswb(]|\b(?:FROM|INTO|SELECT|UPDATE) |-src '|\bfrom \w+ import |^[a-z_' ]{60,}$")
 AT_ONCE = 60  # paragraphs, of which a longer text takes more than its share of time
 CONTEXT = 30
@@ -43,7 +51,7 @@ CONTEXT = 30
 def texts() -> Iterator[str]:
     """Paragraphs of pages and templates, help texts, messages, and texts of the rater's page."""
     for page in [*documents(), REPOSITORY / "CHANGELOG.md"]:
-        text = re.sub(r"<!--.*?-->|^--8<--.*?$|^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
+        text = re.sub(r"<!--.*?-->|^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)
         yield from re.split(r"\n\s*\n|\n(?=- )", re.sub(r"\\\(.*?\\\)|\$\$.*?\$\$", "`x`", text, flags=re.S))
     for package in ("parlai_humaneval", "mephisto_tasks"):
         for file in sorted((REPOSITORY / package).rglob("*.py")):

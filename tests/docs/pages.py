@@ -52,13 +52,11 @@ def blocks(page: Path) -> Iterator[Block]:
     for token in MarkdownIt().parse(page.read_text(encoding="utf-8")):
         if token.type == "html_block" and (match := NOT_RUN.search(token.content)):
             why = " ".join(match["why"].split())
-        elif token.type == "fence" and "--8<--" not in token.content:
+        elif token.type == "fence":
             assert token.map is not None
             fence = FENCE.fullmatch(token.info.strip())
             assert fence, f"{page}:{token.map[0] + 1}: ```{token.info}"
             yield Block(page, token.map[0] + 1, fence["language"], fence["file"] or "", token.content, why)
-            why = ""
-        elif token.type == "fence":
             why = ""
         elif token.level == 0 and token.nesting == 1:
             assert not why, f"{page}: “not run: {why}” stands above no block"

@@ -131,7 +131,7 @@ class Session:
                 return ""
             case ["source", ".venv/bin/activate"]:
                 return ""
-            case ["make", target]:
+            case ["make", target, *_]:
                 makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"make {target}: there is no such target"
                 return ""

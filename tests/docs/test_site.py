@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pages import PAGES, REPOSITORY, documents
 
+from docs.included import INCLUDED, on_page_markdown
 from parlai_humaneval.report.facts import CHECKS_IN_DOCS
 from parlai_humaneval.techniques.registry import techniques
 
@@ -73,7 +74,7 @@ def prose(page: Path) -> list[str]:
     """The words of a page's text and tables, without code, pictures and what is included."""
     inline = [
         token
-        for token in MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+        for token in MarkdownIt().enable("table").parse(INCLUDED.sub("", page.read_text(encoding="utf-8")))
         if token.type == "inline"
     ]
     parts = [part for token in inline for part in token.children or () if part.type in ("text", "code_inline")]
@@ -131,12 +132,24 @@ def test_every_page_stands_in_the_list_of_pages() -> None:
 
 def test_what_pages_include_is_a_fact_or_a_file() -> None:
     """Guards facts that no page shows; one that lacks stops the build of the site. Those of techniques have many names."""
-    included = {
-        name for page in PAGES.rglob("*.md") for name in re.findall(r'--8<-- "(.*?)"', page.read_text(encoding="utf-8"))
-    }
-    drawn = {name for name in included if not (REPOSITORY / name).is_file()}
+    drawn = set()
+    for page in PAGES.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert "--8<--" not in text, f"{page}: readers of the page itself see a hole"
+        drawn |= {match["fact"] for match in INCLUDED.finditer(text)} - {None}
+        files = [match["file"] for match in INCLUDED.finditer(text) if match["file"]]
+        linked = [match.strip("(") for match in re.findall(r'\((?:\.\./)+\S+(?= "included)', text)]
+        assert [(page.parent / link).resolve() for link in linked] == [REPOSITORY / name for name in files], page
+        assert [name for name in files if not (REPOSITORY / name).is_file()] == [], page
     assert {name for name in drawn if "/" not in name} == FACTS
     assert {name.partition("/")[2] for name in drawn if "/" in name} == {f"{name}.md" for name in techniques()}
+
+
+def test_what_is_included_stands_in_the_site() -> None:
+    """Guards readers of the site from a link where the content belongs."""
+    page = 'See\n\n    [`a/b.py`](../../a/b.py "included as python")\n*Only there.* <!-- included: plan.md -->\n'
+    shown = 'See\n\n    ```python title="a/b.py"\n    --8<-- "a/b.py"\n    ```\n--8<-- "plan.md"\n'
+    assert on_page_markdown(page) == shown
 
 
 def test_the_page_that_reports_speak_of_is_there() -> None:

@@ -231,7 +231,7 @@ def test_demo_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[:-1] == [
         "Demo of PW-Turn: raters see two replies at every turn, choose one and write why.",
-        "You need not do anything: 2 simulated raters rate in parallel. The report follows.",
+        "There is nothing for you to do: 2 simulated raters will rate, and the report follows.",
         "Loading ParlAI and Mephisto…",
         "Preparing the study…",
         "Loading the models…",

@@ -256,7 +256,7 @@ def test_with_and_without_a_character_is_one_word(task: str, tmp_path: Path) -> 
     ("task", "overrides", "said", "unsaid"),
     [
         ("sata", ["setting=soba"], "even if none is good", "drawn at random"),
-        ("sata", ["setting=sata_user"], "you write a better reply", "still goes on with one of the replies"),
+        ("sata", ["setting=sata_user"], "you write a better reply", "still continues with one of the replies"),
         ("sata", ["setting=all"], "different kinds of chats", "even if none is good"),
         ("sata", ["onboarding_qualification=null"], "reply", "practice"),
         ("sata", ["reason_required=true"], "Write in your own words why", "written by a person"),

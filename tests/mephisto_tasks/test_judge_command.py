@@ -156,8 +156,8 @@ def test_people_are_reported_and_exported_as_before(study: Path, judge: Judge, t
     [
         ("I'm sorry, I can't judge that.", (0, 24, 0), "No answer could be read"),
         ("Both of them have their merits.", (0, 0, 24), "24 unreadable (24 asked twice in this run)"),
-        ('{"answer": "A"}', (24, 0, 0), "It judges by position and not by content"),
-        ('{"answer": "B"}', (24, 0, 0), "It judges by position and not by content"),
+        ('{"answer": "A"}', (24, 0, 0), "It judges by position rather than content"),
+        ('{"answer": "B"}', (24, 0, 0), "It judges by position rather than content"),
     ],
 )
 def test_a_judge_that_is_of_no_use_is_told_so(
@@ -262,7 +262,7 @@ def test_wrong_calls_say_what_to_do(study: Path, judge: Judge) -> None:
     assert answers(study) == []
     free = judge(name="free", price_per_1k=None)
     assert "has no price" in told("--judge", free, "--max-cost", "1")
-    assert "from 0 up, not nan" in told("--judge", judge(), "--max-cost", "nan")
+    assert "must be 0 or more, not nan" in told("--judge", judge(), "--max-cost", "nan")
     assert "cannot be read" in told("--judge", "nowhere.yaml")
     asked(study, judge())
     assert "give the new judge a different name" in told("--judge", judge(seed=7))

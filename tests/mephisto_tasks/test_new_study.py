@@ -110,6 +110,28 @@ def test_a_model_of_ones_own_is_written_next_to_the_study(tmp_path: Path) -> Non
     assert first_reply(bot).reply == "Why?"
 
 
+def test_a_function_that_was_mended_is_asked_again(tmp_path: Path) -> None:
+    """Guards whoever corrects a function while the page is open."""
+    bot = tmp_path / "bots.py"
+    bot.write_text("def reply(history):\n    return history[5].text\n", encoding="utf-8")
+    assert first_reply(str(bot)).why.endswith("IndexError: list index out of range (bots.py, line 2)")
+    bot.write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
+    assert first_reply(str(bot)).reply == "Why?"
+
+
+def test_a_model_is_named_by_its_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One alone is compared with a built-in one; the setting is the same thing, so both at once are refused."""
+    monkeypatch.chdir(tmp_path)
+    Path("bots.py").write_text("def reply(history):\n    return 'Why?'\n", encoding="utf-8")
+    code, out, _ = new("--yes", "--json", "--model", "bots.py")
+    assert (code, yaml.safe_load(json.loads(out)["text"])["models"]) == (0, ["bots", "retrieval"])
+    code, out, _ = new("--yes", "--json", "--force", *(f"--model={name}" for name in ("eliza", "bots.py", "retrieval")))
+    assert yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))["models"] == ["eliza", "bots", "retrieval"]
+    code, _, err = new("--yes", "--model", "bots.py", "models=[eliza,retrieval]")
+    assert code == 2
+    assert "--model and models=… are the same setting" in err
+
+
 def test_two_functions_of_one_file_are_two_models(tmp_path: Path) -> None:
     """Guards the first comparison that people think of: two versions of a function. The same twice is one."""
     bot = tmp_path / "my_bot.py"

@@ -122,7 +122,7 @@ def test_dialogues_that_are_there_bound_the_cap_and_are_not_paid(tmp_path: Path)
     facts, plan = read_preregistration(path), found["plan"]
     assert facts.settings["max_dialogues"] == plan["stop"]["max_dialogues"] == 400
     assert any(
-        "The cap is 400, because the dialogues allow no more judgements" in remark for remark in found["remarks"]
+        "The cap is 400, because the dialogues do not allow more judgements" in remark for remark in found["remarks"]
     )
     assert facts.judge.startswith("longer@")
     assert plan["n_workers"] * plan["inputs"]["dialogues_per_worker"] < plan["n_judgements_collected"] + 5
@@ -229,7 +229,7 @@ def test_a_pilot_is_collected_here_and_the_main_study_registered_by_one_file(tmp
         (["pw_turn", "prereg=registered.md"], "a pilot comes before the study is registered"),
         (["single_model", "models=[ada,bob]", "--tables", "few"], "add stop=decided"),
         (["pw_dialog", "dialogues=[chats.jsonl]", "judge=priceless.yaml", "judge_max_cost=5"], "has no price"),
-        (["pw_dialog", "dialogues=[chats.jsonl]", "--max-dialogues", "50"], "can be judged 49 times"),
+        (["pw_dialog", "dialogues=[chats.jsonl]", "--max-dialogues", "50"], "can be judged at most 49 times"),
     ],
 )
 def test_what_is_no_pilot_is_refused(

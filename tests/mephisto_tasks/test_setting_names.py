@@ -131,7 +131,11 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
         (b"place: local\ntrns: 4\n", ", line 2: ", "there is no setting 'trns'. Did you mean turns=…?"),
         (b"place: mars\n", ", line 1: ", "there is no place 'mars'"),
         (b"task_title: caf\xe9\n", ": ", "is not text in UTF-8 (byte 16); save it as UTF-8"),
-        (b"models: [eliza\nturns: 4\n", ", line 2: ", "not YAML; indent with spaces"),
+        (
+            b"models: [eliza\nturns: 4\n",
+            ", line 2: ",
+            "not YAML (expected a comma or the ] of the list that begins in line 1): turns: 4",
+        ),
     ],
 )
 def test_a_fault_in_a_file_is_said_with_its_place(tmp_path: Path, content: bytes, where: str, said: str) -> None:

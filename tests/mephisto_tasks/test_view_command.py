@@ -6,12 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
+from benchmarks.report import studies
+from benchmarks.simulated_dialogues import many
 from mephisto_tasks.cli.report import export, report, view
 from mephisto_tasks.storage.logs import written_files
+from parlai_humaneval.tables.columns import Tables
+from parlai_humaneval.tables.files import write_tables
 from parlai_humaneval.viewer import write
 
 WORKERS = ("A1MEPHISTO0001", "A1MEPHISTO0002")
@@ -97,6 +102,15 @@ def test_a_report_has_its_viewer_and_replaces_it(stored: Path, tmp_path: Path) -
         (write.STATIC / name).unlink()
     done = run(report, *arguments, "--force")
     assert done.exit_code == 0, done.output
-    assert "The viewer of dialogues is not built here" in done.output
+    assert "The dialogue viewer has not been built" in done.output
     assert 'href="report/turns.csv"' in page.read_text(encoding="utf-8")
     assert list(viewer.rglob("*.js")) == []
+
+
+@pytest.mark.parametrize("tables", [many(20), *studies(60, np.random.default_rng(0)).values()])
+def test_what_report_reads_can_be_viewed(tables: Tables, tmp_path: Path) -> None:
+    """The simulated tables of every kind pass the checks of tables, and the viewer has their dialogues."""
+    write_tables(tables, tmp_path / "tables")
+    shown = run(view, tmp_path / "tables", "--out", tmp_path / "viewer", "--data-dir", tmp_path, "--json")
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.output)["entries"] > 0

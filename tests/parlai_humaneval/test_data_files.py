@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel, ConfigDict
 
-from parlai_humaneval._util.data_files import DataError, read_json, read_jsonl, read_text, read_yaml, validated
+from parlai_humaneval._util.data_files import FASTEST, DataError, read_json, read_jsonl, read_text, read_yaml, validated
 from parlai_humaneval._util.errors import HumanevalError
 
 
@@ -33,7 +34,23 @@ def pets(path: Path) -> Any:
     [
         (read_text, None, "", "cannot be read (No such file or directory)"),
         (read_text, b"caf\xe9", "", "is not text in UTF-8 (byte 4)"),
-        (read_yaml, b"name: Zeb\nlegs: [\n", ", line 3", "not YAML"),
+        (read_yaml, b"name: Zeb\nlegs: [\n", ", line 3", "not YAML (expected a value): legs: ["),
+        (
+            read_yaml,
+            b"pets: [Zeb\nlegs: 4\n",
+            ", line 2",
+            "(expected a comma or the ] of the list that begins in line 1): legs: 4",
+        ),
+        (read_yaml, b"name: 'Zeb\nlegs: 4\n", ", line 3", "closing quotation mark of the text that begins in line 1"),
+        (read_yaml, b"name: Zeb: dog\n", ", line 1", "(expected one `name: value` in a line, "),
+        (read_yaml, b"name: Zeb\n\tlegs: 4\n", ", line 2", "(expected spaces, not a tab): legs: 4"),
+        (read_yaml, b"- Zeb\nlegs: 4\n", ", line 2", "(expected a dash, as the lines above are a list): legs: 4"),
+        (
+            read_yaml,
+            b"a:\n  - Zeb\n legs: 4\n",
+            ", line 3",
+            "(expected the next `name: value`, indented like the others, ",
+        ),
         (read_yaml, b"a: \x07", "", "not YAML"),
         (read_json, b'{"name":\n"Zeb",}', ", line 2", "not JSON"),
         (read_json, b"[" * 100_000, "", "is nested too deeply"),
@@ -73,3 +90,23 @@ def test_a_mark_of_byte_order_and_odd_ends_of_lines_are_text(tmp_path: Path) -> 
     path = tmp_path / "pets.jsonl"
     path.write_text('\ufeff{"name": "Zeb\u2028Quince"}\n', encoding="utf-8")
     assert [pet.name for pet in pets(path)] == ["Zeb\u2028Quince"]
+
+
+def test_every_word_of_both_parsers_for_a_fault_of_yaml_is_put_in_plain_ones(tmp_path: Path) -> None:
+    """PyYAML's parser in C and that in Python say the same in different words."""
+    path = tmp_path / "a.yaml"
+    faults = (
+        "a: {b: 1\nc: 2\n",
+        'a: "C:\\d"\n',
+        "a: &\n",
+        "a: @x\n",
+        "a: |x\n  y\n",
+        "a: [1]]\n",
+        "b: 1\n- a\n",
+        "a: \tb: c\n",
+    )
+    for text in faults:
+        path.write_text(text)
+        for loader in (FASTEST, yaml.SafeLoader):
+            with pytest.raises(DataError, match=r"line \d: not YAML \(expected .*\): \S"):
+                read_yaml(path, loader=loader)

@@ -62,7 +62,7 @@ def test_changed_code_is_refused_before_it_is_patched() -> None:
     function = loader.load_agent_module
     digest = hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:8]
     check_code(function, digest)
-    with pytest.raises(UntestedRelease, match=r"load_agent_module is not what it is in ParlAI 1\.7\.2"):
+    with pytest.raises(UntestedRelease, match=r"load_agent_module differs from the one in ParlAI 1\.7\.2"):
         check_code(function, "00000000")
 
 

@@ -23,9 +23,9 @@ PATIENCE_S = 600.0
 HEARTBEAT_S = 1.0
 AGAIN_S = 1.5
 """After how long somebody tries again who was asked to."""
-PASSING = ("another page", "have paused", "technical break", "being done by other people", "again")
+PASSING = ("another page", "have paused", "technical break", "are taken right now", "again")
 """Words of refusals that may be over in a minute."""
-COME_BACK = ("load this page again",)
+COME_BACK = ("reload this page",)
 """Words of last pages that invite to come back at once."""
 FORGERIES: Sequence[dict[str, Any]] = (
     {"kind": "message", "step_id": "message-99", "text": "forged: to a step that is not there"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.crowds.crowd import CrowdLaunch, CrowdWords, Forgotten, Trace, Waiting
+from mephisto_tasks.crowds.crowd import CrowdWords, Forgotten, Trace
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
 from mephisto_tasks.crowds.invitations.store import FILE, InvitationStore
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
@@ -15,16 +15,19 @@ from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.provider_names import LINK
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mephisto_tasks.payments.ledger import Payer
     from mephisto_tasks.server.app import Guard
+
+
+class InvitationLaunch(LinkLaunch):
+    only_invited = True
 
 
 class InvitationCrowd(LinkCrowd):
     place, provider_type = "link", LINK
     takes_invitations = True
     title = "Invitations"
+    Launch = InvitationLaunch
     words = CrowdWords(where="by link", summary="is your own invitations")
 
     def is_near(self, settings: Mapping[str, Any]) -> bool:
@@ -41,9 +44,6 @@ class InvitationCrowd(LinkCrowd):
         from mephisto_tasks.crowds.invitations.gate import Gate
 
         return Gate(InvitationDoor(data_dir, task_name), only_invited=True, secure=secure).guarded
-
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return InvitationLaunch(self, config, data_dir, task_name, waiting_for)
 
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.by_file import FilePayer
@@ -76,10 +76,6 @@ class InvitationCrowd(LinkCrowd):
             for text in (invitation.name, invitation.email)
         ]
         return list(dict.fromkeys(filter(None, texts)))
-
-
-class InvitationLaunch(LinkLaunch):
-    only_invited = True
 
 
 register_crowd(InvitationCrowd())

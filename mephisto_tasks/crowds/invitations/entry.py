@@ -30,7 +30,7 @@ INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
 WRONG = (
     phrase("Wrong link"),
     phrase(
-        "This link is not valid; a part of it may be missing. Please copy the whole link once more, or ask the person "
+        "This link is not valid; part of it may be missing. Please copy the whole link again, or ask the person "
         "who gave it to you."
     ),
 )
@@ -55,7 +55,7 @@ FULL = (
     ),
 )
 BROKEN = (
-    phrase("We cannot check your link now"),
+    phrase("We cannot check your link right now"),
     phrase(
         "Something is broken on our side, and your link may well be valid. Please try again later, and tell the "
         "person who gave it to you."
@@ -63,7 +63,7 @@ BROKEN = (
 )
 MAILED = " .,;:!?)]}>'\"*»”’…"
 """What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
-AGAIN = phrase("Please open the link once more as it was given to you: this address is only a part of it.")
+AGAIN = phrase("Please open the whole link that you were given: this address is only part of it.")
 
 
 class BadLink(TurnedAway):
@@ -89,7 +89,8 @@ class InvitationDoor:
     def __init__(self, data_dir: Path, task_name: str, book: InvitationStore | None = None) -> None:
         """``book``: that of the study, with a clock of its own."""
         self._book = book or InvitationStore(study_folder(data_dir, task_name))
-        self._links, self._visitors = link_signer(data_dir, task_name), visitor_signer(data_dir)
+        self._links = link_signer(data_dir, task_name)
+        self._visitors = LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)
 
     def arrival(self, parameters: Parameters) -> Arrival | None:
         """Who came, if they may; its ``study`` is the invitation. Raises BadLink."""
@@ -169,7 +170,3 @@ def worker_namer(data_dir: Path) -> Callable[[Person], str]:
 
 def link_signer(data_dir: Path, task_name: str) -> LinkSigner:
     return LinkSigner(study_folder(data_dir, task_name) / LINK_KEY, "invitation", INVITE_ANEW)
-
-
-def visitor_signer(data_dir: Path) -> LinkSigner:
-    return LinkSigner(data_dir / VISITOR_KEY, "visitor", INVITE_ANEW)

@@ -125,7 +125,7 @@ def trouble_of(person: Person) -> str | None:
         if is_formula(text):
             return f"{_shown(text)} is not a name: spreadsheets run text that begins with {text[0]!r} as a formula"
         if not text.translate(_JOINERS).isprintable():
-            return f"{_shown(text)} holds characters that cannot be printed, such as a line break"
+            return f"{_shown(text)} contains characters that cannot be printed, such as a line break"
         if len(text) > LONGEST:
             return f"{_shown(text)} is longer than {LONGEST} characters"
     if person.email and ("@" not in person.email.strip("@") or " " in person.email):
@@ -254,9 +254,9 @@ class InvitationStore:
         made, came = connection.execute(sql).fetchone()
         latest = max(made or 0.0, came or 0.0)
         if latest > now + CLOCK_SLACK_S:
-            newest = f"the newest invitation was made, or used, on {_date(latest)}"
+            newest = f"the newest invitation was created or used on {_date(latest)}"
             what = f"the clock of this machine says {_date(now)}, but {newest}"
-            raise InvitationError(what, try_="set the clock, because links would be valid for the wrong time")
+            raise InvitationError(what, try_="set the clock, because links would otherwise be valid at the wrong time")
         return now
 
     def _named(self, connection: sqlite3.Connection, name: str) -> Invitation:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mephisto_tasks.admission.visits import (
     Arrival,
-    ClaimPolicy,
     OnlyLooks,
     Outcome,
     Parameters,
@@ -23,15 +22,14 @@ from mephisto_tasks.admission.visits import (
     Visitor,
     instead_of_returning,
 )
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotten, Market, Trace
 from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
+from mephisto_tasks.storage.results import rows_of
 from parlai_humaneval.i18n.translate import phrase, t
 from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mephisto_tasks.server.app import Guard
 
 MOST_PARAMETERS = 50
@@ -43,7 +41,7 @@ NO_LINK = phrase(
     "from the site that sent you here."
 )
 UNREADABLE = phrase(
-    "The address of this page cannot be read: a part of the link is damaged, or too long. Please open the study again "
+    "The address of this page cannot be read: part of the link is damaged or too long. Please open the study again "
     "with the link that you were given."
 )
 TWICE = phrase(
@@ -102,26 +100,26 @@ DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, a
 RETURNED_ALREADY = (
     phrase("This task is closed"),
     phrase(
-        "You have returned it, or its time ran out, and your place was given to somebody else. What you did until then is "
-        "saved. If you want to take part after all, please open the study again from the site that sent you here."
+        "You returned it, or its time ran out, and your place was given to somebody else. Your work until then is "
+        "saved. If you still want to take part, please open the study again from the site that sent you here."
     ),
 )
 RETURNED_NOW = (
     phrase("You have returned the task"),
     phrase(
-        "What you did until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "Your work until then is saved. Please also return it on the site that sent you here. Thank you for your "
         "interest!"
     ),
 )
 GIVEN_BACK = (
     phrase("You have given the task back"),
     phrase(
-        "What you did until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+        "Your work until then is saved. If you change your mind, open your link again. Thank you for your interest!"
     ),
 )
 DECLINED = (
-    phrase("You do not take part"),
-    phrase("That is all right: nothing about you was stored here. Thank you for your time!"),
+    phrase("You are not taking part"),
+    phrase("That is fine: nothing about you was stored here. Thank you for your time!"),
 )
 
 
@@ -278,9 +276,44 @@ def _wrong_link(turned_away: TurnedAway) -> Refusal:
 
 
 GO_ON_THERE_BY_LINK = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, please write to the people who gave you the link."
 )
+
+
+@dataclass
+class LinkLaunch(CrowdLaunch):
+    crowd: LinkCrowd
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Those below ``mephisto.provider``."""
+        return {str(name): value for name, value in self.provider.items()}
+
+    def prepare(self, db: Any) -> list[str]:
+        requester = str(self.provider.requester_name)
+        if not db.find_requesters(requester_name=requester):
+            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
+        return []
+
+    def receive(self, db: Any) -> Reception | None:
+        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
+        store = self.crowd.mephisto_provider()(db).datastore
+        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
+        return self._reception
+
+    def setup(self, db: Any) -> CrowdSetup:
+        setup = super().setup(db)
+        setup.site = self._reception
+        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
+        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
+        return setup
+
+    def raters_link(self, url: str, live_run: Any) -> str:
+        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
+
+    def page_words(self) -> dict[str, Any]:
+        return {"panel": None}
 
 
 class LinkCrowd(Crowd, ABC):
@@ -288,12 +321,10 @@ class LinkCrowd(Crowd, ABC):
     page_script = Path(__file__).parent / "link_crowd_source.js"
     page_type = LINK
     page_entry = "address"
+    claim_advice = GO_ON_THERE_BY_LINK
+    Launch: type[CrowdLaunch] = LinkLaunch
     personal_link: str = ""
     """What follows the pages' address in a rater's link, with words in capitals for what differs: ``?name=NAME``."""
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_LINK)
 
     @abstractmethod
     def doors(self, settings: Mapping[str, Any], data_dir: Path, task_name: str) -> list[Door]:
@@ -314,9 +345,6 @@ class LinkCrowd(Crowd, ABC):
     def check(self, settings: Mapping[str, Any]) -> None:
         self.doors(settings, Path(), "")
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return LinkLaunch(self, config, data_dir, task_name, waiting_for)
-
     def traces(self, data_dir: Path, person: Forgotten) -> list[Trace]:
         theirs = "DELETE FROM visits WHERE worker_name = ?"
         statements = [(f"{theirs} AND task_name = ?", (person.name, task)) for task in person.tasks]
@@ -325,45 +353,7 @@ class LinkCrowd(Crowd, ABC):
         return [Trace(data_dir / self.provider_type / FILE, everything if person.everywhere else statements)]
 
     def outside_ids(self, data_dir: Path, person: Forgotten) -> list[str]:
-        from mephisto_tasks.storage.results import rows_of
-
         marks = ", ".join("?" * len(person.tasks))
         sql = f"SELECT session, registration FROM visits WHERE worker_name = ? AND task_name IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / FILE, "visits", sql, [person.name, *person.tasks])
         return [str(value) for row in rows for value in row]
-
-
-@dataclass
-class LinkLaunch(CrowdLaunch):
-    crowd: LinkCrowd
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Those below ``mephisto.provider``."""
-        return {str(name): value for name, value in self.provider.items()}
-
-    def prepare(self, db: Any) -> list[str]:
-        requester = str(self.provider.requester_name)
-        if not db.find_requesters(requester_name=requester):
-            self.crowd.mephisto_provider().RequesterClass.new(db, requester)
-        return []
-
-    def receive(self, db: Any) -> Reception | None:
-
-        doors = self.crowd.doors(self.settings, self.data_dir, self.task_name)
-        store = self.crowd.mephisto_provider()(db).datastore
-        self._reception = Reception(store, doors, self.task_name, self.crowd.provider_type)
-        return self._reception
-
-    def setup(self, db: Any) -> CrowdSetup:
-        setup = super().setup(db)
-        setup.site = self._reception
-        secure = str(self.config.mephisto.architect.get("public_url") or "").startswith("https://")
-        setup.guard = self.crowd.guard(self.data_dir, self.task_name, secure=secure)
-        return setup
-
-    def raters_link(self, url: str, live_run: Any) -> str:
-        return f"{url.rstrip('/')}/{self.crowd.personal_link}" if self.crowd.personal_link else url
-
-    def page_words(self) -> dict[str, Any]:
-        return {"panel": None}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Forgotten, Health, Market, Trace, Waiting
+from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdWords, Forgotten, Health, Market, Trace
 from mephisto_tasks.crowds.registry import crowds, register_crowd
 from mephisto_tasks.crowds.signing import SignedIds
 from mephisto_tasks.storage.provider_names import LOCAL
 
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+
+class LocalLaunch(CrowdLaunch):
+    @cached_property
+    def signed_ids(self) -> SignedIds | None:
+        return SignedIds(self.data_dir)
 
 
 class LocalCrowd(Crowd):
@@ -23,6 +25,7 @@ class LocalCrowd(Crowd):
     words = CrowdWords(where="on this machine", summary="is this machine, to try things out")
     is_practice = True
     page_entry = "start"
+    Launch = LocalLaunch
     market = Market(opens_at_once=True)
     page_script = Path(__file__).parent / "mock_crowd_source.js"  # Mephisto's shows the raw answers in an alert
 
@@ -33,9 +36,6 @@ class LocalCrowd(Crowd):
         site = next((crowd for crowd in crowds() if crowd.checks_rules), None)
         return "invite only people who meet this rule" if site is None else f"{site.title} does (place={site.place})"
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return LocalLaunch(self, config, data_dir, task_name, waiting_for)
-
     def health(self, data_dir: Path) -> list[Health]:
         return [Health(f"Provider {LOCAL}", "ok", self.words.where)]
 
@@ -44,13 +44,6 @@ class LocalCrowd(Crowd):
             return []
         sql = "DELETE FROM workers WHERE worker_id = ?"
         return [Trace(data_dir / LOCAL / f"{LOCAL}.db", [(sql, (person.worker_id,))])]
-
-
-@dataclass
-class LocalLaunch(CrowdLaunch):
-    @cached_property
-    def signed_ids(self) -> SignedIds | None:
-        return SignedIds(self.data_dir)
 
 
 register_crowd(LocalCrowd())

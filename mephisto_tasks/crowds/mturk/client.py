@@ -112,8 +112,8 @@ def endpoint(provider: str) -> str:
         raise MTurkError(what, try_="write https://… or http://127.0.0.1:PORT")
     amazons = AMAZONS_HOST.match(parts.hostname)
     if amazons is not None and amazons["region"] != REGION:
-        what = f"cannot ask MTurk at {address}: MTurk is only in the region {REGION}"
-        raise MTurkError(what, try_="correct AWS_ENDPOINT_URL_MTURK, which names another one, or unset it")
+        what = f"cannot ask MTurk at {address}: MTurk is available only in the region {REGION}"
+        raise MTurkError(what, try_="correct AWS_ENDPOINT_URL_MTURK, which names another region, or unset it")
     return address
 
 

@@ -8,14 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.worker_rules import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd
 from mephisto_tasks.server.hosts import PagePolicy
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
-from mephisto_tasks.storage.results import stored_agents
+from mephisto_tasks.storage.results import requesters, rows_of, stored_agents
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
 from parlai_humaneval.i18n.translate import phrase
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from mephisto_tasks.payments.policy import Quote
 
 
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
 GO_ON_THERE_ON_MTURK = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, return the HIT and accept it again here. That does not count against you."
 )
 
@@ -42,17 +43,14 @@ class MTurkCrowd(crowd.Crowd):
         referrer="strict-origin-when-cross-origin",
     )
     market = crowd.Market(lists_units=True)
-    checks_rules = True
+    checks_rules = claims_per_assignment = True
+    claim_advice = GO_ON_THERE_ON_MTURK
     private_ids = (r"\bA[0-9A-Z]{12,14}\b",)
 
     def __init__(self, provider_type: str, title: str, words: crowd.CrowdWords, *, costs_money: bool) -> None:
         self.place = self.provider_type = provider_type
         self.title, self.words = title, words
         self.costs_money, self.is_trial = costs_money, not costs_money
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, per_assignment=True, advice=GO_ON_THERE_ON_MTURK)
 
     def register_provider(self) -> None:
         import mephisto_tasks.crowds.mturk.provider  # noqa: F401  (it registers both)
@@ -72,7 +70,7 @@ class MTurkCrowd(crowd.Crowd):
         if not self.costs_money or rules.locales:
             return []
         places = ", ".join(MEPHISTOS_LOCALES)
-        return [f"Only workers in {places} will see the task (Mephisto's choice); others: {PREFIX}locales=[…]."]
+        return [f"Only workers in {places} will see the task (Mephisto's default). Set {PREFIX}locales to change this."]
 
     def quote_more(self, units: int, settings: Mapping[str, Any]) -> Quote | None:
         from mephisto_tasks.crowds.mturk.launch import fee_share, quote
@@ -116,16 +114,12 @@ class MTurkCrowd(crowd.Crowd):
         return [crowd.Trace(data_dir / self.provider_type / STORE, [(freed, agents), (f"DELETE {of_person}", agents)])]
 
     def outside_ids(self, data_dir: Path, person: crowd.Forgotten) -> list[str]:
-        from mephisto_tasks.storage.results import rows_of
-
         marks = ", ".join("?" * len(person.agents))
         sql = f"SELECT assignment_id FROM agent_assignments WHERE agent_id IN ({marks})"
         rows = rows_of(data_dir / self.provider_type / STORE, "agent_assignments", sql, person.agents)
         return [str(assignment) for (assignment,) in rows]
 
     def health(self, data_dir: Path) -> list[crowd.Health]:
-        from mephisto_tasks.storage.results import requesters
-
         what, accounts = f"Provider {self.provider_type}", self.accounts()
         assert accounts is not None
         known = requesters(data_dir)
@@ -146,18 +140,7 @@ class MTurkAccounts:
     """Those of one marketplace. It is an :class:`~mephisto_tasks.crowds.crowd.Accounts`."""
 
     provider: str
-
-    key_words: tuple[str, ...] = ("AWS access key id", "AWS secret access key")
-    needs: str = (
-        "two keys of an IAM user who has the policy AmazonMechanicalTurkFullAccess. An AWS profile of that name in ~/.aws, "
-        "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, is used without a question"
-    )
-    no_keys: str = (
-        "there is no AWS profile {name!r} in ~/.aws, no AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
-        "and this is not a terminal where you could type them"
-    )
-    keys_advice: str = "provide one of these"
-    only_here: str = "Its keys come from the environment and are not stored: set them wherever you launch."
+    words = WORDS
 
     def has_keys(self, name: str) -> bool:
         import boto3
@@ -196,7 +179,7 @@ class MTurkAccounts:
             return [crowd.AccountCheck(name=name, provider=self.provider, wrong=str(error))]
 
     def forget(self, name: str) -> str:
-        kept = f"The keys of {name} are AWS's: other programs may use them"
+        kept = f"The keys of {name} belong to AWS, and other programs may use them"
         return f"{kept}. Delete the profile {plain_name(name)} from ~/.aws/credentials yourself."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:

@@ -95,7 +95,7 @@ def quote(
         facts=[("HITs open at once, at most", str(most_open))],
         heading="This launch spends real money on MTurk"
         if is_real
-        else "In MTurk's sandbox nothing is spent. On MTurk",
+        else "In MTurk's sandbox, no money is spent. On MTurk",
         is_real=is_real,
         refusal=refusal,
     )
@@ -118,7 +118,7 @@ def quote_of(config: Any, units: int, *, masters: bool, mark: str, minutes: floa
     provider, name = str(config.provider._provider_type), str(config.provider.requester_name)
     reward = dollars("task_reward", config.task.task_reward)
     if reward * 100 != int(reward * 100):
-        raise MTurkError(f"task_reward={config.task.task_reward}: MTurk pays whole cents")
+        raise MTurkError(f"task_reward={config.task.task_reward}: MTurk pays only whole cents")
     bonus_budget = dollars("bonus_budget", config.provider.get("bonus_budget") or 0)
     _check_times(config)
     _check_texts(config)
@@ -163,7 +163,7 @@ def _check_texts(config: Any) -> None:
             what = f"{name} has {len(text)} characters, and MTurk takes {most}"
             raise MTurkError(what, try_=f"set a shorter one, mephisto.task.{name}=…")
         if odd := _CONTROL.search(text):
-            what = f"{name} holds the control character {odd[0]!r}, which MTurk refuses"
+            what = f"{name} contains the control character {odd[0]!r}, which MTurk refuses"
             raise MTurkError(what, try_=f"leave it out, mephisto.task.{name}=…")
 
 
@@ -266,7 +266,7 @@ def qualification_id(client: Any, name: str, sandbox: bool = False) -> str:
             kind = client.get_qualification_type(QualificationTypeId=name)
             return str(kind["QualificationType"]["QualificationTypeId"])
         except client.exceptions.RequestError as error:
-            raise UnknownQualification(f"MTurk knows no qualification with the id {name!r}") from error
+            raise UnknownQualification(f"MTurk has no qualification with the ID {name!r}") from error
     known: dict[str, str] = {}
     pages = client.get_paginator("list_qualification_types").paginate(MustBeRequestable=False, MustBeOwnedByCaller=True)
     for page in pages:
@@ -303,7 +303,7 @@ class MTurkLaunch(CrowdLaunch):
         for code in rules.locales:
             country, _, part = code.partition("-")
             if part and country != COUNTRY_WITH_PARTS:
-                what = f"MTurk knows parts of {COUNTRY_WITH_PARTS} only, not {code!r}"
+                what = f"MTurk can filter by parts of {COUNTRY_WITH_PARTS} only, not {code!r}"
                 advice = f"write {country!r}, and ask for the part of the country in the practice"
                 raise ConfigError(what, where=f"{PREFIX}locales", try_=advice)
         sandbox = provider == SANDBOX

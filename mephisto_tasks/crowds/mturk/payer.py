@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +84,9 @@ class MTurkPayer:
     """Pays from one requester's account for what was done in the runs of a task."""
 
     def __init__(
-        self,
-        data_dir: Path,
-        provider: str,
-        requester: str,
-        run_ids: Sequence[str],
-        *,
-        masters_only: bool = False,
-        client: Callable[[str, str], Any] = client_for,
-        now: Callable[[], float] = time.time,
+        self, data_dir: Path, provider: str, requester: str, runs: Sequence[str], *, masters_only: bool
     ) -> None:
-        """``masters_only``: their rewards cost more; ``client``: makes boto3's of a requester's name and a provider."""
+        """``masters_only``: their rewards cost more."""
         self._fee_share = {"approval": fee_share(masters_only)}
         self.account = f"{provider}:{requester}"
         self._is_sandbox = provider == SANDBOX
@@ -102,14 +94,13 @@ class MTurkPayer:
         self.title = f"{site} ({requester.removesuffix(SANDBOX_SUFFIX)})"
         self.witness = "the crowd's site"
         self._data_dir, self._store = data_dir, data_dir / provider / "mturk.db"
-        self._runs = list(run_ids)
-        self._connect = partial(client, requester, provider)
-        self._now = now
+        self._runs = list(runs)
+        self._requester, self._provider = requester, provider
         self._unread: dict[str, str] = {}  # HITs of which MTurk does not tell what was handed in → its words
 
     @cached_property
     def _client(self) -> Any:
-        return self._connect()
+        return client_for(self._requester, self._provider)
 
     @cached_property
     def _handed_in(self) -> dict[str, Assignment]:
@@ -181,7 +172,7 @@ class MTurkPayer:
 
     @cached_property
     def _returned(self) -> set[str]:
-        rows = query(self._data_dir, "SELECT agent_id FROM agents WHERE status = 'returned'")
+        rows = query(self._data_dir, "returned")
         return {str(agent) for (agent,) in rows}
 
     def _matched(self, owed: Sequence[Owed]) -> dict[str, Assignment]:
@@ -220,11 +211,8 @@ class MTurkPayer:
         mine = [one for one in self._handed_in.values() if one.worker_name == name and one.status != "Rejected"]
         if mine:
             return min(mine, key=lambda one: (one.submitted, one.id)).id
-        sql = "SELECT agent_id FROM agents WHERE worker_id = ? ORDER BY CAST(agent_id AS INTEGER)"
-        for (agent_id,) in query(
-            self._data_dir, sql, [work.worker_id]
-        ):  # of other requesters, too: MTurk knows its own
-            noted = self._noted.get(str(agent_id))
+        for row in query(self._data_dir, "parts_of_worker", [work.worker_id]):  # MTurk knows those of its requester
+            noted = self._noted.get(str(row[0]))
             other = None if noted is None else self._assignment(noted[1])
             if other is not None and other.worker_name == name and other.status != "Rejected":
                 return other.id
@@ -264,7 +252,7 @@ class MTurkPayer:
         hit = self._hit_of(work)
         of_run = [one.seconds for one in self._hits.values() if one.run == work.task_run_id]
         until = work.begun + (max(of_run, default=0.0) if hit is None else hit.seconds)
-        if own is None and work.agent_id and work.agent_id not in self._returned and self._now() < until:
+        if own is None and work.agent_id and work.agent_id not in self._returned and time.time() < until:
             words = WORDS["still_open"].format(until=f"{datetime.fromtimestamp(until):%H:%M}")
             proposal.remaining.append(Remaining(owed, left, words))
             return

@@ -36,7 +36,6 @@ from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_agent import Sa
 from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_provider import SandboxMTurkProvider
 from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_requester import SandboxMTurkRequester
 from mephisto.abstractions.providers.mturk_sandbox.sandbox_mturk_unit import SandboxMTurkUnit
-from mephisto.data_model.agent import Agent
 from mephisto.data_model.constants.assignment_state import AssignmentState
 from mephisto.data_model.unit import Unit
 from mephisto.operations.registry import register_mephisto_abstraction
@@ -133,7 +132,7 @@ NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
 DONE = (AssignmentState.COMPLETED, AssignmentState.ACCEPTED, AssignmentState.REJECTED, AssignmentState.SOFT_REJECTED)
 
 
-class _Unit(Unit):
+class StudyUnit(MTurkUnit):
     """A unit whose HIT is made and ended by us, and which never asks AWS how it stands."""
 
     datastore: HitStore
@@ -182,15 +181,11 @@ class _Unit(Unit):
         return self._get_client(self.get_requester()._requester_name)
 
 
-class StudyUnit(_Unit, MTurkUnit):
-    """A unit on MTurk."""
-
-
-class StudySandboxUnit(_Unit, SandboxMTurkUnit):
+class StudySandboxUnit(StudyUnit, SandboxMTurkUnit):
     """A unit in the sandbox."""
 
 
-class _Agent(Agent):
+class StudyAgent(MTurkAgent):
     """An agent whose assignment is kept, and whose status follows what AWS confirmed."""
 
     datastore: HitStore
@@ -243,15 +238,11 @@ class _Agent(Agent):
         return str(stored["AssignmentStatus"])
 
 
-class StudyAgent(_Agent, MTurkAgent):
-    """A worker's part in a unit on MTurk."""
-
-
-class StudySandboxAgent(_Agent, SandboxMTurkAgent):
+class StudySandboxAgent(StudyAgent, SandboxMTurkAgent):
     """A worker's part in a unit in the sandbox."""
 
 
-class _Requester(MTurkRequester):
+class StudyRequester(MTurkRequester):
     """A requester that is never asked for by ``input()``."""
 
     def register(self, args: Any = None) -> None:
@@ -261,15 +252,21 @@ class _Requester(MTurkRequester):
             super().register(args)
 
 
-class StudyRequester(_Requester):
-    """An account on MTurk."""
-
-
-class StudySandboxRequester(_Requester, SandboxMTurkRequester):
+class StudySandboxRequester(StudyRequester, SandboxMTurkRequester):
     """An account in the sandbox."""
 
 
-class _Provider(MTurkProvider):
+def _arguments(provider_type: str) -> type[MTurkProviderArgs]:
+    """The settings as the dataclass that hydra composes: unknown ones are refused."""
+    named, fields = f"{provider_type}_arguments", MTurkSettings.model_fields
+    return hydra_arguments(MTurkSettings, named, (MTurkProviderArgs,), typed=fields, _provider_type=provider_type)
+
+
+@register_mephisto_abstraction()
+class StudyMTurkProvider(MTurkProvider):
+    PROVIDER_TYPE = MTURK
+    UnitClass, RequesterClass, AgentClass = StudyUnit, StudyRequester, StudyAgent
+    ArgsClass = _arguments(MTURK)
     datastore: HitStore
 
     def initialize_provider_datastore(self, storage_path: str) -> HitStore:
@@ -353,21 +350,8 @@ def qualification_exists(client: Any, qualification_id: str) -> bool:
     return bool(status["QualificationTypeStatus"] == "Active")
 
 
-def _arguments(provider_type: str) -> type[MTurkProviderArgs]:
-    """The settings as the dataclass that hydra composes: unknown ones are refused."""
-    named, fields = f"{provider_type}_arguments", MTurkSettings.model_fields
-    return hydra_arguments(MTurkSettings, named, (MTurkProviderArgs,), typed=fields, _provider_type=provider_type)
-
-
 @register_mephisto_abstraction()
-class StudyMTurkProvider(_Provider):
-    PROVIDER_TYPE = MTURK
-    UnitClass, RequesterClass, AgentClass = StudyUnit, StudyRequester, StudyAgent
-    ArgsClass = _arguments(MTURK)
-
-
-@register_mephisto_abstraction()
-class StudySandboxProvider(_Provider, SandboxMTurkProvider):
+class StudySandboxProvider(StudyMTurkProvider, SandboxMTurkProvider):
     PROVIDER_TYPE = SANDBOX
     UnitClass, RequesterClass, AgentClass = StudySandboxUnit, StudySandboxRequester, StudySandboxAgent
     ArgsClass = _arguments(SANDBOX)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from mephisto_tasks.admission.visits import ClaimPolicy
 from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.crowds.crowd import CrowdLaunch, CrowdWords, Waiting
+from mephisto_tasks.crowds.crowd import CrowdWords
 from mephisto_tasks.crowds.invitations.entry import InvitationDoor
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd, LinkLaunch
 from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel_door, panel_names, read_panel
@@ -22,8 +21,6 @@ from mephisto_tasks.storage.provider_names import LINK
 from parlai_humaneval.i18n.translate import phrase
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mephisto_tasks.server.app import Guard
 
 
@@ -69,9 +66,23 @@ def _letters(setting: str, value: object) -> str:
 
 
 GO_ON_THERE_BY_PANEL = phrase(
-    "Please go on in the browser and on the device where you began: everything that you did there is kept. If you "
+    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
     "cannot, please return the task on the site that sent you here, or write to the researchers from there."
 )
+
+
+class PanelLaunch(LinkLaunch):
+    @cached_property
+    def _panel(self) -> PanelDoor:
+        panel = panel_of(self.settings)
+        assert panel is not None, "a launch without a panel uses invitations"
+        return panel
+
+    def page_words(self) -> dict[str, Any]:
+        return {"panel": {"title": self._panel.panel.title, "may_decline": self._panel.may_decline}}
+
+    def panel_link(self, url: str) -> str | None:
+        return f"{url.rstrip('/')}/?{self._panel.panel.link}".rstrip("?")
 
 
 class PanelCrowd(LinkCrowd):
@@ -85,14 +96,11 @@ class PanelCrowd(LinkCrowd):
         summary=f"is a panel ({', '.join(panel_names())}) or invitations",
         link="Link to enter at the panel, which fills in the participant:",
     )
-    Settings = PanelSettings
+    Settings, Launch = PanelSettings, PanelLaunch
+    claim_advice = GO_ON_THERE_BY_PANEL
     literal_settings = (*CODES.values(), "values.")
     private_ids = (r"\b[0-9a-f]{24}\b",)
     example = "place=link panel=prolific completion_code=C1A2B3"
-
-    @property
-    def claims(self) -> ClaimPolicy:
-        return ClaimPolicy(self.provider_type, advice=GO_ON_THERE_BY_PANEL)
 
     def takes(self, settings: Mapping[str, Any]) -> bool:
         return str(settings.get("panel", NO_PANEL)) != NO_PANEL
@@ -109,27 +117,10 @@ class PanelCrowd(LinkCrowd):
 
         return Gate(InvitationDoor(data_dir, task_name), only_invited=False, secure=secure).guarded
 
-    def launch(self, config: DictConfig, data_dir: Path, task_name: str, waiting_for: Waiting) -> CrowdLaunch:
-        return PanelLaunch(self, config, data_dir, task_name, waiting_for)
-
     def payer(self, data_dir: Path, task_name: str, requester: str, runs: Sequence[str]) -> Payer:
         from mephisto_tasks.crowds.panels.payer import PanelPayer
 
         return PanelPayer(data_dir, task_name, self.provider_type, requester, self.title)
-
-
-class PanelLaunch(LinkLaunch):
-    @cached_property
-    def _panel(self) -> PanelDoor:
-        panel = panel_of(self.settings)
-        assert panel is not None, "a launch without a panel uses invitations"
-        return panel
-
-    def page_words(self) -> dict[str, Any]:
-        return {"panel": {"title": self._panel.panel.title, "may_decline": self._panel.may_decline}}
-
-    def panel_link(self, url: str) -> str | None:
-        return f"{url.rstrip('/')}/?{self._panel.panel.link}".rstrip("?")
 
 
 register_crowd(PanelCrowd())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mephisto_tasks.admission.visits import Visit
 from mephisto_tasks.crowds.by_file import BY_HAND_FILE, FilePayer
@@ -22,6 +22,7 @@ from mephisto_tasks.crowds.panels.panel import NO_PANEL, Meaning, PanelStatuses,
 from mephisto_tasks.payments.ledger import Owed, Payment, Proposal, Remaining
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.run_settings import provider_of_newest
+from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.text import clean_label
 
 SESSION_COLUMNS = ("submission_id", "session_id", "assignment_id", "id")
@@ -91,7 +92,7 @@ def note_statuses(data_dir: Path, task_name: str, path: Path) -> None:
     store, visits = _visits(data_dir, task_name)
     said = {session: status for session, status in _said(read_submissions(path)).items() if session in visits}
     if not said:
-        what = f"{path} lists no submission that came to task {task_name!r}"
+        what = f"{path} does not list any submission that came to task {task_name!r}"
         raise CrowdError(what, try_="use the export of its study")
     store.note_panel_status({visits[session].visit_id: status for session, status in said.items()})
 
@@ -126,30 +127,7 @@ def meanings(data_dir: Path, task_name: str) -> Callable[[str, str], Meaning]:
     return lambda door, status: statuses_of(door).meaning(status)
 
 
-BY_PANEL = (
-    "{panel}: the files that --send writes are in {folder}. Paste the approvals (submission ids) into the study's bulk "
-    "approval, and the bonuses (participant id, amount) into its bulk bonus payments. Raters who did not return to it "
-    "as complete get everything as a bonus: do not approve their submissions as well"
-)
-NOT_ASKED = (
-    "{panel}: no list of its submissions was read, so the approvals may include some returned there, or timed "
-    "out. Download its export and add --submissions FILE"
-)
-DECIDE = "Decide what is right, do it on the panel's site, and record it with --settled {worker}"
-AS_LISTED: dict[Meaning, str] = {
-    "at_work": "{panel} lists submission {session} as {status}: it is not submitted yet. Once it is, read a newer list "
-    "with --submissions FILE",
-    "over": "{panel} lists submission {session} as {status}, although the work is complete here: it is not approved. "
-    + DECIDE,
-    "rejected": "{panel} lists submission {session} as {status}, so nothing is paid for it. " + DECIDE,
-    "unknown": "{panel} lists submission {session} as {status}, which is an unknown status, so nothing is paid "
-    "for it. " + DECIDE,
-}
-UNLISTED = (
-    "{panel}'s list has other submissions of the study, but not {session}, so nothing is paid for it. Read a newer list "
-    "with --submissions FILE"
-)
-CONFIRMED = "{panel} lists the submission as {status}"
+WORDS: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "words.yaml")
 
 
 @dataclass(frozen=True)
@@ -167,7 +145,7 @@ class Participation:
     meaning: Meaning | Literal["unlisted"] | None = None
 
     def words(self, worker: str) -> str:
-        words = UNLISTED if self.meaning == "unlisted" or self.meaning is None else AS_LISTED[self.meaning]
+        words: str = WORDS["as_listed"][self.meaning or "unlisted"]
         return words.format(panel=self.panel, session=self.session, status=self.status or "nothing", worker=worker)
 
 
@@ -225,8 +203,8 @@ class PanelPayer(FilePayer):
         approvals = [payment for payment in proposal.payments if payment.kind == "approval"]
         unasked = {one.file.partition("-")[0] for one in approvals if self._of_sessions[one.assignment].meaning is None}
         proposal.notes = [
-            *(BY_PANEL.format(panel=panel, folder=self._folder) for panel in sorted(files - {BY_HAND_FILE})),
-            *(NOT_ASKED.format(panel=panel) for panel in sorted(unasked)),
+            *(WORDS["by_panel"].format(panel=panel, folder=self._folder) for panel in sorted(files - {BY_HAND_FILE})),
+            *(WORDS["not_asked"].format(panel=panel) for panel in sorted(unasked)),
             *proposal.notes,
         ]
         return proposal
@@ -241,7 +219,7 @@ class PanelPayer(FilePayer):
         if came is None or came.meaning in (None, "finished"):
             return
         if came.meaning == "paid":
-            words = CONFIRMED.format(panel=came.panel, status=came.status)
+            words = WORDS["confirmed"].format(panel=came.panel, status=came.status)
             proposal.confirmed.append(approval.model_copy(update={"state": "confirmed", "words": words}))
         elif owed is not None and came.meaning != "unlisted":
             proposal.remaining.append(Remaining(owed, approval.amount, came.words(approval.worker), written=approval))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from mephisto_tasks.config.names import ConfigError
@@ -11,8 +10,8 @@ from mephisto_tasks.crowds.crowd import AccountCheck, Health
 from mephisto_tasks.crowds.prolific import statuses
 from mephisto_tasks.crowds.prolific.client import (
     BRIEF,
-    NEW_TOKEN,
     TOKEN_ENV,
+    WORDS,
     Prolific,
     ProlificError,
     asking,
@@ -24,20 +23,13 @@ from mephisto_tasks.crowds.prolific.client import (
 )
 from mephisto_tasks.crowds.prolific.handed_in import major
 from mephisto_tasks.crowds.prolific.store import PROVIDER, OurStudy, ProlificStore
+from mephisto_tasks.storage.results import requesters
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.files import make_private_folder
 
 
-@dataclass
 class ProlificAccounts:
-    key_words: tuple[str, ...] = ("API token (Prolific: Settings → API tokens)",)
-    needs: str = (
-        f"an API token, which you make in Prolific under Settings → API tokens; {TOKEN_ENV} in the environment is used "
-        "without a question. A token has all rights of its owner: keep it as you keep a password"
-    )
-    no_keys: str = "there is no token for the requester {name!r}, and this is not a terminal where you could type it"
-    keys_advice: str = NEW_TOKEN
-    only_here: str = f"Its token is that of {TOKEN_ENV}, and is not stored: set it wherever you launch and pay."
+    words = WORDS
 
     def has_keys(self, name: str) -> bool:
         return has_token(name)
@@ -71,14 +63,14 @@ class ProlificAccounts:
         try:
             with Prolific(read_token(name), patience=BRIEF) as client, asking("read the balance"):
                 return [_balance_of(client, name, one) for one in client.pages("workspaces/")] or [
-                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; make one in Prolific's web app")
+                    AccountCheck(name, PROVIDER, wrong="the account has no workspace; create one in Prolific's web app")
                 ]
         except ProlificError as error:
             return [AccountCheck(name, PROVIDER, wrong=str(error))]
 
     def forget(self, name: str) -> str:
         if forget_token(name):
-            return f"The token of {name} is deleted here. Delete it in Prolific, too: it is valid until then."
+            return f"The token of {name} was deleted here. Delete it in Prolific as well: it is valid until then."
         return f"No token is stored for {name}."
 
     def take_off(self, data_dir: Path, task_name: str) -> int:
@@ -108,15 +100,12 @@ def check_name(data_dir: Path, name: str) -> None:
 
 
 def _names(data_dir: Path) -> list[str]:
-    from mephisto_tasks.storage.results import requesters
-
     return [name for name, kind in requesters(data_dir) if kind == PROVIDER]
 
 
 def health(data_dir: Path) -> list[Health]:
     """For ``doctor``: what each token is worth, and studies that are open though no launch of ours follows them."""
     from mephisto_tasks.control.snapshot import is_alive
-    from mephisto_tasks.storage.results import requesters
 
     what, accounts, store = f"Provider {PROVIDER}", ProlificAccounts(), ProlificStore(data_dir)
     if not requesters(data_dir):

@@ -133,7 +133,7 @@ logger = logging.getLogger(__name__)
 
 EVENT = "submission.status.change"
 CALL_TIME, CALL_SIGNATURE = "X-Prolific-Request-Timestamp", "X-Prolific-Request-Signature"
-WITHOUT = "%s. So Prolific does not report changes immediately: it is asked every few seconds, as without webhooks=true"
+WITHOUT = "%s. So Prolific does not report changes immediately. It is asked every few seconds, as without webhooks=true"
 
 
 class Hooks:
@@ -189,7 +189,7 @@ class Hooks:
             with asking("end the subscription"):
                 self._client.delete(f"hooks/subscriptions/{self._subscription}/")
         except CrowdError as error:
-            logger.warning("%s. Prolific ends it by itself after some days", error)
+            logger.warning("%s. Prolific ends it automatically after some days", error)
 
 
 APP = "https://app.prolific.com/"
@@ -315,7 +315,7 @@ PLEASE_RETURN = phrase("Please return your submission on {site}.")
 DECLINED_THERE = (
     DECLINED[0],
     phrase(
-        "That is all right: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
+        "That is fine: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
         "your time!"
     ),
 )

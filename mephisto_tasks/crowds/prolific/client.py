@@ -15,9 +15,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import count
 from pathlib import Path
@@ -32,13 +31,12 @@ from mephisto_tasks.server.hosts import opens_elsewhere
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.errors import Problem
 from parlai_humaneval._util.files import make_private_folder, read_private, write_private
+from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.models.zoo.files import user_home
 from parlai_humaneval.models.zoo.secrets import without_key
 
-NEW_TOKEN = (
-    "make a token in Prolific under Settings → API tokens, and give it to `parlai-humaneval requester add NAME --provider "
-    "prolific`, or set PROLIFIC_TOKEN"
-)
+WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
+NEW_TOKEN = str(WORDS["keys_advice"])
 TOP_UP = "top up the workspace in Prolific's web app, or ask for fewer places"
 STATUS_PAGE = "see https://status.prolific.com, and try again later"
 PARTICIPANT_UNKNOWN = 140003  # Prolific's code for a participant group that is to hold somebody whom it does not know
@@ -341,7 +339,7 @@ class Prolific:
         broken = response.is_success or response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
         if writes and (broken or response.status_code == HTTPStatus.REQUEST_TIMEOUT):
             error = uncertain(error)
-        return None, error, _wanted(response.headers.get("Retry-After"))
+        return None, error, seconds_to_wait(response.headers.get("Retry-After"))
 
     def _clean(self, text: str) -> str:
         return without_key(text, self._token.get_secret_value())
@@ -392,17 +390,9 @@ def _read(response: httpx.Response) -> tuple[Any, bool]:
         return text, "html" in response.headers.get("Content-Type", "") or text.lstrip().startswith("<")
 
 
-def _wanted(retry_after: str | None) -> float | None:
-    """Seconds of a header ``Retry-After``: a number, or a time."""
-    for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
-        with suppress(ValueError):
-            return read(retry_after) if retry_after else None
-    return None
-
-
 def _why(failure: httpx.HTTPError) -> str:
     if isinstance(failure, httpx.TimeoutException):
-        return "it gave no answer in time"
+        return "it did not answer in time"
     return (str(failure).strip().splitlines() or [type(failure).__name__])[0]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from mephisto_tasks.config.names import ConfigError
 from mephisto_tasks.config.worker_rules import WorkerRules
@@ -42,8 +43,6 @@ class ProlificCrowd(LinkCrowd):
     private_ids = (r"\b[0-9a-f]{24}\b",)
 
     def stand_in(self) -> str | None:
-        from urllib.parse import urlsplit
-
         from mephisto_tasks.crowds.prolific.client import stand_in
 
         here = stand_in()

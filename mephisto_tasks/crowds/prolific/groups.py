@@ -26,13 +26,6 @@ PARTICIPANT = re.compile(r"[0-9a-f]{24}")
 ONCE = 100  # participants in one request
 AGAIN_S = 60.0  # how often a running launch looks whether its lists have changed
 
-_HOLDERS = """
-    SELECT DISTINCT workers.worker_name FROM granted_qualifications AS granted
-      JOIN qualifications ON qualifications.qualification_id = granted.qualification_id
-      JOIN workers ON workers.worker_id = granted.worker_id
-     WHERE qualifications.qualification_name = ?
-"""
-
 
 def participant(worker_name: str) -> str | None:
     """Prolific's id of a worker; None: they are not of Prolific."""
@@ -137,7 +130,7 @@ class Lists:
     def _holders(self, qualifications: Iterable[str]) -> set[str]:
         if not self._has_database:
             return set()
-        return {str(row[0]) for name in qualifications for row in query(self._data_dir, _HOLDERS, [name])}
+        return {str(row[1]) for name in qualifications for row in query(self._data_dir, "holders", [name])}
 
     def _workers_of(self, task: str) -> set[str]:
         if not self._has_database or task not in task_names(self._data_dir):

@@ -265,7 +265,7 @@ def rejection_problem(
         return f"{rejection.id}: Prolific has no category {rejection.category!r}.{question} {has}"
     written = len(rejection.message.strip())
     if written < SHORTEST_MESSAGE:
-        return f"{rejection.id}: the message has {written} characters, and Prolific wants {SHORTEST_MESSAGE}"
+        return f"{rejection.id}: the message has {written} characters, and Prolific requires {SHORTEST_MESSAGE}"
     if submission.id in paid:
         return f"{rejection.id}: the ledger lists it as paid"
     if submission.id in turned_away:

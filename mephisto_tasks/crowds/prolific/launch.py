@@ -30,12 +30,6 @@ from mephisto_tasks.storage.results import query
 logger = logging.getLogger(__name__)
 
 LINK_S = 20.0  # how long our own link may take to answer
-_PRACTISED = """
-    SELECT (SELECT COUNT(*) FROM onboarding_agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
-             WHERE task_name = ? AND worker_name = ? AND strftime('%s', onboarding_agents.creation_date) + 5 >= ?),
-           (SELECT COUNT(*) FROM agents JOIN tasks USING (task_id) JOIN workers USING (worker_id)
-             WHERE task_name = ? AND worker_name = ?)
-"""
 
 
 @dataclass
@@ -100,8 +94,8 @@ class ProlificLaunch(LinkLaunch):
             self._asked = replace(self._asked, set_aside=self._set_aside())
             quoted = quote.quote_of(self._client, self._workspace, name, self._asked, wanted, self._fee())
         if lacks and screen_out[1]:
-            owed = "raters who fail the practice are asked to return their submission, and are owed a bonus"
-            said.append(f"The workspace has no {store.SCREEN_OUT_FEATURE}: {owed}.")
+            owed = "raters who fail the practice are asked to return their submission and are owed a bonus"
+            said.append(f"The workspace has no {store.SCREEN_OUT_FEATURE}, so {owed}.")
         elsewhere = done_elsewhere(self.data_dir, self.task_name, store.PROVIDER)
         remarks = [*said, *filter(None, (which_token(name), elsewhere, quoted.remark))]
         self.agreed_to(quoted.model_copy(update={"remark": " ".join(remarks) or None}), agree)
@@ -170,7 +164,7 @@ class ProlificLaunch(LinkLaunch):
             remarks += self._have_study(str(architect.get("public_url") or local))
         assert self._study is not None
         if self.provider.draft_only:
-            remarks.append("Nothing is published; draft_only=false publishes. Open the draft to look at its preview.")
+            remarks.append("Nothing is published until you set draft_only=false. Open the draft to see its preview.")
         return remarks
 
     def _body(self, url: str) -> dict[str, Any]:
@@ -262,7 +256,7 @@ class ProlificLaunch(LinkLaunch):
             if visit is None:
                 return False
             values = (self.task_name, worker_name)
-            ((practices, units),) = query(self.data_dir, _PRACTISED, [*values, visit.began, *values])
+            ((practices, units),) = query(self.data_dir, "tries", [*values, visit.began, *values])
             return bool(practices) and not units
 
         self._arrivals = arrivals.Arrivals(self._brief, studies, visits, self.task_name, signed)

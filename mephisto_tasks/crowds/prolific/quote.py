@@ -58,7 +58,7 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
         if project and project not in projects:
             raise ConfigError(f"the workspace has no project {project}", where="project", try_=_choose(projects))
         if not projects:
-            raise ConfigError("the workspace has no project", where="project", try_="make one in Prolific's web app")
+            raise ConfigError("the workspace has no project", where="project", try_="create one in Prolific's web app")
         balance = client.get(f"workspaces/{workspace}/balance/")
     pays_in = str(balance["currency_code"]).upper()
     if pays_in != currency:
@@ -69,7 +69,7 @@ def find_workspace(client: Prolific, workspace: str, project: str, currency: str
 
 def _choose(known: dict[str, str]) -> str:
     listed = ", ".join(f"{one} ({title})" for one, title in sorted(known.items())[:10])
-    return f"choose one: {listed}" if listed else "make one in Prolific's web app"
+    return f"choose one: {listed}" if listed else "create one in Prolific's web app"
 
 
 def quote_of(
@@ -102,11 +102,11 @@ def quote_of(
     refusals, advice, remarks = [], [], []
     if hourly < least:
         enough = _major(math.ceil(least * asked.minutes / 60))
-        refusals.append(f"{said(hourly)} an hour is less than the {said(least)} that Prolific demands at least")
+        refusals.append(f"{said(hourly)} an hour is less than Prolific's minimum of {said(least)}")
         minutes = counted(asked.minutes, "minute")
         advice.append(f"set task_reward={enough:.2f} for {minutes}, or minutes=… if an assignment takes less time")
     elif hourly < advised:
-        remarks.append(f"Prolific recommends {said(advised)} an hour, and this is {said(hourly)}.")
+        remarks.append(f"Prolific recommends {said(advised)} an hour, but you pay {said(hourly)}.")
     if eligible == 0:
         refusals.append(f"fewer than {FEW} people on Prolific may take part under these rules")
         advice.append("widen them (workers.…, fluent)")
@@ -138,7 +138,7 @@ def quote_of(
         hourly=_major(round(hourly)),
         lines=lines,
         facts=facts,
-        heading="A draft on Prolific spends nothing. Published, it costs"
+        heading="A draft on Prolific costs nothing. Once published, it costs"
         if asked.draft
         else "This launch spends real money on Prolific",
         is_real=not asked.draft,
@@ -217,7 +217,7 @@ def filters(
         countries = list(dict.fromkeys(code.partition("-")[0] for code in rules.locales))
         made.append(_choice(known, COUNTRY, "workers.locales", [(code, _names_of(code)) for code in countries]))
         if parts := [code for code in rules.locales if "-" in code]:
-            remarks.append(f"Prolific knows countries only: nothing checks that people live in {', '.join(parts)}.")
+            remarks.append(f"Prolific filters by country only: nothing checks that people live in {', '.join(parts)}.")
     if fluent:
         made.append(_choice(known, LANGUAGES, "fluent", [(word, {word}) for word in fluent]))
     if rules.min_approval_rate is not None:
@@ -226,7 +226,7 @@ def filters(
         try:
             made.append(_range(_filter(known, NUMBER), rules.min_approved, _MANY))
         except ConfigError:
-            remarks.append("Prolific lists no filter for workers.min_approved: nothing checks it.")
+            remarks.append("Prolific does not list a filter for workers.min_approved, so nothing checks it.")
     return made, remarks
 
 

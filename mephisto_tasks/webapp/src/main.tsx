@@ -25,6 +25,7 @@ const session = new Session({
   crowd: readCrowd,
   openSocket,
   goTo: (address) => window.location.assign(address),
+  study: new URLSearchParams(window.location.search).get("study"),
   reads: navigator.languages,
 });
 

@@ -38,6 +38,7 @@ def isolate_model_code() -> Iterator[None]:
 
 HTTP_LOGGERS = ("httpx", "httpx2")
 ASKING_LOGGER = "parlai_humaneval.models.pool"
+FUNCTION_LOGGER = "parlai_humaneval.models.backends.callable"
 
 
 @contextmanager
@@ -56,9 +57,9 @@ def quiet_parlai(level: int = logging.ERROR) -> AbstractContextManager[None]:
     return _logging_at(parlai_logging.logger, level)
 
 
-def quiet_tries() -> AbstractContextManager[None]:
+def quiet_tries(logger: str = ASKING_LOGGER) -> AbstractContextManager[None]:
     """Failed tries at a reply are not logged within: whoever asked is told why there is none at the end."""
-    return _logging_at(logging.getLogger(ASKING_LOGGER), logging.CRITICAL)
+    return _logging_at(logging.getLogger(logger), logging.CRITICAL)
 
 
 @contextmanager

@@ -9,11 +9,8 @@ word. With the option ``images``, lines and answers may have ``"images"``: a lis
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 from parlai.core.message import Message
@@ -21,6 +18,7 @@ from parlai.core.opt import Opt
 from typing_extensions import Unpack
 
 from parlai_humaneval._util.errors import HumanevalError, Parts
+from parlai_humaneval._util.text import seconds_to_wait
 from parlai_humaneval.display.images import IMAGES_FIELD, PICTURE_ALONE, SeenImage, images_in
 from parlai_humaneval.display.text import is_blank
 from parlai_humaneval.models.agent.dialogue_agent import (
@@ -64,6 +62,18 @@ class Heard:
     seed: int
     hears: Hears | None = None
     images: Mapping[int, tuple[SeenImage, ...]] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, observation: Message, *, sees: bool) -> Heard:
+        """What a DialogueAgent answers to; ``sees``: with pictures."""
+        return cls(
+            dialogue=tuple(observation[DIALOGUE_FIELD]),
+            persona=tuple(observation.get(PERSONA_FIELD, ())),
+            partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
+            seed=int(observation[SEED_FIELD]),
+            hears=observation.get(HEARS_FIELD),
+            images=(observation.get(SEEN_FIELD) or {}) if sees else {},
+        )
 
     def with_images(self) -> list[tuple[Line, tuple[SeenImage, ...]]]:
         """Each line with its pictures."""
@@ -112,21 +122,10 @@ class OutsideError(HumanevalError, RuntimeError):
 
 def absence_of(status: int, retry_after: str | None) -> Absence | None:
     """What an HTTP answer says of whether its server is there. Too many requests are one only with a time to wait."""
-    seconds = _seconds_in(retry_after)
+    seconds = seconds_to_wait(retry_after)
     if status in ABSENT:
         return Absence(retry_after_s=min(seconds or 0.0, LONGEST_GUESS_S))
     return Absence(retry_after_s=seconds) if status == TOO_MANY and seconds is not None else None
-
-
-def _seconds_in(retry_after: str | None) -> float | None:
-    if not retry_after:
-        return None
-    with suppress(ValueError):
-        return max(0.0, float(retry_after))
-    with suppress(ValueError):
-        date = parsedate_to_datetime(retry_after)
-        return max(0.0, date.timestamp() - time.time())
-    return None
 
 
 class OutsideAgent(DialogueAgent):
@@ -159,16 +158,7 @@ class OutsideAgent(DialogueAgent):
         """End what was started and close what was opened, for all clones; called once or more when the pool closes."""
 
     def _answer(self, observation: Message) -> Message:
-        said = self.ask(
-            Heard(
-                dialogue=tuple(observation[DIALOGUE_FIELD]),
-                persona=tuple(observation.get(PERSONA_FIELD, ())),
-                partner_persona=tuple(observation.get(PARTNER_PERSONA_FIELD, ())),
-                seed=int(observation[SEED_FIELD]),
-                hears=observation.get(HEARS_FIELD),
-                images=(observation.get(SEEN_FIELD) or {}) if self.takes_images else {},
-            )
-        )
+        said = self.ask(Heard.of(observation, sees=self.takes_images))
         told: dict[str, Any] = {INFO_FIELD: said.info}
         if self.takes_images and said.images:
             told[IMAGES_FIELD] = said.images

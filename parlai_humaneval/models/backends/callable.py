@@ -173,11 +173,12 @@ def find_function(where: str, folder: Path) -> Callable[..., Any]:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """The module in a file. Two files of one name are two modules; what stands beside it can be imported by it."""
+    """The module in a file, anew once the file has changed. Two files of one name are two modules; what stands beside it
+    can be imported by it."""
     if not path.is_file():
         raise ValueError(f"function: there is no file {path}")
     path = path.resolve()
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{path.stem}_{hashlib.sha256(f'{path}|{path.stat().st_mtime_ns}'.encode()).hexdigest()[:8]}"
     if name in sys.modules:
         return sys.modules[name]
     if str(path.parent) not in sys.path:

@@ -155,7 +155,7 @@ class ChatCompletionsAgent(OutsideAgent):
                 if not more:
                     raise
                 logger.warning(
-                    "%s cannot read a history this long, so its oldest turns (%d) are left out. To limit the history, set "
+                    "%s cannot handle a history this long, so the oldest turns (%d) are left out. To limit the history, set "
                     "%s",
                     self.server.server,
                     left_out + more,

@@ -52,30 +52,27 @@ class _Group:
         return layers
 
 
+@dataclass(eq=False)
 class ContinuousBatch:
-    """Replies under way. ``read``: the prompt of what was asked, and its chance; ``say``: the answer of a reply's
+    """Replies under way. ``_read_prompt``: the prompt of what was asked, and its chance; ``_say``: the answer of a reply's
     tokens."""
 
-    def __init__(
-        self,
-        pretrained: Pretrained,
-        config: Any,
-        is_over: Callable[[str], bool],
-        read: Callable[[Any], tuple[Sequence[int], random.Random]],
-        say: Callable[[Any, Sequence[int]], Any],
-    ) -> None:
-        self._read_prompt = read
-        self._say = say
-        self._model = pretrained.model
-        self._read_words = Reader(pretrained.model)
-        self._tokenizer = pretrained.tokenizer
-        self._device = pretrained.device
-        self._is_over = is_over
+    pretrained: Pretrained
+    _config: Any
+    _is_over: Callable[[str], bool]
+    _read_prompt: Callable[[Any], tuple[Sequence[int], random.Random]]
+    _say: Callable[[Any, Sequence[int]], Any]
+
+    def __post_init__(self) -> None:
+        config = self._config
+        self._model = self.pretrained.model
+        self._read_words = Reader(self._model)
+        self._tokenizer = self.pretrained.tokenizer
+        self._device = self.pretrained.device
         self._ends = list(config.eos_token_id or ())
         self._longest = int(config.max_new_tokens)
         self._shortest = int(config.min_new_tokens or 0) if self._ends else 0
         self._no_beginning = list(config.begin_suppress_tokens or ())
-        self._config = config
         self._rules = deepcopy(config)  # what is left of the settings when the above is taken care of
         self._rules.update(min_new_tokens=None, begin_suppress_tokens=None, renormalize_logits=False, do_sample=False)
         self._has_rules = bool(self._rules_of([PADDING]))

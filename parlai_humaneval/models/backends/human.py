@@ -254,8 +254,8 @@ PATIENCE_S = 360.0
 UNATTENDED_S = 120.0
 """A rater who waits for partners of whom none is there is not kept for longer."""
 NEEDS_LAUNCH = (
-    "A launch is needed: people write the replies on the partners' page of a launch, whose link `parlai-humaneval launch …` "
-    "prints. Elsewhere, as in self-chats, there is nobody to ask."
+    "This model needs a launch, where people write its replies on the partners' page. `parlai-humaneval launch …` prints "
+    "the link to that page. Elsewhere, as in self-chats, there is nobody to write replies."
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,7 @@ class VisionLmAgent(agents.DialogueAgent):
 
         processor, model = self.loaded
         kept, _ = agents.newest_turns(observation[agents.DIALOGUE_FIELD], lambda end: True, self.limit.turns)
-        heard = Heard(
-            tuple(kept),
-            tuple(observation.get(agents.PERSONA_FIELD, ())),
-            tuple(observation.get(agents.PARTNER_PERSONA_FIELD, ())),
-            seed=int(observation[agents.SEED_FIELD]),
-            images=(observation.get(agents.SEEN_FIELD) or {}) if self.opt.get(IMAGES_FIELD) else {},
-        )
+        heard = replace(Heard.of(observation, sees=bool(self.opt.get(IMAGES_FIELD))), dialogue=tuple(kept))
         chat = [{**message, "content": _parts(message["content"])} for message in self.wording.messages(heard)]
         inputs = processor.apply_chat_template(
             chat, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"

@@ -11,12 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parlai.core.loader import load_teacher_module
 from parlai.core.metrics import dict_report
 from parlai.core.opt import Opt
-from parlai.scripts.train_model import TrainLoop, set_seed
+from parlai.core.params import ParlaiParser
+from parlai.scripts.train_model import TrainLoop, TrainModel, set_seed
 from parlai.utils.io import PathManager
 
 from parlai_humaneval._util.data_files import DataError, packaged, read_yaml
@@ -28,10 +29,6 @@ from parlai_humaneval.models.agent.names import UnknownOptions, parse
 from parlai_humaneval.models.pool.loading import device_options
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 from parlai_humaneval.models.zoo.files import HOME_PREFIX, expand_home, make_importable, models_home
-
-if TYPE_CHECKING:
-    from parlai.core.params import ParlaiParser
-
 
 FOLDS = ("train", "valid", "test")
 HELD_OUT = 10
@@ -119,8 +116,6 @@ def named_task(spec: ModelSpec, options: Mapping[str, Any]) -> None:
 
 
 def parser() -> ParlaiParser:
-    from parlai.scripts.train_model import TrainModel  # it takes seconds
-
     return TrainModel.setup_args()
 
 
@@ -326,8 +321,6 @@ def train(
             f"{plan.spec.name} is trained already: {plan.made}",
             try_="move that folder away or name another with --out, to train it again",
         )
-    # Imported here: ParlAI takes seconds.
-
     folds = read_folds(plan.data) if plan.data is not None else None
     options = {**({key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}), **plan.options()}
     _there(plan, options)
@@ -424,7 +417,7 @@ def _run(plan: TrainingPlan, opt: Any, quiet: bool, progress: Callable[[str], No
         why = f"{type(error).__name__}: {said}.{_before(plan)} To see ParlAI's log, add --verbose."
         if isinstance(error, RequestException) or "Connection broken" in str(error):
             why = (
-                f"the data of its task {opt['task']} is not here, and ParlAI's download of it failed ({error}). "
+                f"the data of its task {opt['task']} is not on this machine, and ParlAI could not download it ({error}). "
                 f"Connect to the internet, or pass your own dialogues with --data.{_before(plan)}"
             )
         raise TrainingError(f"{plan.spec.name} could not be trained: {why}") from error

@@ -116,7 +116,7 @@ def standing_for(candidates: Sequence[Candidate], candidate_id: str) -> list[str
     return [candidate.candidate_id for candidate in candidates if card in (candidate.candidate_id, candidate.same_as)]
 
 
-QUESTION = "Which reply continues the dialogue? A number from 1 to {most}; Enter takes the first:"
+QUESTION = "Which reply should come next? Type a number from 1 to {most}, or press Enter for the first:"
 AGAIN = "Please type a number from 1 to {most}, or press Enter for the first reply."
 
 
@@ -166,7 +166,7 @@ class BotSpeakerAgent(Agent):
         # ParlAI has many options; ours of replies say so, so that a model's own “filter” cannot be meant.
         known = {f"reply_{name}": {"help": field.description} for name, field in ReplyDisplay.model_fields.items()}
         known["reply_max_chars"] = {
-            "help": f"{ReplyDisplay.model_fields['max_chars'].description} Here 0 is any length."
+            "help": f"{ReplyDisplay.model_fields['max_chars'].description} Here, 0 means any length."
         }
         del known["reply_hide_ai_talk"]
         add_options(parser, "bot_speaker", {**known, "model_outage": {"default": OUTAGE_S}})

@@ -191,24 +191,21 @@ def _wait_for_any(questions: Sequence[_Question], at_most_s: float = math.inf) -
         wait(futures, timeout=patience_s, return_when=FIRST_COMPLETED)
 
 
+@dataclass(eq=False)
 class _Question:
-    def __init__(
-        self,
-        child: Child,
-        dialogue: Sequence[Utterance],
-        timeout_s: float,
-        retries: int,
-        objections: Objections,
-        listener: Listener | None = None,
-        place: int = 0,
-    ) -> None:
-        worker = child.worker
-        self._listener = listener
-        self._place = place
+    child: Child
+    _dialogue: Sequence[Utterance]
+    _timeout_s: float
+    retries: int
+    _objections: Objections
+    _listener: Listener | None = None
+    _place: int = 0
+
+    def __post_init__(self) -> None:
+        worker, timeout_s = self.child.worker, self._timeout_s
         self._asked = 0  # requests; only the last one is heard while it is written
         self._first_at: float | None = None
-        self.child = child
-        self.retries = retries if worker.retries is None else worker.retries
+        self.retries = self.retries if worker.retries is None else worker.retries
         self.answer: Answer | None = None
         self.trouble = ""
         self.advice: tuple[str, ...] = ()
@@ -223,10 +220,8 @@ class _Question:
         self.is_doubt = False  # whether this try ended with words that had better be said otherwise
         self._attempt = 0  # which chance the model has: another one after words that could not be shown
         self._info: ReplyInfo | None = None  # of all tries: those that came to nothing were paid for, too
-        self._objections = objections
         self._withdrawn: tuple[Withdrawn, ...] = ()
         self.requests: list[Request] = []
-        self._dialogue = dialogue
         self._timeout_s = worker.timeout_s or timeout_s
         self._started = time.monotonic()
         self.notice = self._started + timeout_s if self._timeout_s > timeout_s else math.inf

@@ -121,25 +121,19 @@ class _Outage:
     waited: int = 0
 
 
+@dataclass(eq=False)
 class Breaker:
     """Stands before one model; thread-safe. ``outage_s``: how long a request is held; 0: none is. ``send`` has one
     answered after all, ``fail`` gives it up, ``greet`` asks the server something."""
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        outage_s: float,
-        send: Callable[[Request], None],
-        fail: Callable[[Request, Exception], None],
-        greet: Callable[[], object] | None = None,
-    ) -> None:
-        self._model = model
-        self._outage_s = outage_s
-        self._send = send
-        self._fail = fail
-        self._greet = greet
-        self._chance = random.Random(f"pauses|{model}|{os.getpid()}")  # no record depends on it
+    model: str
+    outage_s: float
+    send: Callable[[Request], None]
+    fail: Callable[[Request, Exception], None]
+    greet: Callable[[], object] | None = None
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(f"pauses|{self.model}|{os.getpid()}")  # no record depends on it
         self._held: dict[Request, None] = {}
         self._probe: Request | None = None
         self._outage: _Outage | None = None
@@ -184,14 +178,14 @@ class Breaker:
     def holds(self, request: Request, error: Exception) -> bool:
         """Whether ``request``, which failed, waits for its server or was given up here; else ``error`` is its answer."""
         absence = error.absence if isinstance(error, OutsideError) else None
-        if absence is None or not self._outage_s:
+        if absence is None or not self.outage_s:
             self.answered(request)
             return False
         with self._changed:
             if self._closed:
                 return False
             if self._outage is None and request.taken_at < self._back_at:  # it was sent before the server was back
-                self._send(request)
+                self.send(request)
                 return True
             gone_again = self._outage is None and request.wait.seconds > 0 and not absence.retry_after_s
             request.wait.doubts += gone_again or not absence.sure
@@ -215,7 +209,7 @@ class Breaker:
                 return
             del self._held[request]
             request.wait.end()
-        self._fail(request, ModelOut("no reply is needed any more"))
+        self.fail(request, ModelOut("no reply is needed any more"))
 
     def close(self) -> None:
         with self._changed:
@@ -223,7 +217,7 @@ class Breaker:
             left = self._let_go()
             self._changed.notify_all()
         for request in left:
-            self._fail(request, ModelOut("the model pool was closed"))
+            self.fail(request, ModelOut("the model pool was closed"))
 
     # -- with the lock held
 
@@ -232,16 +226,16 @@ class Breaker:
         self._pause(outage)
         at = time.strftime("%H:%M:%S", time.localtime(outage.since))
         logger.warning(
-            "%s has been down since %s: %s. Its conversations wait for it up to %g s (outage_s).",
-            self._model, at, why, self._outage_s,
+            "%s has been down since %s: %s. Its conversations wait up to %g s for it (outage_s).",
+            self.model, at, why, self.outage_s,
         )  # fmt: skip
-        threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self._model}", daemon=True).start()
+        threading.Thread(target=self._watch, args=[outage], name=f"outage-of-{self.model}", daemon=True).start()
         return outage
 
     def _keep(self, request: Request, outage: _Outage) -> None:
-        if outage.given_up or request.wait.seconds > self._outage_s:
+        if outage.given_up or request.wait.seconds > self.outage_s:
             request.wait.end()
-            self._fail(request, self._too_long(outage))
+            self.fail(request, self._too_long(outage))
             return
         outage.waited += request.wait.since is None
         request.wait.begin()
@@ -258,20 +252,20 @@ class Breaker:
         self._changed.notify_all()
 
     def _requested_pause(self, absence: Absence) -> float:
-        return min(absence.retry_after_s, self._outage_s)
+        return min(absence.retry_after_s, self.outage_s)
 
     def _end(self, outage: _Outage) -> None:
         self._outage = None
         back = self._let_go()
         logger.warning(
             "%s is back after %.1f s; %s.",
-            self._model, time.monotonic() - outage.began,
+            self.model, time.monotonic() - outage.began,
             "it is asked again" if outage.given_up else f"conversations that waited for it: {outage.waited}",
         )  # fmt: skip
         self._back_at = time.monotonic()
         self._changed.notify_all()
         for request in back:
-            self._send(request)
+            self.send(request)
 
     def _let_go(self) -> list[Request]:
         held, self._held = list(self._held), {}
@@ -280,7 +274,7 @@ class Breaker:
         return held
 
     def _too_long(self, outage: _Outage) -> ModelOut:
-        return ModelOut(f"it has been down for more than {self._outage_s:g} s (outage_s): {outage.why}", outage.since)
+        return ModelOut(f"it has been down for more than {self.outage_s:g} s (outage_s): {outage.why}", outage.since)
 
     # -- the thread of one outage
 
@@ -295,15 +289,15 @@ class Breaker:
                 else:
                     self._lengthen(outage)
             if request is not None:
-                self._send(request)
+                self.send(request)
             else:
-                threading.Thread(target=self._look, args=[outage], name=f"look-at-{self._model}", daemon=True).start()
+                threading.Thread(target=self._look, args=[outage], name=f"look-at-{self.model}", daemon=True).start()
 
     def _wait_for_look(self, outage: _Outage) -> bool:
         with self._changed:
             while self._outage is outage:
                 now = time.monotonic()
-                given_up_in = math.inf if outage.given_up else outage.began + self._outage_s - now
+                given_up_in = math.inf if outage.given_up else outage.began + self.outage_s - now
                 look_in = math.inf if self._probe is not None else outage.next_look - now
                 if given_up_in <= 0:
                     outage.given_up = True
@@ -311,13 +305,13 @@ class Breaker:
                     self._probe = None  # one that hangs keeps nobody from looking again
                     left = [*probe, *self._let_go()]
                     logger.error(
-                        "%s has not come back within %g s (%s). Conversations that waited and end now: %d. The "
+                        "%s did not come back within %g s (%s). Conversations that waited and now end: %d. The "
                         "launch keeps trying it.",
-                        self._model, self._outage_s, outage.why, len(left),
+                        self.model, self.outage_s, outage.why, len(left),
                     )  # fmt: skip
                     for request in left:
                         request.wait.end()
-                        self._fail(request, self._too_long(outage))
+                        self.fail(request, self._too_long(outage))
                 elif look_in <= 0:
                     return True
                 else:
@@ -327,9 +321,9 @@ class Breaker:
     def _look(self, outage: _Outage) -> None:
         absence, why = None, ""
         try:
-            if self._greet is not None:
+            if self.greet is not None:
                 with isolate_model_code():
-                    self._greet()
+                    self.greet()
         except OutsideError as error:
             absence, why = error.absence, str(error)
         except Exception:  # noqa: BLE001 - an agent may raise anything; that is no sign of an absence

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
@@ -94,32 +95,26 @@ class Stream(Protocol):
     def clear(self) -> None: ...
 
 
+@dataclass(eq=False)
 class ModelWorker:
     """Answers the requests of all conversations with clones of one agent, in ``threads`` batches at once; one for a
     model that computes here."""
 
-    def __init__(
-        self,
-        name: str,
-        agent: Agent,
-        *,
-        max_batch: int = 32,
-        threads: int = 1,
-        torch_threads: int | None = None,
-        timeout_s: float | None = None,
-        retries: int | None = None,
-        outage_s: float = OUTAGE_S,
-    ) -> None:
-        self.name = name
-        self.timeout_s = timeout_s
-        self.retries = retries
-        self.agent = agent
-        self.max_batch = max_batch
-        self.threads = threads
+    name: str
+    agent: Agent
+    _: KW_ONLY
+    max_batch: int = 32
+    threads: int = 1
+    torch_threads: int | None = None
+    timeout_s: float | None = None
+    retries: int | None = None
+    outage_s: float = OUTAGE_S
+
+    def __post_init__(self) -> None:
+        agent = self.agent
         self.batch_sizes: deque[int] = deque(maxlen=10_000)
         self.figures = Figures()
         self.observing = threading.Lock()  # composed agents may call a model while they observe
-        self._torch_threads = torch_threads
         self._lowercase = bool(agent.opt.get("dict_lower"))
         self._batches = hasattr(agent, "batch_act")
         self._queue: deque[Request] = deque()
@@ -132,8 +127,8 @@ class ModelWorker:
         self._threads: list[threading.Thread] = []
         self._stuck = 0  # threads that hang and were replaced
         greet = partial(agent.ask, GREETING) if isinstance(agent, OutsideAgent) else None
-        self.breaker = Breaker(name, outage_s=outage_s, send=self._send, fail=_fail, greet=greet)
-        for _ in range(threads):
+        self.breaker = Breaker(self.name, outage_s=self.outage_s, send=self._send, fail=_fail, greet=greet)
+        for _ in range(self.threads):
             self._start_thread()
 
     def clone(self) -> Agent:
@@ -254,11 +249,11 @@ class ModelWorker:
 
     def _prepare_torch(self) -> None:
         """What torch keeps for each thread: its share of the processors, and the GPU that “cuda” means."""
-        if self._torch_threads is None or "torch" not in sys.modules:
+        if self.torch_threads is None or "torch" not in sys.modules:
             return  # a model that was loaded without torch needs none, and its import takes seconds
         import torch
 
-        torch.set_num_threads(self._torch_threads)
+        torch.set_num_threads(self.torch_threads)
         gpu = self.agent.opt.get("gpu", -1)
         if getattr(self.agent, "use_cuda", False) and gpu >= 0:
             torch.cuda.set_device(gpu)

@@ -19,6 +19,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval.models.workers.process import Host, HostGone
 from parlai_humaneval.models.zoo.entries import ModelSpec, ZooError
 
@@ -70,12 +71,12 @@ def connect(address: str | None) -> Callable[[], None]:
     try:
         ray = importlib.import_module("ray")
     except ImportError as error:
-        raise ZooError(f"Ray is not installed here: pip install '{PACKAGE}[ray]'") from error
+        raise _refusal("not_installed", package=PACKAGE) from error
     wanted = address or os.environ.get("RAY_ADDRESS") or "auto"
     if ray.is_initialized():
         joined = ray.get_runtime_context().gcs_address
         if wanted not in ("auto", joined):
-            raise ZooError(f"this process uses the Ray cluster at {joined} already, and cannot also use {wanted}")
+            raise _refusal("another_cluster", joined=joined, wanted=wanted)
         return lambda: None
     _check_reachable(wanted)
     _check_token(wanted)
@@ -86,20 +87,9 @@ def connect(address: str | None) -> Callable[[], None]:
     except Exception as error:  # it raises what it likes; the commonest are told apart by its own words
         said = " ".join(str(error).split())
         if isinstance(error, ConnectionError) and wanted == "auto":
-            raise ZooError(
-                "no Ray cluster runs on this machine",
-                try_="start one with `ray start --head`, join one with `ray start --address=HOST:PORT --num-cpus=0`, "
-                "or say where it is (--ray-address, or running.address)",
-            ) from error
-        if "version mismatch" in said.lower():
-            raise ZooError(
-                f"the Ray cluster at {wanted} has another version of Ray or Python, but must have the same: {said}"
-            ) from error
-        raise ZooError(
-            f"the Ray cluster at {wanted} cannot be joined: {said}",
-            try_=f"make this machine a node of it: `ray start --address={wanted} --num-cpus=0` makes it a node "
-            "on which no models run",
-        ) from error
+            raise _refusal("none_here") from error
+        kind = "another_version" if "version mismatch" in said.lower() else "not_joined"
+        raise _refusal(kind, wanted=wanted, said=said) from error
     finally:
         if main and before is not None:  # Ray takes SIGTERM for itself; None: it was not set from Python
             signal.signal(signal.SIGTERM, before)
@@ -112,7 +102,7 @@ def _check_reachable(address: str) -> None:
     if address == "auto":
         return
     if not host or not port.isdigit():
-        raise ZooError(f"{address} is not the address of a Ray cluster: expected HOST:PORT, such as 127.0.0.1:6379")
+        raise _refusal("no_address", address=address)
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as connection:
             connection.sendall(HTTP2_GREETING)
@@ -121,11 +111,7 @@ def _check_reachable(address: str) -> None:
     except OSError as error:
         greeted, trouble = False, error.strerror or str(error)
     if not greeted:
-        raise ZooError(
-            f"no Ray cluster answers at {address} ({trouble})",
-            try_="start one with `ray start --head --port=6379`, or name the address of one that runs (`ray "
-            "status` shows it)",
-        )
+        raise _refusal("no_answer", address=address, trouble=trouble)
 
 
 def _check_token(address: str) -> None:
@@ -146,15 +132,13 @@ def _check_token(address: str) -> None:
     if asked.returncode == 0 or not any(word in asked.stderr for word in NO_TOKEN):
         return
     cluster = "this machine's Ray cluster" if address == "auto" else f"the Ray cluster at {address}"
-    if os.environ.get("RAY_AUTH_MODE") != "token":
-        trouble = "requires a token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token that its nodes have"
-    elif os.environ.get("RAY_AUTH_TOKEN"):
-        trouble = "refuses the token in RAY_AUTH_TOKEN: set it to the one that its nodes have"
-    else:
-        trouble = (
-            "has no token, or a wrong one: set RAY_AUTH_TOKEN (or a file, RAY_AUTH_TOKEN_PATH) to that of its nodes"
-        )
-    raise ZooError(f"{cluster} {trouble}")
+    given = "token_refused" if os.environ.get("RAY_AUTH_TOKEN") else "token_missing"
+    raise _refusal(given if os.environ.get("RAY_AUTH_MODE") == "token" else "token_needed", cluster=cluster)
+
+
+def _refusal(kind: str, **values: object) -> ZooError:
+    said = read_yaml(packaged("ray_words.yaml"))[kind]
+    return ZooError(said["what"].format(**values), try_=said.get("try", "").format(**values))
 
 
 class Room:
@@ -247,8 +231,9 @@ class RayActor:
                             f"the Ray cluster has had no room for another copy for {PLACE_S:g} s"
                         ) from error
                     if not said:
+                        more = read_yaml(packaged("ray_words.yaml"))["no_room"]["try"]
                         logger.warning(
-                            "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), _MORE_ROOM
+                            "%s waits for room on the Ray cluster (%s); %s", self._model, self._shortage(), more
                         )
                     said = True
                     self._check_room()  # the cluster notices late that a node has ended
@@ -260,10 +245,8 @@ class RayActor:
                         for name, here in versions().items()
                         if there[name] != here
                     ]:
-                        raise ZooError(
-                            f"{self._model} cannot be loaded on {where}: {', '.join(differing)}",
-                            try_="give all nodes the same versions",
-                        )
+                        named = ", ".join(differing)
+                        raise _refusal("versions_differ", model=self._model, where=where, differing=named)
                     self.where, self.address = where, where.rpartition("(")[2].rstrip(")")
         except HostGone:
             self._room.waited[self.copy] += time.monotonic() - began
@@ -276,10 +259,8 @@ class RayActor:
         """For a node that has ended is given actors as long as the cluster does not know; what fails by itself is told."""
         said = str(error)
         if "No module named" in said:
-            raise ZooError(
-                f"{self._model} cannot be loaded: a node of the Ray cluster lacks this package ({_last_line(error)})",
-                try_=f"install {PACKAGE}[ray] {versions()[PACKAGE]} in the Python of every node",
-            ) from error
+            ours = {"package": PACKAGE, "version": versions()[PACKAGE]}
+            raise _refusal("lacks_package", model=self._model, said=_last_line(error), **ours) from error
         if "creation task" in said or self._ended.wait(PAUSE_S):
             raise self._gone(error) from error
         self._actor = self._actor_somewhere()
@@ -289,11 +270,7 @@ class RayActor:
         nodes = [node for node in self._ray.nodes() if node["Alive"]]
         if not any(all(node["Resources"].get(name, 0) >= much for name, much in self._takes.items()) for node in nodes):
             have = "; ".join(f"{node['NodeManagerAddress']}: {_in_words(node['Resources'])}" for node in nodes)
-            raise ZooError(
-                f"{self._model} cannot be loaded: no node of the Ray cluster has {_in_words(self._takes)} (there "
-                f"are {have})",
-                try_="change running.cpus, running.gpus or memory_gb, or add a node",
-            )
+            raise _refusal("no_node", model=self._model, takes=_in_words(self._takes), have=have)
         if self.copy in self._room.placed:
             return
         for address in {node["NodeManagerAddress"] for node in nodes}:
@@ -308,7 +285,7 @@ class RayActor:
         raise self._no_room("the models of this launch use all of the Ray cluster")
 
     def _no_room(self, why: str) -> ZooError:
-        return ZooError(f"{self._model} cannot be loaded: {why} ({self._shortage()})", try_=_MORE_ROOM)
+        return _refusal("no_room", model=self._model, why=why, shortage=self._shortage())
 
     def _shortage(self) -> str:
         held = self._room.in_words()
@@ -324,9 +301,6 @@ class RayActor:
 def _in_words(resources: dict[str, float]) -> str:
     cpus, gpus, memory = (resources.get(name, 0) for name in ("CPU", "GPU", "memory"))
     return f"{cpus:g} CPU(s), {gpus:g} GPU(s)" + (f", {memory / 1e9:.1f} GB" if memory else "")
-
-
-_MORE_ROOM = "ask for fewer replicas or less for each, stop other programs there, or add a node"
 
 
 def _last_line(error: Exception) -> str:

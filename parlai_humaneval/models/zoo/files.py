@@ -148,11 +148,11 @@ def missing(spec: ModelSpec) -> list[str]:
 def to_download(spec: ModelSpec) -> list[str]:
     values = [(key, spec.options.get(key)) for key in PATH_OPTIONS]
     return [
-        f"{key} {value} is not here yet: ParlAI downloads it to {parlai_zoo_path(value)} at the first load."
+        f"{key} {value} is not on this machine yet: the first load downloads it to {parlai_zoo_path(value)}."
         for key, value in values
         if isinstance(value, str) and value.startswith(PARLAI_ZOO) and not parlai_zoo_path(value).exists()
     ] + [
-        f"{name} is not here yet: it is downloaded from Hugging Face at the first load."
+        f"{name} is not on this machine yet: the first load downloads it from Hugging Face."
         for name in _hugging_face_names(spec)
         if not _on_this_machine(name)
     ]

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 
-from parlai_humaneval.report.views import Curve, CurveFigure, Figure, HeatFigure, IntervalFigure
+from parlai_humaneval.report.views import CurveFigure, Figure, HeatFigure, IntervalFigure
 from parlai_humaneval.statistics.core.formatting import (
     ABSENT,
     MINUS,
@@ -86,7 +86,9 @@ def heat_colour(value: float | None, scale: str) -> tuple[str, str]:
     else:
         depth = min(1.0, max(-1.0, 2 * value - 1 if scale == "share" else value))
         colour = _between(_WHITE, _BLUE if depth > 0 else _ORANGE, abs(depth))
-    return _hex(colour), _LIGHT_INK if _luminance(colour) < _TURN else _DARK_INK
+    return ("#" + "".join(f"{round(255 * part):02x}" for part in colour)), _LIGHT_INK if _luminance(
+        colour
+    ) < _TURN else _DARK_INK
 
 
 def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:
@@ -97,10 +99,6 @@ def _between(start: Rgb, end: Rgb, depth: float) -> Rgb:
 def _luminance(colour: Rgb) -> float:
     red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _hex(colour: Rgb) -> str:
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
 
 
 if TYPE_CHECKING:
@@ -242,8 +240,8 @@ def description(figure: Figure) -> str:
         return f"Estimates with intervals, {figure.x_label}: {_listed(shown)}."
     if isinstance(figure, CurveFigure):
         names = [curve.name for curve in figure.curves]
-        return f"Lines of {figure.y_label} over {figure.x_label}: {_listed(names)}."
-    return f"Matrix of {len(figure.rows)} rows ({_listed(list(figure.rows))}) and {len(figure.columns)} columns."
+        return f"Line chart of {figure.y_label} over {figure.x_label}: {_listed(names)}."
+    return f"Matrix with {len(figure.rows)} rows ({_listed(list(figure.rows))}) and {len(figure.columns)} columns."
 
 
 def _listed(parts: Sequence[str], most: int = 12) -> str:
@@ -357,7 +355,19 @@ def _curves(drawing: Drawing, figure: CurveFigure, colours: Colours) -> None:
     if figure.reference is not None:
         axes.axhline(figure.reference, color=colours.muted, linestyle="--", linewidth=1)
     for number, curve in enumerate(figure.curves):
-        _curve(axes, curve, number, figure.step, colours.lines)
+        colour, style = colours.lines[number % len(colours.lines)], _STYLES[number // len(colours.lines) % len(_STYLES)]
+        drawn = "steps-post" if figure.step else "default"
+        marker = "o" if len(curve.x) <= 12 and not figure.step else ""
+        axes.plot(
+            curve.x, curve.y, color=colour, linestyle=style, linewidth=1.8, marker=marker, markersize=4, drawstyle=drawn
+        )
+        # A name that begins with an underscore would be kept out of the legend if it were given to plot().
+        axes.lines[-1].set_label(curve.name if not curve.name.startswith("_") else f"\u200b{curve.name}")
+        if curve.low and curve.high:
+            low, high = (np.array([np.nan if end is None else end for end in side]) for side in (curve.low, curve.high))
+            axes.fill_between(
+                curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if figure.step else None
+            )
     axes.set_xlabel(figure.x_label)
     axes.set_ylabel(figure.y_label)
     axes.grid(axis="y", color=colours.muted, alpha=0.25, linewidth=0.6)
@@ -387,20 +397,6 @@ def _share_limits(shown: Sequence[float]) -> tuple[float, float]:
     low, high = (low - (high - 1), 1.0) if high > 1 else (0.0, high - low) if low < 0 else (low, high)
     margin = 0.04 * (high - low)
     return max(low - margin, -margin / 2), min(high + margin, 1 + margin / 2)
-
-
-def _curve(axes: Axes, curve: Curve, number: int, step: bool, lines: Sequence[str]) -> None:
-    colour, style = lines[number % len(lines)], _STYLES[number // len(lines) % len(_STYLES)]
-    drawn = "steps-post" if step else "default"
-    marker = "o" if len(curve.x) <= 12 and not step else ""
-    axes.plot(
-        curve.x, curve.y, color=colour, linestyle=style, linewidth=1.8, marker=marker, markersize=4, drawstyle=drawn
-    )
-    # A name that begins with an underscore would be kept out of the legend if it were given to plot().
-    axes.lines[-1].set_label(curve.name if not curve.name.startswith("_") else f"\u200b{curve.name}")
-    if curve.low and curve.high:
-        low, high = (np.array([np.nan if end is None else end for end in side]) for side in (curve.low, curve.high))
-        axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, linewidth=0, step="post" if step else None)
 
 
 _SCALES = {"share": percent, "p": p_cell, "correlation": signed}

@@ -224,13 +224,13 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         "",
         document.headline(),
         "",
-        f"- `{NUMBERS}`: every number of the report.",
-        "- the other `.csv`, and `.tex` (LaTeX, package booktabs): each table of the report.",
-        "- `references.bib`: the papers of the methods. `figure.svg`, `figure.pdf`: the figure at the head of the page.",
+        f"- `{NUMBERS}`: every number in the report.",
+        "- the other `.csv` files and the `.tex` files (LaTeX, package booktabs): the tables of the report.",
+        "- `references.bib`: the papers behind the methods. `figure.svg`, `figure.pdf`: the figure at the top of the page.",
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
         *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
         "",
-        "The last files are the underlying answers, as tidy tables; `parlai-humaneval report --tables` reads them.",
+        "The last files contain the underlying answers as tidy tables, which `parlai-humaneval report --tables` reads.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -63,11 +63,15 @@ def leaderboard_of(document: Document, *, title: str = "", blind: Mapping[str, s
     boards = [board for answer in answers if (board := _board(_renamed(answer, blind or {}), facts))]
     nothing = say("leaderboard", "alone")[0] if answers else facts.nothing
     titles = ": ".join(filter(None, ("Leaderboard", ", ".join(map(title_of, facts.techniques)))))
+    raters = facts.raters
+    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
+    complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
+    parts = [counted(raters.workers, who), *complete]
     return Leaderboard(
         title=title or titles,
         made=facts.made,
         note=facts.note,
-        basis=_basis(facts),
+        basis=f"{', '.join(parts)}.",
         boards=boards,
         nothing="" if boards else nothing,
         blinded=blind is not None,
@@ -164,26 +168,13 @@ def _told(answer: Summary) -> str:
     return sentence("leaderboard", "told", answer=answer, leader=leader_words(answer.best, answer.pairs), **facts)
 
 
-def _basis(facts: Facts) -> str:
-    """“24 people, 48 complete dialogues.”: how much it rests on; programs are no people."""
-    raters = facts.raters
-    who = "simulated rater" if raters.simulated and raters.simulated == raters.workers else "rater"
-    complete = [counted(count.complete, f"complete {noun}") for count, noun in raters.counts]
-    parts = [counted(raters.workers, who), *complete]
-    return f"{', '.join(parts)}."
-
-
 BY_RANK = "Models by rank"
 
 
-def to_page(board: Leaderboard) -> str:
-    """The page as a file: no network, no script. All names and texts are escaped."""
-    return _rendered("leaderboard.html.j2", board, served=False)
-
-
-def to_served_page(board: Leaderboard) -> str:
-    """The page as a server gives it: style and script stand beside it, and the script asks for :func:`to_fragment`."""
-    return _rendered("leaderboard.html.j2", board, served=True)
+def to_page(board: Leaderboard, *, served: bool = False) -> str:
+    """The page as a file: no network, no script. All names and texts are escaped. ``served``: as a server gives it, with
+    style and script beside it, which asks for :func:`to_fragment`."""
+    return _rendered("leaderboard.html.j2", board, served=served)
 
 
 def to_fragment(board: Leaderboard) -> str:

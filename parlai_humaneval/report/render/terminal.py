@@ -42,7 +42,7 @@ def print_report_summary(document: Document, console: Console) -> None:
     for answer in answers[:BLOCKS] if len(answers) > 1 else ():
         _print_block(answer, console)
     if len(answers) > BLOCKS:
-        console.print(Text(f"{len(answers) - BLOCKS:,} more questions: --full shows them.", style="dim"))
+        console.print(Text(f"{len(answers) - BLOCKS:,} more questions: use --full to see them.", style="dim"))
     _print_superiority(answers, console, PAIRS, more="--full")
     remarks = qualifying(document.facts, answers, document.in_short())
     console.print()
@@ -54,7 +54,7 @@ def print_report_summary(document: Document, console: Console) -> None:
         console.print(Text(f"- {counted(left, 'more remark')}: --full shows them.", style="dim"))
     console.print(Text.assemble(("Rated by: ", "dim"), raters_line(document.facts)))
     console.print(
-        Text("All sections: --full. A page with figures, tables and methods: --out report.html.", style="dim")
+        Text("For all sections: --full. For a page with figures, tables and methods: --out report.html.", style="dim")
     )
 
 

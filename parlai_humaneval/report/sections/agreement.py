@@ -15,12 +15,12 @@ import pandas as pd
 
 from parlai_humaneval._util.arrays import Floats, Objects
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
 from parlai_humaneval.statistics.preference.pairs import orient_pairs
 from parlai_humaneval.statistics.raters import agreement
 from parlai_humaneval.tables.build import Tables
@@ -58,8 +58,7 @@ class Judged:
     @property
     def again(self) -> pd.DataFrame:
         """Rows of things of which it is known what the own rater had said."""
-        rows: pd.DataFrame = self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
-        return rows
+        return self.rows[self.rows["own"].notna().to_numpy(dtype=bool)]
 
 
 def questions(tables: Tables) -> Iterator[Judged]:
@@ -131,8 +130,7 @@ def _turns(turns: pd.DataFrame) -> Iterator[Judged]:
 def _named(rows: pd.DataFrame) -> pd.DataFrame:
     """A dialogue that was rated once more keeps the name of its own technique."""
     known = {name: rows[f"own_{name}"].fillna(rows[name]) for name in ("technique", "setting")}
-    named: pd.DataFrame = rows.assign(**known)
-    return named
+    return rows.assign(**known)
 
 
 def _has(ticks: pd.Series[str], name: str) -> Floats:
@@ -149,7 +147,7 @@ def _said(
     """Rows of :class:`Judged`, with what they are grouped by; ``things``: columns that name a thing together."""
     names = pd.DataFrame(dict(enumerate(things)))
     codes: npt.ArrayLike = names.groupby(list(names.columns), sort=False, dropna=False).ngroup() if len(names) else []
-    said: pd.DataFrame = pd.DataFrame(
+    return pd.DataFrame(
         {
             **{name: rows[name].fillna("").to_numpy(dtype=object) for name in _GROUP},
             "thing": np.asarray(codes, dtype=int),
@@ -165,7 +163,6 @@ def _said(
         },
         index=rows.index,
     )
-    return said
 
 
 def _by_group(source: Source, said: pd.DataFrame, what: str, scale: Scale) -> Iterator[Judged]:
@@ -259,28 +256,12 @@ class Agreement(Section):
 
     def data_tables(self) -> list[DataTable]:
         again = [row for row in self.rows if row.own_mean is not None]
-        tables = [
-            table_of(
-                "agreement_measures",
-                "Agreement on what was judged twice",
-                self.rows,
-                "own: the dialogue's own rater and another rater of it (Cohen's κ); several: Fleiss' κ.",
-            ),
-            table_of(
-                WITH_OWN,
-                "Answers of a dialogue's own rater, and of other raters of it",
-                again,
-                "Share of yes, or mean rating. Difference: the other rater minus the dialogue's own rater, "
-                "clustered by worker.",
-            ),
-            table_of("agreement_by_turn", "Agreement with the own rater, turn by turn", self.by_turn),
-        ]
-        return [table for table in tables if table.rows]
+        measures, with_own = table("agreement_measures", self.rows), table(WITH_OWN, again)
+        return shown(measures, with_own, table("agreement_by_turn", self.by_turn))
 
     def figures(self) -> list[Figure]:
-        title = "Krippendorff's α with its interval (0: chance, 1: full agreement)"
         alphas = [(row.title, row.alpha) for row in self.rows]
-        return [*interval_figures("agreement_alpha", title, "α", alphas, reference=0.0)]
+        return [*interval_figures(**look("agreement_alpha"), results=alphas)]
 
     def methods(self) -> list[Method]:
         return [

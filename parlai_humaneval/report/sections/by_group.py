@@ -10,9 +10,8 @@ from parlai_humaneval._util.errors import choose_from
 from parlai_humaneval.report.conclusions import BY_WORKER
 from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, corrected_fields
-from parlai_humaneval.statistics.core.rows import table_of
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, values_of
 from parlai_humaneval.statistics.preference.subgroups import (
     FEWEST,
@@ -50,11 +49,7 @@ class ByGroup(Section):
     rates: list[QuestionRate]
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of("by_group_tests", "Is the win rate the same in all groups?", self.tests),
-            table_of("by_group_rates", "Win rates by group", self.rates, *say(KEY, "of_rates")),
-        ]
-        return [table for table in tables if table.rows]
+        return shown(table("by_group_tests", self.tests), table("by_group_rates", self.rates, *say(KEY, "of_rates")))
 
     def figures(self) -> list[Figure]:
         figures: list[Figure] = []
@@ -62,9 +57,8 @@ class ByGroup(Section):
         for place, test in enumerate([test for test in self.tests if test.differs][:2], 1):
             names = (test.group, test.by, test.model_a, test.model_b)
             rates = [(r.value, r.win_rate) for r in self.rates if (r.group, r.by, r.model_a, r.model_b) == names]
-            title = f"{test.model_a} over {test.model_b} by {test.by}, {group_words(test)}"
-            axis = "win rate of the first-named model, clustered interval, not corrected"
-            figures += interval_figures(f"by_group_{place}", title, axis, rates, reference=0.5, share=True)
+            named = {"a": test.model_a, "b": test.model_b, "by": test.by, "where": group_words(test)}
+            figures += interval_figures(**look("by_group", f"_{place}", **named), results=rates)
         return figures
 
     def methods(self) -> list[Method]:
@@ -100,17 +94,8 @@ def build(tables: Tables, options: Options) -> ByGroup | None:
         return None
     asked = [{"row": test, "where": group_words(test)} for test in section.tests]
     smallest = min((test.test.p_decides for test in section.tests if test.test.p_decides is not None), default=None)
-    facts = {
-        "smallest": smallest,
-        "tests": asked,
-        "by": options.by,
-        "fewest": FEWEST,
-        "most": MOST_GROUPS,
-        "many": many,
-    }
-    said = told(KEY, **facts)
-    section.headline, section.remarks = said["headline"], said["remarks"]
-    return section
+    limits = {"fewest": FEWEST, "most": MOST_GROUPS, "many": many}
+    return section.model_copy(update=told(KEY, smallest=smallest, tests=asked, by=options.by, **limits))
 
 
 def _may_group(tables: Tables, column: str) -> bool:

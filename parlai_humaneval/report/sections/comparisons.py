@@ -12,11 +12,22 @@ from pydantic import Field
 from parlai_humaneval.report import conclusions
 from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, say, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method, with_note
+from parlai_humaneval.report.views import (
+    DataTable,
+    Figure,
+    Method,
+    interval_figures,
+    look,
+    method,
+    shown,
+    table,
+    with_note,
+)
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Count, Estimate, Name, Row
+from parlai_humaneval.statistics.core.two_way import shared_by
 from parlai_humaneval.statistics.preference.pairs import (
     GROUP,
     ModelOutcome,
@@ -159,38 +170,39 @@ class Comparisons(Section):
         if len(own) < len(self.pairs):
             others = " of finished dialogues and verdicts" if own else ""
             cited = tuple(note.replace("Cite the", f"Cite{others} the", 1) for note in cited)
-        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited)
-        tables = [
-            table_of("comparisons_pairs", "Win rates of every pair of models", self.pairs, *notes),
-            table_of("comparisons_models", "Each model against all the models that it met", self.models),
-            table_of("comparisons_first_shown", "Is the model shown first chosen more often?", self.first_shown),
-            table_of("comparisons_reuse", "How often a dialogue was judged", reused, *say(KEY, "of_reuse")),
-        ]
-        return [table for table in tables if table.rows]
+        by = shared_by(*(pair.win_rate for pair in self.pairs))
+        notes = say(KEY, "of_pairs", turns=len(own) < len(self.pairs), cited=cited, by=by)
+        of_both = {"dialogue_low": "From", "dialogue_high": "To", "p_dialogue": "p", "p_dialogue_holm": "p"}
+        labels = {
+            name: f"{end}, by {by} alone{', Holm' if name.endswith('holm') else ''}" for name, end in of_both.items()
+        }
+        return shown(
+            table("comparisons_pairs", self.pairs, *notes, labels=labels),
+            table("comparisons_models", self.models),
+            table("comparisons_first_shown", self.first_shown),
+            table("comparisons_reuse", reused, *say(KEY, "of_reuse")),
+        )
 
     def figures(self) -> list[Figure]:
         """Win rates with intervals of each group, and for more than two models the matrix of who beats whom."""
         groups, figures = grouped(self.pairs), list[Figure]()
         for place, pairs in enumerate(groups, 1):
-            title = f", {group_words(pairs[0])}" if len(groups) > 1 else ""
+            where = f", {group_words(pairs[0])}" if len(groups) > 1 else ""
             rates = [(f"{pair.model_a} over {pair.model_b}", pair.win_rate) for pair in pairs]
             estimated = sum(rate.estimate is not None for _, rate in rates)
-            what = f"Win rates{title}{BY_ITSELF if estimated > 1 else ''}"
-            axis = "win rate of the first-named model, clustered interval"
-            figures += interval_figures(f"comparisons_win_rates_{place}", what, axis, rates, reference=0.5, share=True)
+            words = {"where": where, "by_itself": BY_ITSELF if estimated > 1 else ""}
+            figures += interval_figures(**look("comparisons_win_rates", f"_{place}", **words), results=rates)
             strengths = [
                 (with_note(row.model, row.strength_note), row.strength)
                 for row in self.models
                 if row.group == pairs[0].group
             ]
-            axis = "log odds against the mean of the models, clustered interval"
-            what = f"Strengths{title}"
-            figures += interval_figures(f"comparisons_strengths_{place}", what, axis, strengths, reference=0.0)
+            figures += interval_figures(**look("comparisons_strengths", f"_{place}", where=where), results=strengths)
             models = sorted({name for pair in pairs for name in (pair.model_a, pair.model_b)})
             if len(models) > 2:
                 of_pairs = {(pair.model_a, pair.model_b): pair.win_rate.estimate for pair in pairs}
-                title = f"Win rate of row over column{title}"
-                figures.append(conclusions.matrix_of(f"comparisons_matrix_{place}", title, models, of_pairs))
+                looks = look("comparisons_matrix", f"_{place}", where=where)
+                figures.append(conclusions.matrix_of(**looks, models=models, win_rates=of_pairs))
         return figures
 
     def methods(self) -> list[Method]:

@@ -9,12 +9,23 @@ from pydantic import Field
 
 from parlai_humaneval._util.arrays import Floats, Ints
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import Curve, CurveFigure, DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import (
+    Curve,
+    CurveFigure,
+    DataTable,
+    Figure,
+    Method,
+    interval_figures,
+    look,
+    method,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.formatting import seconds_words, with_article
 from parlai_humaneval.statistics.core.means import t_test
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.statistics.core.sequential import SEQUENTIAL_SOURCE
 from parlai_humaneval.statistics.core.shares import INDEPENDENT, binomial_test
 from parlai_humaneval.statistics.preference.win_rates import effective_win_rate
@@ -78,30 +89,19 @@ class CrowdTime(Section):
     pairs: list[PairTime] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
-        found = [
-            table_of("crowd_time_spent", "Time that raters spent", self.spent),
-            table_of(
-                "crowd_time_pairs",
-                "Rater hours to distinguish two models",
-                self.pairs,
-                "Hours until the paper's p was below .05 for the first time, and until it stayed there; the same for a "
-                "p-value that may be looked at after every answer. A dash means never within the time spent.",
-            ),
-        ]
-        return [table for table in found if table.rows]
+        return shown(table("crowd_time_spent", self.spent), table("crowd_time_pairs", self.pairs))
 
     def figures(self) -> list[Figure]:
         units = []
         for spent in self.spent:
             known = ", ".join(filter(None, (spent.technique, spent.setting)))
             units.append((f"{spent.unit} ({known})" if known else spent.unit, spent.trimmed))
-        label = "mean seconds, without pages that were left open; clustered interval"
         groups: dict[str, list[PairTime]] = {}
         for pair in self.pairs:
             if pair.curve_p:
                 groups.setdefault(pair.title, []).append(pair)
         curves = [_curves(place, *group) for place, group in enumerate(groups.items(), start=1)]
-        return [*interval_figures("crowd_time_spent", "Rater time a unit", label, units), *curves]
+        return [*interval_figures(**look("crowd_time_spent"), results=units), *curves]
 
     def methods(self) -> list[Method]:
         of_pairs = ("time_to_significance", "allowing_for_looks", "sd_over_chunks") if self.pairs else ()
@@ -201,11 +201,4 @@ def _curves(place: int, words: str, pairs: list[PairTime]) -> CurveFigure:
         Curve(name=f"{pair.model_a} against {pair.model_b}", x=tuple(pair.curve_hours), y=tuple(pair.curve_p))
         for pair in shown
     )
-    return CurveFigure(
-        key=f"crowd_time_p_{place}",
-        title=f"p over rater hours, {words}{more}",
-        x_label="rater hours",
-        y_label="p-value of the paper's test",
-        curves=tuple(curves),
-        reference=0.05,
-    )
+    return CurveFigure(**look("crowd_time_p", f"_{place}", words=words, more=more), curves=tuple(curves))

@@ -27,11 +27,9 @@ from parlai_humaneval.statistics.core.rows import (
     Column,
     Count,
     Estimate,
-    Key,
     Name,
     Row,
     interval_keys,
-    table_of,
 )
 from parlai_humaneval.statistics.core.two_way import by_both
 from parlai_humaneval.statistics.ratings.correlations import (
@@ -153,8 +151,7 @@ class GapRow(Row):
     icc: Annotated[
         Result | None,
         Column("ICC for plan", name="icc_for_planning", path="estimate"),
-        Key(name="icc_for_planning_low", path="ci_low"),
-        Key(name="icc_for_planning_high", path="ci_high"),
+        interval_keys("icc_for_planning", "icc_for_planning")[1:],
     ]
     dialogue_icc: Annotated[Result | None, interval_keys("dialogue_icc_for_planning", "dialogue_icc_for_planning")]
     detectable_gap: Annotated[Score, Column("Detectable gap")]
@@ -188,13 +185,9 @@ class Design(Section):
     alpha: float = 0.05
 
     def data_tables(self) -> list[views.DataTable]:
-        title = "Precision lost because answers of a rater are correlated, and the smallest gap found with power .8"
-        gaps = [table_of("design_pairs", "Each pair of models", self.pairs)] if self.pairs else []
-        return [
-            table_of("design_measures", title, self.measures, *say("design", "of_measures")),
-            table_of(LIKENESS, "Correlation of answers", self.measures, *say("design", "of_likeness")),
-            *gaps,
-        ]
+        measures = views.table("design_measures", self.measures, *say("design", "of_measures"))
+        likeness = views.table(LIKENESS, self.measures, *say("design", "of_likeness"))
+        return views.shown(measures, likeness, views.table("design_pairs", self.pairs))
 
     def figures(self) -> list[views.Figure]:
         names = [f"{row.source}: {row.named}" for row in self.measures]
@@ -205,19 +198,13 @@ class Design(Section):
             for name, row in named
             if row.unit == "share" and row.detectable_gap is not None
         )
-        title = "Smallest gap between two models that would be found with power .8"
-        gaps = views.IntervalFigure(
-            key="design_gaps", title=title, x_label="gap", points=points, share=True, reference=0.0
-        )
         by_unit: dict[Unit, dict[str, list[GapRow]]] = {}
         for pair in self.pairs:
             if pair.standard_error and pair.detectable_gap is not None and pair.df >= 1:
                 by_unit.setdefault(pair.unit, {}).setdefault(_name_of(pair), []).append(pair)
         return [
-            *views.interval_figures(
-                "design_icc", "Correlation of the answers of one worker", "ICC by worker", icc, reference=0.0
-            ),
-            *([gaps] if points else []),
+            *views.interval_figures(**views.look("design_icc"), results=icc),
+            *([views.IntervalFigure(**views.look("design_gaps"), points=points)] if points else []),
             *(_power_figure(unit, questions, self.alpha) for unit, questions in by_unit.items()),
         ]
 
@@ -324,8 +311,8 @@ def _gap_row(measure: Measure, gap: GapData, planned: GapData | None, level: flo
         n_workers=len(set(gap.workers)),
         standard_error_independent=independent,
         variance_ratio=None if error is None or independent is None else (error / independent) ** 2,
-        icc=None if planned is None else planning_icc(planned, level=level),
-        dialogue_icc=None if planned is None else planning_dialogue_icc(planned, level=level),
+        icc=None if planned is None else planning_icc([planned], level=level),
+        dialogue_icc=None if planned is None else planning_dialogue_icc([planned], level=level),
         detectable_gap=_detectable(error, gap.effective_workers - 1 if df is None else df, measure.unit),
         detectable_gap_independent=_detectable(independent, None, measure.unit),
     )
@@ -369,11 +356,8 @@ def _power_figure(unit: Unit, questions: dict[str, list[GapRow]], alpha: float) 
         name: power_of_gaps(gaps, row.standard_error or 1.0, df=row.df, alpha=alpha) for name, row in rows.items()
     }
     return views.CurveFigure(
-        key=f"design_power_{unit}",
-        title="Power: the chance that data like these show a true gap between two models",
+        **views.look("design_power", f"_{unit}"),
         x_label=_GAPS_OF[unit],
-        y_label="power",
         curves=tuple(views.Curve(name=name, x=tuple(gaps.tolist()), y=tuple(y.tolist())) for name, y in powers.items()),
         reference=POWER,
-        share=True,
     )

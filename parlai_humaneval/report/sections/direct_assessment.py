@@ -10,7 +10,7 @@ from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Section, SectionLeftOut, Summary, told
 from parlai_humaneval.report.sections.direct_numbers import TENTHS, Assessment, CheckedRow, assess
 from parlai_humaneval.statistics.core.formatting import ABSENT, counted, sentence
-from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.two_way import ABOUT_THESE
 from parlai_humaneval.statistics.ratings.sliders import OVERALL, TECHNIQUE, SystemScore, assessed
 from parlai_humaneval.tables.build import Tables
@@ -37,10 +37,7 @@ class DirectAssessment(Assessment, Section):
         return [
             Summary(
                 section="direct_assessment",
-                technique=TECHNIQUE,
-                setting=self.basis.setting,
-                metric=self.basis.metric,
-                question=OVERALL,
+                **Family(TECHNIQUE, self.basis.setting, self.basis.metric, OVERALL)._asdict(),
                 what="overall z (0: the mean of all that a worker rated)",
                 verdict=self.headline,
                 models=lines,
@@ -54,24 +51,16 @@ class DirectAssessment(Assessment, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         cited = conclusions.to_cite(self.lines, self.of_decided)
-        tables = [
+        return views.shown(
             *_scores_tables(self.models, self.basis.criteria),
             self._workers_table(),
-            table_of("direct_assessment_pairs", "Pairs of models by overall z", self.pairs, *cited),
-            table_of("direct_assessment_settings", "Overall z by setting", self.settings),
+            views.table("direct_assessment_pairs", self.pairs, *cited),
+            views.table("direct_assessment_settings", self.settings),
             self._correlations_table(),
-            table_of(
-                "direct_assessment_opinions",
-                "What raters thought of their topics",
-                self.opinions,
-                "Counts include the degraded model's dialogues; scores do not.",
-            ),
-            table_of(
-                "direct_assessment_raters", "Agreement of two raters of the same models (Pearson's r)", self.rater_pairs
-            ),
+            views.table("direct_assessment_opinions", self.opinions),
+            views.table("direct_assessment_raters", self.rater_pairs),
             self._replications_table(),
-        ]
-        return [table for table in tables if table.rows]
+        )
 
     def _workers_table(self) -> views.DataTable:
         """As the paper's Table 1."""
@@ -89,8 +78,8 @@ class DirectAssessment(Assessment, Section):
         note = "Dialogues with the degraded model are not counted."
         if dialogues.n_cut:
             n_cut = counted(dialogues.n_cut, "dialogue")
-            note += f" The time of {n_cut} whose page was left open is left out of the means."
-        return table_of("direct_assessment_workers", "Workers and dialogues", rows, note)
+            note += f" The means exclude the time of {n_cut} whose page was left open."
+        return views.table("direct_assessment_workers", rows, note)
 
     def _correlations_table(self) -> views.DataTable:
         """As the paper's Table 8: Pearson in the upper right half, Spearman in the lower left; no rows of one model."""
@@ -100,58 +89,31 @@ class DirectAssessment(Assessment, Section):
         for i, name in enumerate(names if len(self.models) > 1 else ()):
             halves = [*correlations.spearman[i][:i], None, *correlations.pearson[i][i + 1 :]]
             rows.append({"criterion": name, **dict(zip(columns, halves, strict=True))})
-        listed: Columns = (
-            ("criterion", "Criterion", "text"),
-            *((key, name, "number") for key, name in columns.items()),
-        )
-        note = "Upper right half: Pearson's r; lower left: Spearman's ρ; of raw scores."
-        return row_table("direct_assessment_correlations", "Correlation of criteria over models", listed, rows, (note,))
+        return views.criteria_table("direct_assessment_correlations", columns, rows)
 
     def _replications_table(self) -> views.DataTable:
         """As the last row of the paper's Table 3."""
-        criteria = {name: f"criterion_{j}" for j, name in enumerate(self.basis.criteria)}
-        listed: Columns = (
-            ("run_a", "Run", "text"),
-            ("run_b", "against", "text"),
-            ("n_models", "Models", "count"),
-            ("overall", "Overall", "number"),
-            ("overall_low", "from", "number"),
-            ("overall_high", "to", "number"),
-            *((key, name, "number") for name, key in criteria.items()),
-            ("same_at_05", "Same conclusions, p < .05", "share"),
-            ("same_at_10", "p < .1", "share"),
-        )
+        criteria = {f"criterion_{j}": name for j, name in enumerate(self.basis.criteria)}
         rows = [
-            {**row.model_dump(), **{key: row.correlations[name].estimate for name, key in criteria.items()}}
+            {**row.model_dump(), **{key: row.correlations[name].estimate for key, name in criteria.items()}}
             for row in self.replications
         ]
-        title = "Replication: correlation of the scores of two runs"
-        return row_table("direct_assessment_replications", title, listed, rows)
+        return views.criteria_table("direct_assessment_replications", criteria, rows)
 
     def figures(self) -> list[views.Figure]:
-        scores = views.interval_figures(
-            "direct_assessment_scores",
-            "Overall score of each model, with its interval",
-            "overall z (0: the mean of all that a worker rated)",
-            [(model.model, model.z_overall) for model in self.models],
-            reference=0.0,
-        )
+        of_models = [(model.model, model.z_overall) for model in self.models]
+        scores = views.interval_figures(**views.look("direct_assessment_scores"), results=of_models)
         middles = tuple(round(-1 + 2 / TENTHS * (place + 0.5), 6) for place in range(TENTHS))
-        agreement = views.curve_figures(
-            "direct_assessment_rater_agreement",
-            "Agreement of two raters of the same models",
-            ("Pearson's r of two raters", "share of pairs"),
-            (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs),
-            share=True,
-        )
-        tests, models, correlations = self.significance, self.significance.models, self.correlations
-        better = "p that the model of the row is better than that of the column (rank-sum, one-sided)"
-        differ = "p that the two models differ (clustered, Holm)"
-        alike = "Pearson correlation of criteria over models"
+        curves = (views.Curve(name=row.workers, x=middles, y=tuple(row.histogram)) for row in self.rater_pairs)
+        agreement = views.curve_figures(**views.look("direct_assessment_rater_agreement"), curves=curves)
+        tests, criteria = self.significance, self.correlations
         heats = [
-            views.square("direct_assessment_significance", better, models, tests.p, "p"),
-            views.square("direct_assessment_significance_clustered", differ, models, tests.p_clustered, "p"),
-            views.square("direct_assessment_criteria", alike, correlations.labels, correlations.pearson, "correlation"),
+            views.square(**views.look(f"direct_assessment_{of}"), names=names, values=values)
+            for of, names, values in (
+                ("significance", tests.models, tests.p),
+                ("significance_clustered", tests.models, tests.p_clustered),
+                ("criteria", criteria.labels, criteria.pearson),
+            )
         ]
         # Of two models there is one p, which the table has; a correlation over two models is 1 or −1, whatever they are.
         return [*scores, *(heats if len(self.models) > 2 else ()), *agreement]
@@ -215,30 +177,14 @@ def _told(section: Assessment) -> dict[str, Any]:
 
 def _scores_tables(models: Sequence[SystemScore], criteria: Sequence[str]) -> Iterator[views.DataTable]:
     """As the paper's Table 3 (z) and Table 10 (raw)."""
-    note = "Scores of reversed criteria are inverted: more is better. The degraded model is left out."
     keys = {name: f"criterion_{place}" for place, name in enumerate(criteria)}
-    everyone: Columns = (
-        ("everyone", "Overall, all workers", "number"),
-        ("n_dialogues_everyone", "Dialogues, all workers", "count"),
-    )
-    listed: Columns = (
-        ("rank", "Rank", "count"),
-        ("model", "Model", "text"),
-        ("n_ratings", "Ratings", "count"),
-        ("overall", "Overall", "number"),
-        ("low", "from", "number"),
-        ("high", "to", "number"),
-        *((key, name, "number") for name, key in keys.items()),
-    )
-    for of, title, overall, by_criterion in (
-        ("z", "Standardised scores (z) by criterion", "overall", "criteria"),
-        ("raw", "Raw scores by criterion", "raw_overall", "raw"),
-    ):
+    for of, overall, by_criterion in (("z", "overall", "criteria"), ("raw", "raw_overall", "raw")):
         rows: list[dict[str, views.Cell]] = []
         for model in models:
             published = model.model_dump()
             ends_of = {"low": published[f"{overall}_low"], "high": published[f"{overall}_high"]}
             cells = {keys[name]: score for name, score in published[by_criterion].items()}
             rows.append({**published, "overall": published[overall], **ends_of, **cells})
-        more = everyone if of == "z" and any(model.everyone for model in models) else ()
-        yield row_table(f"direct_assessment_{of}", title, (*listed, *more), rows, (note,))
+        of_all = of == "z" and any(model.everyone for model in models)
+        hidden = () if of_all else ("everyone", "n_dialogues_everyone")
+        yield views.criteria_table(f"direct_assessment_{of}", {key: name for name, key in keys.items()}, rows, hidden)

@@ -231,6 +231,13 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
     known = tables.dialogues.drop_duplicates(KEYS)[[*KEYS, "seconds", "opinion"]]
     timed: pd.DataFrame = rated.merge(known, on=KEYS, how="left")
     timed["left_open"] = idle_answers(timed["seconds"].to_numpy(dtype=float, na_value=np.nan))
+    at = {model: place for place, model in enumerate(models)}
+    one_sided: list[list[Score]] = [[None] * len(models) for _ in models]
+    clustered: list[list[Score]] = [[None] * len(models) for _ in models]
+    for gap in gaps:
+        i, j = at[gap.model_a], at[gap.model_b]
+        one_sided[i][j], one_sided[j][i] = gap.a_higher.p_value, gap.b_higher.p_value
+        clustered[i][j] = clustered[j][i] = gap.difference.p_decides
     return Assessment(
         basis=Basis(
             who="nobody_passed" if data.nobody_passed else "passed" if data.checked else "everyone",
@@ -244,7 +251,7 @@ def assess(data: sliders.Assessed, tables: Tables, options: Options) -> Assessme
         workers=_workers(data),
         dialogues=_dialogues(data, timed),
         pairs=gaps,
-        significance=_significance(models, gaps),
+        significance=Significance(models=models, p=one_sided, p_clustered=clustered),
         correlations=_correlations(scores, criteria),
         opinions=_opinions(data, timed, options.level),
         rater_pairs=list(_rater_pairs(data)),
@@ -310,17 +317,6 @@ def _dialogues(data: sliders.Assessed, timed: pd.DataFrame) -> DialogueCount:
     return DialogueCount(
         total=len(models), passed=int(passed.sum()) if data.checked else None, n_cut=int((~worked).sum()), **minutes
     )
-
-
-def _significance(models: list[str], gaps: Sequence[sliders.ScoreGap]) -> Significance:
-    at = {model: place for place, model in enumerate(models)}
-    one_sided: list[list[Score]] = [[None] * len(models) for _ in models]
-    clustered: list[list[Score]] = [[None] * len(models) for _ in models]
-    for gap in gaps:
-        i, j = at[gap.model_a], at[gap.model_b]
-        one_sided[i][j], one_sided[j][i] = gap.a_higher.p_value, gap.b_higher.p_value
-        clustered[i][j] = clustered[j][i] = gap.difference.p_decides
-    return Significance(models=models, p=one_sided, p_clustered=clustered)
 
 
 def _correlations(scores: Sequence[sliders.SystemScore], criteria: Sequence[str]) -> Correlations:
@@ -410,8 +406,7 @@ def _runs(rows: pd.DataFrame, dialogues: pd.DataFrame) -> pd.Series[str]:
         run = rows["setting"]
     else:
         run = rows["dialogue_id"].map(dialogues.drop_duplicates("dialogue_id").set_index("dialogue_id")["task_name"])
-    named: pd.Series[str] = pd.Series(["" if pd.isna(name) else str(name) for name in run], index=rows.index)
-    return named
+    return pd.Series(["" if pd.isna(name) else str(name) for name in run], index=rows.index)
 
 
 def _one_sided(ratings: pd.DataFrame, models: Sequence[str]) -> dict[tuple[str, str], float | None]:

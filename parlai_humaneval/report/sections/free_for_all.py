@@ -16,7 +16,7 @@ from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family
 from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns, table_of
+from parlai_humaneval.statistics.core.rows import FAMILY, Column, Count, Estimate, Key, Name, Row, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import Strengths, strength_note
 from parlai_humaneval.statistics.ranking.order import ModelOrder, not_compared
@@ -186,13 +186,12 @@ class FreeForAllSection(Section):
         return self.summaries
 
     def data_tables(self) -> list[views.DataTable]:
-        models = "Points and TrueSkill, dialogues in the order in which they began"
         cited = conclusions.to_cite([row.line() for row in self.tests], self.of_decided)
         return [
-            table_of("free_for_all_models", models, self.models, *say("free_for_all", "of_models")),
-            table_of("free_for_all_tests", "Pairs: difference of strengths in log-odds", self.tests, *cited),
-            table_of("free_for_all_positions", "Pull of the position", self.positions, of=PositionRow),
-            table_of("free_for_all_stability", "Rankings from fewer dialogues", self.stability, of=StabilityRow),
+            views.table("free_for_all_models", self.models, *say("free_for_all", "of_models")),
+            views.table("free_for_all_tests", self.tests, *cited),
+            views.table("free_for_all_positions", self.positions, of=PositionRow),
+            views.table("free_for_all_stability", self.stability, of=StabilityRow),
         ]
 
     def figures(self) -> list[views.Figure]:
@@ -202,10 +201,7 @@ class FreeForAllSection(Section):
         key = f"_{number}" if number > 1 else ""
         where = f": {group.where}" if len(self.groups) > 1 else ""
         models = [row for row in self.models if row.where == group.where]
-        for of, title, middle, ends in (
-            ("scores", "TrueSkill scores with bootstrap intervals", "middle", "bootstrap"),
-            ("orders", "Order sensitivity: range of the scores over random orders", "order_middle", "order"),
-        ):
+        for of, middle, ends in (("scores", "middle", "bootstrap"), ("orders", "order_middle", "order")):
             points = tuple(
                 views.IntervalPoint(
                     label=row.model,
@@ -214,20 +210,12 @@ class FreeForAllSection(Section):
                 )
                 for row in models
             )
-            named = {"key": f"free_for_all_{of}{key}", "title": f"{title}{where}", "x_label": "μ − 3σ"}
-            yield views.IntervalFigure(**named, points=points)
-        yield from views.interval_figures(
-            f"free_for_all_strengths{key}",
-            f"Plackett–Luce strengths, clustered by worker{where}",
-            "log-odds against the mean",
-            [(views.with_note(row.model, row.strength_note), row.strength) for row in models],
-            reference=0.0,
-        )
+            yield views.IntervalFigure(**views.look(f"free_for_all_{of}", key, where=where), points=points)
+        strengths = [(views.with_note(row.model, row.strength_note), row.strength) for row in models]
+        yield from views.interval_figures(**views.look("free_for_all_strengths", key, where=where), results=strengths)
         stability = [row for row in self.stability if row.where == group.where]
-        title = f"Share of samples with the ranking of all dialogues{where}"
         curves = [_curve(stability, limit) for limit in dict.fromkeys(point.turns for point in stability)]
-        axes = ("dialogues", "same ranking")
-        yield from views.curve_figures(f"free_for_all_stability{key}", title, axes, curves, share=True)
+        yield from views.curve_figures(**views.look("free_for_all_stability", key, where=where), curves=curves)
 
     def methods(self) -> list[views.Method]:
         names = ("points_and_trueskill", "order_sensitivity", "bootstrap_of_trueskill", "strengths", "stability")
@@ -350,10 +338,7 @@ def _summary(
     by_score = max(models, key=lambda row: row.ranges.middle).model
     return Summary(
         section="free_for_all",
-        technique=FREE_FOR_ALL.name,
-        setting=group.setting,
-        metric=group.metric,
-        question="",
+        **Family(FREE_FOR_ALL.name, group.setting, group.metric)._asdict(),
         what=SHARE_AXIS if shares else STRENGTH_AXIS if strengths else SCORE_AXIS,
         verdict=_verdict(group, models, tests, order),
         models=[row.line(shares=shares, strengths=strengths) for row in models],

@@ -24,13 +24,23 @@ from parlai_humaneval.report.sections.agreement import (
     questions,
     same_and_kappa,
 )
-from parlai_humaneval.report.views import CellKind, DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import (
+    CellKind,
+    DataTable,
+    Figure,
+    Method,
+    interval_figures,
+    look,
+    method,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.clustered import cluster_sums, clustered_share
 from parlai_humaneval.statistics.core.formatting import ABSENT
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys, table_of
+from parlai_humaneval.statistics.core.rows import Column, Count, Estimate, Key, Name, Row, interval_keys
 from parlai_humaneval.statistics.judges.answers import (
     choices,
     first_chosen,
@@ -186,20 +196,10 @@ class Judges(Section):
     draws: int
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of(
-                "judges_agreement",
-                "Agreement with people",
-                self.agreement,
-                "Pairs of a judge's answer and a person's; both orders count. People: two people on the same item, "
-                "Fleiss' κ. Ceiling: the highest agreement that is possible with one fixed answer per item.",
-            ),
-            table_of("judges_pairs", "Win rates of two models by the judge and by people", self.pairs),
-            table_of("judges_bias", "Position and length", self.bias),
-            table_of("judges_family", "Models of the judge's own maker", self.family),
-            table_of("judges_asked", "What judges were asked, and at what cost", self.judges),
-        ]
-        return [table for table in tables if table.rows]
+        parts = ("agreement", "pairs", "bias", "family")
+        return shown(
+            *(table(f"judges_{part}", getattr(self, part)) for part in parts), table("judges_asked", self.judges)
+        )
 
     def figures(self) -> list[Figure]:
         found = [
@@ -207,8 +207,7 @@ class Judges(Section):
             for row in self.agreement
             for whose, alpha in ((f"{row.judge} and people", row.alpha), ("people", row.people_alpha))
         ]
-        title = "Krippendorff's α of judges with people, and of people (0: chance, 1: full agreement)"
-        return [*interval_figures("judges_alpha", title, "α", found, reference=0.0)]
+        return [*interval_figures(**look("judges_alpha"), results=found)]
 
     def methods(self) -> list[Method]:
         return [
@@ -250,6 +249,7 @@ def build(tables: Tables, options: Options) -> Judges | None:
         "judges",
         "remarks",
         s=section,
+        described={name: int(rows.filter(["images_described"]).sum().sum()) for name, rows in by_judge.items()},
         by_place=[
             row
             for row in section.bias
@@ -277,16 +277,14 @@ class Matched:
     def pairs(self) -> pd.DataFrame:
         """A row for each answer of the judge and each person's about the same: ``judged``, ``label``, ``dialogue``."""
         judged = self.by_judge[["thing", "label"]].rename(columns={"label": "judged"})
-        rows: pd.DataFrame = self.by_people.merge(judged, on="thing")
-        return rows
+        return self.by_people.merge(judged, on="thing")
 
     @property
     def things(self) -> pd.DataFrame:
         """A row for each thing: what the judge (``judged``) and people (``label``) said in the mean."""
         about = {name: (name, "first") for name in ("dialogue", "model_a", "model_b", "kind")}
         people = self.by_people.groupby("thing", sort=False).agg(label=("label", "mean"), **about)
-        rows: pd.DataFrame = people.assign(judged=self.by_judge.groupby("thing")["label"].mean())
-        return rows
+        return people.assign(judged=self.by_judge.groupby("thing")["label"].mean())
 
 
 def _matched(people: Tables, judges: Tables) -> Iterator[Matched]:

@@ -11,11 +11,11 @@ import pandas as pd
 from pydantic import Field
 
 from parlai_humaneval.report.section import Options, Part, Section, say, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.formatting import percent
 from parlai_humaneval.statistics.core.multiplicity import ALPHA
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import EVERY, Column, Estimate, Key, Name, Row, table_of
+from parlai_humaneval.statistics.core.rows import EVERY, Column, Estimate, Key, Name, Row
 from parlai_humaneval.statistics.preference.reasons import (
     FEWEST,
     MAX_DOCUMENT_SHARE,
@@ -100,30 +100,18 @@ class Justifications(Section):
     telling: list[WordRow] = Field(default_factory=list)
 
     def data_tables(self) -> list[DataTable]:
-        notes = say("justifications", "of_words")
-        telling = table_of("justifications_words_of_models", "Which words distinguish models?", self.telling, *notes)
-        weighty = table_of(TERMS, "Which words weigh most in them?", self.groups)
-        return [
-            table_of("justifications_words", "How long are the reasons?", self.groups),
-            *([weighty] if any(group.terms for group in self.groups) else []),
-            *([telling] if self.telling else []),
-        ]
+        telling = table("justifications_words_of_models", self.telling, *say("justifications", "of_words"))
+        weighty = [table(TERMS, self.groups)] if any(group.terms for group in self.groups) else []
+        return shown(table("justifications_words", self.groups), *weighty, telling)
 
     def figures(self) -> list[Figure]:
-        label = "words per reason, for each chosen model"
         lengths = [(group.label, group.words) for group in self.groups]
-        return [*interval_figures("justifications_words", "Length of reasons", label, lengths)]
+        return [*interval_figures(**look("justifications_words"), results=lengths)]
 
     def methods(self) -> list[Method]:
         return [
             method("justifications", "words_a_reason"),
-            Method(
-                name="Top terms",
-                text=f"TF-IDF; the {N_TERMS} heaviest terms, without stop words and terms in more than "
-                f"{percent(MAX_DOCUMENT_SHARE)} of documents. A document holds all reasons for one model in one "
-                f"comparison; with fewer than {FEWEST_GROUPS} of those every reason is one, and weights are means.",
-                source="Smith et al. 2022, App. C.5 (Table 7)",
-            ),
+            method("justifications", "top_terms", n=N_TERMS, most=percent(MAX_DOCUMENT_SHARE), fewest=FEWEST_GROUPS),
             *([method("justifications", "telling_words", prior=PRIOR, fewest=FEWEST)] if self.telling else []),
         ]
 

@@ -23,7 +23,6 @@ from parlai_humaneval.statistics.core.rows import (
     Row,
     once_columns,
     p_columns,
-    table_of,
 )
 from parlai_humaneval.statistics.preference.win_rates import effective_win_test
 from parlai_humaneval.statistics.ranking.order import EQUAL
@@ -164,13 +163,11 @@ class Likert(Section):
     def data_tables(self) -> list[views.DataTable]:
         own = [pair.line for pair in self.pairs if pair.technique not in with_trait("sliders")]
         cited = conclusions.to_cite(own, self.of_decided)
-        tables = [
-            table_of("likert_models", "Mean ratings", self.models),
-            table_of("likert_pairs", "Each pair of models", self.pairs, *cited),
-            table_of("likert_turn_weights", "Which turns weigh in the final ratings", self.regression),
-            table_of("likert_combos", "Turns and final rating together", self.combos),
-        ]
-        return [table for table in tables if table.rows]
+        pairs = views.table("likert_pairs", self.pairs, *cited)
+        weights = views.table("likert_turn_weights", self.regression)
+        return views.shown(
+            views.table("likert_models", self.models), pairs, weights, views.table("likert_combos", self.combos)
+        )
 
     def figures(self) -> list[views.Figure]:
         """Means with intervals, a figure a criterion; and the coefficient of each turn."""
@@ -178,15 +175,12 @@ class Likert(Section):
         for number, (_, rows) in enumerate(groupby(self.models, key=lambda row: row.family), start=1):
             first, *others = rows
             known = ", ".join(text for text in (first.technique, first.setting, first.metric) if text)
-            title = f"Mean rating, {first.criterion}{f' ({known})' if known else ''}"
-            axis = f"mean rating{' (more is worse)' if first.reversed else ''}"
+            words = {"criterion": first.criterion, "where": f" ({known})" if known else ""}
+            words["worse"] = " (more is worse)" if first.reversed else ""
             means = [(row.model, row.mean) for row in (first, *others)]
-            figures += views.interval_figures(f"likert_means_{number}", title, axis, means)
-        title, curves = "Weight of each turn in the final rating", _curves(self.regression)
-        return [
-            *figures,
-            *views.curve_figures("likert_turn_weights", title, ("turn", "coefficient"), curves, reference=0.0),
-        ]
+            figures += views.interval_figures(**views.look("likert_means", f"_{number}", **words), results=means)
+        curves = _curves(self.regression)
+        return [*figures, *views.curve_figures(**views.look("likert_turn_weights"), curves=curves)]
 
     def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""
@@ -223,18 +217,7 @@ def build(tables: Tables, options: Options) -> Likert | None:
             named = {"model_a": a.model, "model_b": b.model, "n_a": len(a.values), "n_b": len(b.values)}
             section.pairs.append(LikertPair.of(group, pair, named, gap=pair.difference))
     turns = single_groups(tables)
-    left_out = _add_regression(section, turns, groups, level)
-    section.combos = list(_combos(turns, groups, level))
-    section.summaries = [_summary(section, group.family, level) for group in groups]
-    section.headline = _verdict(section.models, section.pairs, level)
-    section.remarks = [*_disagreements(section.pairs), *_on_models(section.models, left_out)]
-    return section
-
-
-def _add_regression(
-    section: Likert, turns: Sequence[ComparisonGroup], groups: Sequence[likert.RatedCriterion], level: float
-) -> int:
-    """Fills the regression of each technique and setting; returns how many dialogues it could not use."""
+    # Fills the regression of each technique and setting; returns how many dialogues it could not use.
     left_out = 0
     for setting in sorted({group.setting for group in turns}):
         here = [group for group in turns if group.setting == setting]
@@ -246,7 +229,12 @@ def _add_regression(
             for clustered, paper in zip(fit.terms, fit.paper, strict=True)
         ]
         left_out += fits[0].left_out if fits else 0
-    return left_out
+    left_out = left_out
+    section.combos = list(_combos(turns, groups, level))
+    section.summaries = [_summary(section, group.family, level) for group in groups]
+    section.headline = _verdict(section.models, section.pairs, level)
+    section.remarks = [*_disagreements(section.pairs), *_on_models(section.models, left_out)]
+    return section
 
 
 def _combos(

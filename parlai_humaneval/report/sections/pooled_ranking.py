@@ -5,7 +5,7 @@ A share of turns depends on who stood beside the model; strengths of one model o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any
@@ -27,9 +27,9 @@ from parlai_humaneval.report.conclusions import (
 )
 from parlai_humaneval.report.section import Best, ModelLine, PairLine, sentence
 from parlai_humaneval.statistics.core.formatting import percent
-from parlai_humaneval.statistics.core.multiplicity import Family
+from parlai_humaneval.statistics.core.multiplicity import Family, rescaled
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, Key, Name, p_columns
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Estimate, Key, Name, interval_keys, p_columns
 from parlai_humaneval.statistics.preference.win_rates import paired_superiority
 from parlai_humaneval.statistics.ranking.fit import Strengths
 from parlai_humaneval.statistics.ranking.order import EQUAL
@@ -65,7 +65,7 @@ class PooledModel(AskedRow):
 
     @property
     def chance(self) -> Result:
-        return _of_ends(self.strength, lambda log_odds: float(expit(log_odds)))
+        return rescaled(self.strength, lambda log_odds: float(expit(log_odds)))
 
 
 class PooledPair(AskedRow):
@@ -84,12 +84,7 @@ class PooledPair(AskedRow):
         Estimate("A ahead by", "points", name="lead_a", ends="lead", of="lead"),
         Estimate("A − B, log-odds", name="difference", ends="ci"),
     ]
-    superiority: Annotated[
-        Result | None,
-        Key(path="estimate"),
-        Key(name="superiority_low", path="ci_low"),
-        Key(name="superiority_high", path="ci_high"),
-    ]
+    superiority: Annotated[Result | None, interval_keys("superiority", "superiority")]
     together: Annotated[
         Result | None,
         Column("Simultaneous from", name="simultaneous_low", path="ci_low"),
@@ -104,19 +99,13 @@ class PooledPair(AskedRow):
 
     @property
     def lead(self) -> Result:
-        return _of_ends(self.test, lambda log_odds: 2 * float(expit(log_odds)) - 1)
+        return rescaled(self.test, lambda log_odds: 2 * float(expit(log_odds)) - 1)
 
     def line(self) -> PairLine:
         """The pair in a summary, the stronger first."""
         tests: dict[str, Any] = {"paper": self.independent, "superiority": self.superiority}
         line = PairLine.of(self.model_a, self.model_b, self.lead, self.independent.p_value, share=True, **tests)
         return line.model_copy(update={"met": self.n > 0, "modelled": True, "independent": True})
-
-
-def _of_ends(result: Result, scale: Callable[[float], float]) -> Result:
-    """The estimate and the ends of its interval on another scale."""
-    ends = {name: getattr(result, name) for name in ("estimate", "ci_low", "ci_high")}
-    return result.but(**{name: None if end is None else scale(end) for name, end in ends.items()})
 
 
 @dataclass(frozen=True)

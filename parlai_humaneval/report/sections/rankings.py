@@ -22,12 +22,12 @@ from parlai_humaneval.report.conclusions import (
     to_cite,
 )
 from parlai_humaneval.report.section import ModelLine, Options, Section, Summary, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
 from parlai_humaneval.statistics.core.means import crossed_mean
 from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.ranks import kendall_tau_b, tau_b_of_pairs
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import AskedRow, Column, Count, Estimate, Key, Name, table_of
+from parlai_humaneval.statistics.core.rows import AskedRow, Column, Count, Estimate, Key, Name
 from parlai_humaneval.statistics.core.two_way import crossed_share
 from parlai_humaneval.statistics.preference.pairs import orient_pairs, wins_of_pairs
 from parlai_humaneval.statistics.ranking.order import ModelOrder
@@ -111,26 +111,17 @@ class Rankings(Section):
         return summaries
 
     def data_tables(self) -> list[DataTable]:
-        note = (
-            "Intervals are clustered by worker, and by dialogue where several workers ranked replies of one dialogue."
-        )
         cited = to_cite([pair.line() for pair in self.pairs], self.of_decided)
-        tables = [
-            table_of("rankings_models", "Ranks of each model (1 is the best)", self.models, note),
-            table_of("rankings_pairs", "Which model got the better rank", self.pairs, note, *cited),
-            table_of("rankings_tau", "Rankings and the own rater's picks", self.rankings, note),
-        ]
-        return [table for table in tables if table.rows]
+        pairs = table("rankings_pairs", self.pairs, *cited)
+        return shown(table("rankings_models", self.models), pairs, table("rankings_tau", self.rankings))
 
     def figures(self) -> list[Figure]:
         return [
             figure
             for place, ranking in enumerate(self.rankings, start=1)
             for figure in interval_figures(
-                f"rankings_places_{place}",
-                f"Mean rank, {_where(ranking)}",
-                "mean rank (1 is the best)",
-                [(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
+                **look("rankings_places", f"_{place}", where=_where(ranking)),
+                results=[(row.model, row.mean_rank) for row in self.of_group(ranking)[0]],
             )
         ]
 
@@ -160,7 +151,9 @@ def build(tables: Tables, options: Options) -> Rankings | None:
         group = dict(zip(_GROUP, map(str, key), strict=True))
         of_group = np.logical_and.reduce([pairs[name].eq(value).to_numpy(dtype=bool) for name, value in group.items()])
         compared = orient_pairs(pairs[of_group])
-        models, of_models = _models(rows, group, options.level), _pairs(compared, group, options)
+        family = RankedRow(**group).group
+        wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
+        models, of_models = _models(rows, group, options.level), [RankedPair.of(pair, group) for pair in wins]
         order = _order(models, of_models)
         if order is not None and len(order.groups) > 1:
             models = [row for name in order.names for row in models if row.model == name]
@@ -193,12 +186,6 @@ def _models(rows: pd.DataFrame, group: dict[str, str], level: float) -> list[Ran
             )
         )
     return sorted(models, key=lambda row: row.mean_rank.estimate or 0.0)
-
-
-def _pairs(compared: pd.DataFrame, group: dict[str, str], options: Options) -> list[RankedPair]:
-    family = RankedRow(**group).group
-    wins = wins_of_pairs(compared, family=family, level=options.level, seed=options.seed)
-    return [RankedPair.of(pair, group) for pair in wins]
 
 
 def _ranking(

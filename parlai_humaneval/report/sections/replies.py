@@ -14,8 +14,8 @@ import pandas as pd
 
 from parlai_humaneval.display.text import ONLY_THOUGHTS
 from parlai_humaneval.report.section import Options, Section, say, sentence
-from parlai_humaneval.report.views import DataTable, Figure, Method, method
-from parlai_humaneval.statistics.core.rows import Column, Name, Row, table_of
+from parlai_humaneval.report.views import DataTable, Figure, Method, method, shown, table
+from parlai_humaneval.statistics.core.rows import Column, Name, Row
 from parlai_humaneval.tables.build import Tables
 
 TELLING_GAP_S = 2.0
@@ -82,8 +82,7 @@ class Replies(Section):
     def data_tables(self) -> list[DataTable]:
         # What raters saw, and what the models took; the second only where something of it is known.
         known = [one for one in self.models if one.latency_median is not None or one.completion_tokens is not None]
-        served = [table_of(SERVED, "What did the models use?", known)] if known else []
-        return [table_of("replies_shown", "What did raters see of the models?", self.models), *served]
+        return shown(table("replies_shown", self.models), table(SERVED, known))
 
     def figures(self) -> list[Figure]:
         return []
@@ -100,7 +99,11 @@ def build(tables: Tables, options: Options) -> Replies | None:
     if live.empty or live["text"].isna().all():
         return None
     names = sorted(set(live["model"]))
-    told = _told(live, names)
+    from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
+
+    texts = live["text"].fillna("")
+    found = {text: bool(giveaways(text, names)) for text in texts.unique()}
+    told = texts.map(found).astype(bool)
     named = _named(live, names)
     models = [_of_model(name, live[live["model"] == name], told, named) for name in names]
     timed = [(one.latency_median, one.model) for one in models if one.latency_median is not None]
@@ -128,14 +131,6 @@ def _unprotected(tables: Tables, rows: pd.DataFrame) -> list[str]:
     scripts = (foreign_script(str(text)) for text in rows["text"].dropna().unique())
     remark = unprotected(tags, packaged(), [script for script in scripts if script is not None])
     return [] if remark is None else [remark]
-
-
-def _told(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    from parlai_humaneval.display.masking import giveaways  # its patterns take long, and most tables hold no texts
-
-    texts = rows["text"].fillna("")
-    found = {text: bool(giveaways(text, names)) for text in texts.unique()}
-    return texts.map(found).astype(bool)
 
 
 def _named(rows: pd.DataFrame, names: Sequence[str]) -> set[str]:

@@ -27,6 +27,7 @@ from parlai_humaneval.statistics.core.rows import (
     Name,
     Row,
     interval_keys,
+    keys,
     once_columns,
     once_keys,
     p_columns,
@@ -47,12 +48,6 @@ from parlai_humaneval.tables.filters import finished, median, unique
 from parlai_humaneval.tables.schema import FEATURES, LABELS
 
 _CLUSTERED = p_columns(label="p (clustered)", holm="p (clustered), Holm")
-_OF_TEST = tuple(Key(name=name, path=name) for name in ("name", "n", "method", "statistic"))
-_OF_EFFECT = (
-    Key(name="n", path="n"),
-    Key(name="notes", path="notes"),
-    Key(name="hazard_ratio", path="details.hazard_ratio"),
-)
 
 
 class Share(Row):
@@ -186,8 +181,8 @@ class SurvivalTest(Row):
     models: Annotated[
         list[str],
         Key(),
-        Column("A", "text", name="model_a", of="model_a", in_json=False),
-        Column("B", "text", name="model_b", of="model_b", in_json=False),
+        Column("A", "text", name="model_a", path="0", in_json=False),
+        Column("B", "text", name="model_b", path="1", in_json=False),
     ]
     clustered: Annotated[
         Result,
@@ -196,7 +191,11 @@ class SurvivalTest(Row):
         FAMILY,
         once_columns(),
     ]
-    score: Annotated[Result, p_columns(name="p_value", label="p (score test)", holm="p (score test), Holm"), _OF_TEST]
+    score: Annotated[
+        Result,
+        p_columns(name="p_value", label="p (score test)", holm="p (score test), Holm"),
+        keys("name", "n", "method", "statistic"),
+    ]
     zhao_sun: Annotated[
         Result,
         p_columns(name="p_zhao_sun", label="p (Zhao & Sun, the paper's)", holm="p (Zhao & Sun), Holm"),
@@ -206,14 +205,6 @@ class SurvivalTest(Row):
         Result, p_columns(name="p_permutation", label="p (permutation)", holm="p (permutation), Holm")
     ]
     notes: list[str]
-
-    @property
-    def model_a(self) -> str:
-        return self.models[0]
-
-    @property
-    def model_b(self) -> str:
-        return self.models[1]
 
 
 class FeatureRow(Row):
@@ -237,7 +228,7 @@ class FeatureRow(Row):
         Column("p (by dialogue)", "p", name="p_dialogue", path="details.p_dialogue"),
         FAMILY,
         once_keys(),
-        _OF_EFFECT,
+        keys("n", "notes", hazard_ratio="details.hazard_ratio"),
     ]
     paper: Annotated[Result, p_columns(name="p_value", label="p (the paper's)", holm="p (the paper's), Holm")]
 
@@ -247,12 +238,7 @@ class LabelRow(Row):
 
     model: str
     label: str
-    agreement: Annotated[
-        Result,
-        interval_keys("share", "ci"),
-        Key(name="both", path="details.both"),
-        Key(name="either", path="details.either"),
-    ]
+    agreement: Annotated[Result, interval_keys("share", "ci"), keys(both="details.both", either="details.either")]
 
 
 class StabilityPoint(Row):

@@ -15,8 +15,9 @@ from parlai_humaneval.report.sections import spot_numbers
 from parlai_humaneval.schema.records import HUMAN
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS, too_few_clusters
 from parlai_humaneval.statistics.core.formatting import counted, percent
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Columns, row_table, table_of
+from parlai_humaneval.statistics.core.rows import Columns, row_table
 from parlai_humaneval.statistics.ranking.order import EQUAL, not_compared
 from parlai_humaneval.statistics.survival.spotting import MOST_MATCHES
 from parlai_humaneval.tables.build import Tables
@@ -62,15 +63,14 @@ class SegmentsSection(spot_numbers.Analysis, Section):
 
     def data_tables(self) -> list[views.DataTable]:
         return [
-            table.model_copy(update={"key": f"segments_{table.key}{key}", "title": f"{table.title}{title}"})
+            table.model_copy(update={"key": f"{table.key}{key}", "title": f"{table.title}{title}"})
             for part, key, title in self._parts()
-            for table in _tables(part, self.of_decided)
-            if table.rows
+            for table in views.shown(*_tables(part, self.of_decided))
         ]
 
     def figures(self) -> list[views.Figure]:
         return [
-            figure.model_copy(update={"key": f"segments_{figure.key}{key}", "title": f"{figure.title}{title}"})
+            figure.model_copy(update={"key": f"{figure.key}{key}", "title": f"{figure.title}{title}"})
             for part, key, title in self._parts()
             for figure in _figures(part)
         ]
@@ -130,12 +130,10 @@ def _summary(analysis: SegmentsSection | SettingAnalysis, key: str) -> Summary:
     lines = [ModelLine.of(row.model, rate, "decided segments", share=True) for row, rate in ranked]
     pairs, order = [pair.line() for pair in analysis.pairs], analysis.order
     taken = [ModelLine.of(row.model, row.taken_for_human.result, "labels", share=True) for row in analysis.speakers]
+    question = spot_numbers.WINS if lines else "who is taken for a person"
     return Summary(
         section="segments",
-        technique=analysis.technique,
-        setting=analysis.setting,
-        metric=analysis.metric,
-        question=spot_numbers.WINS if lines else "who is taken for a person",
+        **Family(analysis.technique, analysis.setting, analysis.metric, question)._asdict(),
         what="win rate, mean over the other bots, ties left out" if lines else "taken for a person",
         verdict=analysis.headline,
         models=lines or taken,
@@ -190,36 +188,17 @@ def _clusters(models: Sequence[spot_numbers.SpottedModel], name: str) -> list[li
     return [[row.model for row in models if row[name] == number] for number in numbers]
 
 
-_PAIR_LABELS = {
-    "model_a": "A",
-    "model_b": "B",
-    "wins_a": "A wins",
-    "wins_b": "B wins",
-    "p_clustered": "p (clustered)",
-    "p_clustered_holm": "p (clustered), Holm",
-    "p_value": "p (paper's χ²)",
-    "p_holm": "p (paper's χ²), Holm",
-}
-
-
 def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.DataTable]:
     speakers = [*a.models, *([] if a.humans is None else [spot_numbers.SpottedModel(**dict(a.humans))])]
-    yield table_of(
-        "models",
-        "Bots and people",
-        speakers,
-        "Win rate: the share of decided segments won against each other bot, then the mean over these opponents (as in "
-        "the paper). Pooled: the share of all decided segments. Both are clustered by worker and dialogue; p tests the "
-        "mean against one half, without correction.",
-    )
+    yield views.table("segments_models", speakers)
     curves: list[dict[str, views.Cell]] = [
         {"model": row.model, **_cells({f"s{length}": point for length, point in row.curve.items()})}
         for row in a.speakers
     ]
     shares = [column for k in a.lengths for column in _ends(f"s{k}", f"S({k})", "low", "high")]
     title = "Share not spotted within k exchanges"
-    yield row_table("survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
-    yield table_of("lengths", "Labels after k exchanges", a.by_length)
+    yield row_table("segments_survival", title, (_MODEL, *shares), curves, ("Bands clustered by worker.",))
+    yield views.table("segments_lengths", a.by_length)
     # The paper's Table 1.
     names = a.playing
     heat = conclusions.matrix_of("matrix", "Win rate of row over column, ties left out", names, a.win_rates)
@@ -228,13 +207,12 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
         for name, values in zip(names, heat.values, strict=True)
     ]
     shown: Columns = (("model", "Win rate of", "text"), *((f"against {name}", name, "share") for name in names))
-    yield row_table(heat.key, heat.title, shown, against)
+    yield row_table("segments_matrix", heat.title, shown, against)
     cited = conclusions.to_cite([pair.line() for pair in a.pairs], decided)
-    yield table_of("pairs", "Pairs of bots", a.pairs, *cited, labels=_PAIR_LABELS)
-    note = "Above 0: B is spotted sooner. The one-step estimate from 0 is too small if the difference is large."
-    yield table_of("tests", "Is one spotted sooner? All pairs of bots", a.tests, note)
-    note = f"Below 0: survives longer. Found the same: {percent(a.same_features)} of answers."
-    yield table_of("features", "Features, and their effect on being spotted", a.features, note)
+    yield views.table("segments_pairs", a.pairs, *cited)
+    yield views.table("segments_tests", a.tests)
+    note = f"Below 0: survives longer. Rated the same: {percent(a.same_features)} of answers."
+    yield views.table("segments_features", a.features, note)
     # The paper's Table 3.
     agreed: dict[str, dict[str, views.Cell]] = {}
     for row in a.labels:
@@ -249,14 +227,14 @@ def _tables(a: spot_numbers.Analysis, decided: OfDecided) -> Iterator[views.Data
         )
     ]
     title = "Pairs of raters who both gave the label, as a share of pairs in which at least one did"
-    yield row_table("labels", title, (_MODEL, *columns), list(agreed.values()))
+    yield row_table("segments_labels", title, (_MODEL, *columns), list(agreed.values()))
     points = [
         spot_numbers.StabilityPoint(left_out=row.left_out or "none", dialogues=n, stability=most, as_all=same_as_all)
         for row in a.stability
         for n, most, same_as_all in zip(row.dialogues, row.stability, row.as_all, strict=True)
     ]
-    yield table_of("stability", "Stability of the ranking", points)
-    yield table_of("seconds", "Time to judge a segment", a.seconds)
+    yield views.table("segments_stability", points)
+    yield views.table("segments_seconds", a.seconds)
 
 
 _MODEL: tuple[str, str, views.CellKind] = ("model", "Model", "text")
@@ -275,43 +253,30 @@ def _cells(results: Mapping[str, Result]) -> dict[str, views.Cell]:
 
 
 def _figures(a: spot_numbers.Analysis) -> Iterator[views.Figure]:
-    yield from views.curve_figures(
-        "survival",
-        "Share not taken for a bot within k exchanges",
-        ("exchanges", "share not spotted"),
-        (_curve(row, "people" if row.model == HUMAN else row.model) for row in a.speakers),
-        share=True,
-        step=True,
-    )
+    survive = (_curve(row, "people" if row.model == HUMAN else row.model) for row in a.speakers)
+    yield from views.curve_figures(**views.look("segments_survival"), curves=survive)
     ranks = [
         views.IntervalPoint(label=row.model, estimate=row.rank, low=row.rank_low_workers, high=row.rank_high_workers)
         for row in a.models
         if row.rank is not None
     ]
     if ranks:
-        title = "Rank, workers resampled"
-        yield views.IntervalFigure(key="ranks", title=title, x_label="rank (1 is best)", points=tuple(ranks))
+        yield views.IntervalFigure(**views.look("segments_ranks"), points=tuple(ranks))
     # Matrices of three bots or more: of two there is one number, which the table has.
     names, playing = [row.model for row in a.models], a.playing
     if a.pairs and len(playing) > 2:
-        yield conclusions.matrix_of("win_rates", "Win rate of row over column", playing, a.win_rates)
+        yield conclusions.matrix_of(**views.look("segments_win_rates"), models=playing, win_rates=a.win_rates)
     wins = {(pair.model_a, pair.model_b): pair.win_rate.p_decides for pair in a.pairs}
-    survival = {(test.model_a, test.model_b): test.clustered.p_decides for test in a.tests}
-    for key, title, models, p_values in (
-        ("win_p", "Do win rates differ from one half? p, clustered, Holm", playing, wins),
-        ("survival_p", "Is one spotted sooner? p, clustered, Holm", names, survival),
-    ):
+    survival = {(test.models[0], test.models[1]): test.clustered.p_decides for test in a.tests}
+    for of, models, p_values in (("win_p", playing, wins), ("survival_p", names, survival)):
         if len(models) > 2 and any(p is not None for p in p_values.values()):
-            yield views.p_matrix(key, title, models, p_values)
+            yield views.p_matrix(**views.look(f"segments_{of}"), names=models, p_of_pairs=p_values)
     of_subsamples = (
         views.Curve(name=f"without {one.left_out}" if one.left_out else "all bots", x=one.dialogues, y=one.stability)
         for one in a.stability
         if len(one.dialogues) > 1
     )
-    title = "Share of subsamples with the most frequent ranking"
-    yield from views.curve_figures(
-        "stability", title, ("dialogues of each pair", "stability"), of_subsamples, share=True
-    )
+    yield from views.curve_figures(**views.look("segments_stability"), curves=of_subsamples)
 
 
 def _curve(row: spot_numbers.SpeakerRow, name: str) -> views.Curve:

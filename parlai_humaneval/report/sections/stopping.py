@@ -14,15 +14,27 @@ from pydantic import Field, ValidationError
 from parlai_humaneval.report.conclusions import DECIDED, DECIDED_TITLE, best_of_pairs
 from parlai_humaneval.report.facts import decided_designs, questions_in
 from parlai_humaneval.report.section import Best, DecidedRule, Options, PairLine, Section, Summary, say
-from parlai_humaneval.report.views import DataTable, Figure, IntervalFigure, IntervalPoint, Method, method, points_label
+from parlai_humaneval.report.views import (
+    DataTable,
+    Figure,
+    IntervalFigure,
+    IntervalPoint,
+    Method,
+    look,
+    method,
+    points_label,
+    shown,
+    table,
+)
 from parlai_humaneval.statistics.core.formatting import percent, sentence
+from parlai_humaneval.statistics.core.multiplicity import Family
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Key, Name, Row, table_of
 from parlai_humaneval.statistics.ranking.fit import strength_note
 from parlai_humaneval.stopping.estimates import AFTER, NOTE
 from parlai_humaneval.stopping.events import Began, Claimed, PairStatus, StoppingStatus, read_log
 from parlai_humaneval.stopping.simulation import FEWEST
-from parlai_humaneval.stopping.study import ReplayError, SequentialStudy, replay
+from parlai_humaneval.stopping.study import ReplayError, replay
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import StoppingLog
 from parlai_humaneval.techniques.registry import techniques
@@ -35,7 +47,7 @@ MOST_NAMED = 6  # Pairs in a sentence for a paper; of more, what was decided of 
 BY_CLAIMS = "claims that stay valid however often you look"
 NO_LOG = "its log of decisions is not among these tables, so its decisions are unknown"
 CHANGED = (
-    "its log does not lead to the decisions in it ({why}). It was changed or is incomplete, so its "
+    "the decisions in its log do not follow from its events ({why}). The log was changed or is incomplete, so its "
     "decisions are not reported"
 )
 
@@ -200,10 +212,7 @@ class Stopping(Section):
         known = any(line.met for line in lines)
         return Summary(
             section=DECIDED,
-            technique=study.technique,
-            setting=study.setting,
-            metric=study.metric,
-            question=study.study if several else study.metric,
+            **Family(*study.design, study.study if several else study.metric)._asdict(),
             what="how far the first is ahead of the second",
             verdict=sentence(study.said),
             models=[],
@@ -221,13 +230,9 @@ class Stopping(Section):
     def data_tables(self) -> list[DataTable]:
         # Where testing would have said nothing, there are names, and nothing of them.
         peeks = self.peeks if any(peek.better for peek in self.peeks) else []
-        tables = [
-            pairs_table(self.pairs),
-            table_of("stopping_studies", "The rule, and the size of the study", self.studies),
-            table_of("stopping_peeks", "What testing after every worker would have claimed", peeks),
-            table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE),
-        ]
-        return [table for table in tables if table.rows]
+        studies, peeked = table("stopping_studies", self.studies), table("stopping_peeks", peeks)
+        strengths = table_of("stopping_strengths", f"Strengths, {AFTER}", self.strengths, NOTE)
+        return shown(pairs_table(self.pairs), studies, peeked, strengths)
 
     def figures(self) -> list[Figure]:
         return [
@@ -299,7 +304,24 @@ def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
         return
     began, standing = study.began, study.standing()
     names = {"study": log.study, "technique": began.technique, "setting": began.setting, "metric": began.metric}
-    found.studies.append(_study(names, study, standing, _question(began, tables)))
+    rule = study.rule
+    found.studies.append(
+        DecidedStudy.of(
+            rule,
+            standing,
+            names,
+            models=list(rule.models),
+            said=str(standing),
+            pairs=len(standing.pairs),
+            open=len(standing.open),
+            of_fixed=standing.answered / standing.fixed,
+            of_pooled=standing.answered / standing.fixed_pooled,
+            helped="" if standing.judge is None else sentence(standing.judge.said),
+            judge="" if standing.judge is None else standing.judge.plain_name,
+            question=_question(began, tables),
+            warnings=[sentence(warning) for warning in standing.warnings],
+        )
+    )
     after: dict[frozenset[str], int] = {}
     for event in study.log:
         if isinstance(event, Claimed):
@@ -318,28 +340,9 @@ def _tell(found: Stopping, log: StoppingLog, tables: Tables) -> None:
 
 
 def _untold(study: str, design: Design, trouble: str) -> DecidedStudy:
-    said = f"this study ends when it is decided, and {trouble}"
+    said = f"this study stops once it reaches a decision, and {trouble}"
     names = dict(zip(("technique", "setting", "metric"), design, strict=True))
     return DecidedStudy(study=study, **names, models=[], answer="", said=said, ended=None, trouble=trouble)
-
-
-def _study(names: Mapping[str, str], study: SequentialStudy, standing: StoppingStatus, question: str) -> DecidedStudy:
-    rule = study.rule
-    return DecidedStudy.of(
-        rule,
-        standing,
-        names,
-        models=list(rule.models),
-        said=str(standing),
-        pairs=len(standing.pairs),
-        open=len(standing.open),
-        of_fixed=standing.answered / standing.fixed,
-        of_pooled=standing.answered / standing.fixed_pooled,
-        helped="" if standing.judge is None else sentence(standing.judge.said),
-        judge="" if standing.judge is None else standing.judge.plain_name,
-        question=question,
-        warnings=[sentence(warning) for warning in standing.warnings],
-    )
 
 
 def pair_rows(
@@ -371,21 +374,9 @@ def _paper(study: DecidedStudy, pairs: Sequence[DecidedPair]) -> str:
     """What was decided, with estimates, intervals and rule, as it can be in a paper; empty before there is an answer."""
     if not any(pair.share is not None for pair in pairs):
         return ""
-    entry = techniques().get(study.technique)
-    habits = None if entry is None else entry.habits
-    unit = "turns" if habits is None or habits.of_turns else f"{habits.judgement}s"
-    if study.rated == "apart":
-        unit = "ratings that were compared, half the scale as a whole win"
-    verb, than = "chose", "over"
-    if study.rated == "apart":
-        verb, than = "rated", "above"
-    elif entry is not None and "segments" in entry.tables:
-        verb, than = "took", "for a human rather than"
-    elif study.metric == PREFERENCE:
-        verb, than = "preferred", "to"
     ahead = [pair.ahead_first() for pair in pairs if pair.share is not None]
-    named = ahead if len(ahead) <= MOST_NAMED else []
-    return " ".join(say("stopping", "paper", study=study, pairs=named, verb=verb, than=than, unit=unit))
+    facts = {"study": study, "entry": techniques().get(study.technique), "preference": PREFERENCE}
+    return " ".join(say("stopping", "paper", pairs=ahead if len(ahead) <= MOST_NAMED else [], **facts))
 
 
 def _best(study: DecidedStudy, lines: Sequence[PairLine]) -> Best | None:
@@ -417,18 +408,8 @@ def pairs_figures(key: str, pairs: Sequence[DecidedPair], margin: float) -> list
         for pair in (pair.ahead_first() for pair in pairs if pair.share is not None)
         for gap, low, high in [pair.gap]
     )
-    figure = IntervalFigure(
-        key=key,
-        title="How far the first is ahead of the second, with intervals that hold at all times",
-        x_label=points_label(margin),
-        points=points,
-        reference=0.0,
-        share=True,
-        band=(-margin, margin),
-        in_points=True,
-        labels_above=True,
-    )
-    return [figure] if points else []
+    looks = look("stopping_pairs") | {"key": key, "x_label": points_label(margin), "band": (-margin, margin)}
+    return [IntervalFigure(**looks, points=points)] if points else []
 
 
 def _about(found: Stopping, study: DecidedStudy) -> list[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
-from parlai_humaneval._util.arrays import Floats
 from parlai_humaneval.report.conclusions import BY_WORKER, holm_methods
 from parlai_humaneval.report.section import Options, Section, say, told
 from parlai_humaneval.report.sections.comparisons import ComparedRow, group_words
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
-from parlai_humaneval.statistics.core.rows import Column, table_of
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method, shown, table
+from parlai_humaneval.statistics.core.rows import Column
 from parlai_humaneval.statistics.preference.paired_answers import by_question, paired_answers, styles_of
-from parlai_humaneval.statistics.ranking.style_control import StyleControl, StyleEffect, StylePair, style_control
+from parlai_humaneval.statistics.ranking.style_control import StyleEffect, StylePair, style_control
 from parlai_humaneval.tables.build import Tables
 
 KEY = "style_control"
@@ -43,11 +41,8 @@ class StyleControlled(Section):
     changed: list[str] = Field(default_factory=list, exclude=True)
 
     def data_tables(self) -> list[DataTable]:
-        tables = [
-            table_of("style_control_pairs", "Leads as rated, and at equal style", self.pairs, *say(KEY, "of_pairs")),
-            table_of("style_control_effects", "What goes with being chosen", self.effects, *say(KEY, "of_effects")),
-        ]
-        return [table for table in tables if table.rows]
+        pairs = table("style_control_pairs", self.pairs, *say(KEY, "of_pairs"))
+        return shown(pairs, table("style_control_effects", self.effects, *say(KEY, "of_effects")))
 
     def figures(self) -> list[Figure]:
         points = [
@@ -55,8 +50,7 @@ class StyleControlled(Section):
             for pair in self.pairs[:NAMED]
             for when, rate in (("as rated", pair.chance_before), ("equal style", pair.chance_after))
         ]
-        axis = "chance of the first-named model, clustered interval"
-        return [*interval_figures("style_control", self.TITLE, axis, points, reference=0.5, share=True)]
+        return [*interval_figures(**look(KEY), results=points)]
 
     def methods(self) -> list[Method]:
         results = [pair.after for pair in self.pairs]
@@ -82,28 +76,22 @@ def build(tables: Tables, options: Options) -> StyleControlled | None:
         if not len(known):
             continue
         row = ComparedRow(**group)
-        found = _controlled(answers.iloc[known], (sides[0][known], sides[1][known]), row, options)
+        rows = answers.iloc[known]
+        shown = [rows[f"dialogue_{side}"].to_numpy(dtype=object) for side in "ab"]
+        found = style_control(
+            rows["model_a"],
+            rows["model_b"],
+            rows["outcome"],
+            rows["worker_id"],
+            (sides[0][known], sides[1][known]),
+            first_shown=rows["first_a"],
+            dialogues=(shown[0], shown[1]),
+            family=row.group,
+            level=options.level,
+        )
         section.pairs += [ControlledPair.of(pair, group, lead=pair.became) for pair in found.pairs]
         section.effects += [ControlledEffect.of(effect, group) for effect in found.effects]
         asked.append({"where": group_words(row), "found": found, "without": len(places) - len(known)})
     said = told(KEY, asked=asked, named=NAMED, pairs=section.pairs)
-    section.headline, section.remarks = said["headline"], said["remarks"]
-    section.changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
-    return section
-
-
-def _controlled(
-    rows: pd.DataFrame, styles: tuple[Floats, Floats], asked: ComparedRow, options: Options
-) -> StyleControl:
-    shown = [rows[f"dialogue_{side}"].to_numpy(dtype=object) for side in "ab"]
-    return style_control(
-        rows["model_a"],
-        rows["model_b"],
-        rows["outcome"],
-        rows["worker_id"],
-        styles,
-        first_shown=rows["first_a"],
-        dialogues=(shown[0], shown[1]),
-        family=asked.group,
-        level=options.level,
-    )
+    changed = [line for one in asked for line in say(KEY, "in_short", named=NAMED, **one)]
+    return section.model_copy(update={**said, "changed": changed})

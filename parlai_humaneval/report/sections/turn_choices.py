@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar, TypeVar
+from operator import attrgetter
+from typing import ClassVar, TypeVar
 
 from parlai_humaneval.report import conclusions, views
 from parlai_humaneval.report.section import ModelLine, Options, Summary, say, sentence
@@ -15,7 +16,7 @@ from parlai_humaneval.report.views import method
 from parlai_humaneval.statistics.core.clustered import MIN_CLUSTERS
 from parlai_humaneval.statistics.core.multiplicity import ALPHA, Family, holm
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.core.rows import Row, table_of
+from parlai_humaneval.statistics.core.rows import Row
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.statistics.preference.tests import BASELINE
 from parlai_humaneval.statistics.preference.turn_dependence import fixed_places
@@ -221,7 +222,7 @@ def _clear(tests: Sequence[tuple[str, Result]]) -> list[tuple[str, Result, str]]
     ]
 
 
-POOLED_TITLE = "Pairs of the one ranking"
+POOLED_TITLE = views.title_of("turns_pooled_pairs")
 R = TypeVar("R", bound=Row)
 
 
@@ -243,36 +244,15 @@ class TurnsSection(turn_rows.TurnRows):
         answers = POOLED_TITLE if self.pooled and self.of_decided != "all" else tests
         pooled = conclusions.to_cite([row.line() for row in self.pooled_pairs], self.of_decided)
         paper = self._papers_tests()
-        listed: list[tuple[str, str, Sequence[Row]]] = [
-            ("turns_models", "Win rates", by_rank),
-            ("turns_pooled", "One ranking of all models", self.pooled),
-            ("turns_pooled_pairs", POOLED_TITLE, self.pooled_pairs),
-            ("turns_ranking", "Win rates over all groups of models", self.ranking),
-            ("turns_tests", "Tests", self.tests),
-            ("turns_tests_from_2", "Tests without first turns", self.tests_from_2),
-            ("turns_pairs", "Pairs: ties, Lin, Sqr and winner-takes-all", self.pairs),
-            ("turns_ranges", "All replies chosen (tie-win), or none (tie-loss)", self.ranges),
-            (turn_rows.SINGLE, "Single models: dialogues with at least half of the turns good", singles),
-            ("turns_nothing_ticked", "Single models: turns with nothing ticked", self.nothing_ticked),
-            ("turns_effective", "Single models: effective win rates", self.effective),
-            ("turns_by_turn", "Win rates by turn", self.by_turn),
-            ("turns_by_position", "Win rates by position (anchoring)", self.by_position),
-            ("turns_reselection", "Chosen in two consecutive turns", self.patterns.reselection),
-            ("turns_cascading", "What was chosen first, in later turns", self.patterns.cascading),
-            ("turns_anchoring", "Tests of positions", self.patterns.anchoring),
-            ("turns_strengths", "Strengths (Plackett–Luce, log-odds against the mean)", self.strengths),
-            ("turns_pulls", "Effect of the position (log-odds against the mean)", self.positions),
-            ("turns_combos", "PW combo: turns and self-chats together", self.combos),
-            ("turns_leave_one_out", "Without each model", self.leave_one_out),
-        ]
-        tables = []
-        for key, title, rows in listed:
+        own, tables = {"turns_models": by_rank, turn_rows.SINGLE: singles}, []
+        for key, path in views.rows_of("turns_").items():
+            rows = own[key] if key in own else attrgetter(path)(self)
             notes = (
                 self._cited() if key == "turns_tests" else say("turns", "notes", of=key, answers=answers, tests=tests)
             )
             cited = pooled if key == "turns_pooled_pairs" else notes
             first = paper if key in ("turns_tests", "turns_tests_from_2") else ()
-            tables += [table_of(key, title, rows, *first, *cited, filled=True)] if rows else []
+            tables += [views.table(key, rows, *first, *cited, filled=True)] if rows else []
         return tables
 
     def _papers_tests(self) -> list[str]:
@@ -327,35 +307,27 @@ class TurnsSection(turn_rows.TurnRows):
         self, number: int, where: tuple[Family, str], of: str, models: Sequence[turn_rows.TurnModel]
     ) -> Iterator[views.Figure]:
         one, rates = models[0].kind == "one", [(row.model, row.rate) for row in models]
-        looks: dict[str, Any] = {"reference": 1 / len(models) if one else None, "share": True}
-        yield from views.interval_figures(
-            f"turns_win_rates_{number}", f"Win rates{of}", axis_of(models[0]), rates, **looks
-        )
+        looks = views.look("turns_win_rates", f"_{number}", of=of) | {"x_label": axis_of(models[0])}
+        yield from views.interval_figures(**looks, results=rates, reference=1 / len(models) if one else None)
         turns = [row for row in self.by_turn if row.where == where]
         names = sorted({row.model for row in turns})
         if len({row.turn for row in turns}) > 1:
             of_models = [(name, [row for row in turns if row.model == name]) for name in names]
-            looks = {"reference": 1 / len(names) if one else None, "share": True}
             curves = [
                 views.curve_of(name, [row.turn for row in rows], [row.rate for row in rows]) for name, rows in of_models
             ]
-            axes = ("turn", "win rate")
-            yield from views.curve_figures(f"turns_by_turn_{number}", f"Win rate by turn{of}", axes, curves, **looks)
+            looks = views.look("turns_by_turn", f"_{number}", of=of) | ({"reference": 1 / len(names)} if one else {})
+            yield from views.curve_figures(**looks, curves=curves)
         if len(models) < 3:
             return
         tests = [row for row in self.tests if row.where == where and row.test.of_pair]
-        title = f"p of each pair, clustered by worker, Holm's correction{of}"
         p_values = {row.pair: row.test.clustered.p_holm for row in tests}
-        yield views.p_matrix(f"turns_pairs_{number}", title, [row.model for row in models], p_values)
+        looks = views.look("turns_pairs", f"_{number}", of=of)
+        yield views.p_matrix(**looks, names=[row.model for row in models], p_of_pairs=p_values)
         known = [row for row in self.strengths if row.where == where and row.strength.estimate is not None]
         known.sort(key=lambda row: -(row.strength.estimate or 0.0))
-        yield from views.interval_figures(
-            f"turns_strengths_{number}",
-            f"Plackett–Luce strengths{of}",
-            "log-odds against the mean, clustered by worker",
-            [(views.with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2],
-            reference=0.0,
-        )
+        strengths = [(views.with_note(row.model, row.strength_note), row.strength) for row in known if len(known) > 2]
+        yield from views.interval_figures(**views.look("turns_strengths", f"_{number}", of=of), results=strengths)
 
     def methods(self) -> list[views.Method]:
         """How the numbers shown were made, and no others."""

@@ -19,13 +19,7 @@ from parlai_humaneval.statistics.core.ranks import ranks_of
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.shares import binomial_test, wald_interval, wilson_interval
 from parlai_humaneval.statistics.leads import family_tests, leave_one_out, place_effect, places_alike
-from parlai_humaneval.statistics.preference import win_rates
-from parlai_humaneval.statistics.preference.pairs import (
-    counted_comparisons,
-    orient_pairs,
-    place_outweighs,
-    position_balanced,
-)
+from parlai_humaneval.statistics.preference import pairs, win_rates
 from parlai_humaneval.statistics.preference.tests import compare_choices, equality_tests
 from parlai_humaneval.statistics.preference.turn_dependence import first_choice, first_place, reselection
 from parlai_humaneval.statistics.ranking.fit import strength_note
@@ -115,9 +109,9 @@ def _rates_by_place(group: ComparisonGroup, rates: Sequence[Result], level: floa
     gaps = [abs(a - b) for a, b in combinations(estimates, 2)]
     effect = place_effect(group, level)
     columns = zip(group.turns.chosen.T, group.positions.T, strict=True)
-    if effect is None or not gaps or not place_outweighs(effect, effect.estimate, min(gaps)):
+    if effect is None or not gaps or not pairs.place_outweighs(effect, effect.estimate, min(gaps)):
         return nothing
-    balanced = [values for column in columns if (values := position_balanced(*column)) is not None]
+    balanced = [values for column in columns if (values := pairs.position_balanced(*column)) is not None]
     if len(balanced) < len(rates):
         return nothing
     return [
@@ -329,11 +323,11 @@ def pair_rows(group: ComparisonGroup, first: int, options: Options) -> Iterator[
 def combo_rows(groups: Sequence[ComparisonGroup], tables: Tables, level: float) -> Iterator[turn_rows.ComboRow]:
     """Turns of two models of which one was picked, with comparisons of self-chats of the same two."""
     picked = [g for g in groups if g.kind == "one" and len(g.models) == 2 and g.technique not in with_trait("points")]
-    rows = counted_comparisons(tables)
+    rows = pairs.counted_comparisons(tables)
     rows = rows[(rows["dialogue_a"] != rows["dialogue_b"]).to_numpy(dtype=bool)]
     if not picked or rows.empty:
         return
-    rows = orient_pairs(rows)
+    rows = pairs.orient_pairs(rows)
     rows = rows[((rows["outcome"] != 0) & rows["setting"].isin(SELF_CHATS)).to_numpy(dtype=bool)]
     of_pair = {tuple(map(str, key)): part for key, part in rows.groupby(["metric", "model_a", "model_b", "setting"])}
     for group in picked:

@@ -20,6 +20,7 @@ from parlai_humaneval.statistics.core.rows import (
     Key,
     Name,
     family_keys,
+    keys,
     once_columns,
     p_columns,
 )
@@ -183,9 +184,7 @@ class TestRow(OfGroup):
         Column("Statistic", name="statistic", path="paper.statistic"),
         p_columns("paper.p_value", "p_value", "Paper's p", "Paper's p, Holm", "paper.p_holm"),
         Estimate("Difference", name="estimate", ends="ci", path="clustered"),
-        Key(name="method", path="paper.method"),
-        Key(name="method_clustered", path="clustered.method"),
-        Key(name="models", path="models"),
+        keys(method="paper.method", method_clustered="clustered.method", models="models"),
     ]
     superiority: Annotated[
         Result | None,

@@ -5,12 +5,11 @@ Prediction-powered inference: people's answers on a part of what a judge answere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from parlai_humaneval.report.facts import decided_designs
 from parlai_humaneval.report.section import Options, Section, told
-from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, method
+from parlai_humaneval.report.views import DataTable, Figure, Method, interval_figures, look, method
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.rows import Column, Estimate, Name, Row, p_columns, table_of
 from parlai_humaneval.statistics.judges.tables import prediction_powered
@@ -61,16 +60,15 @@ class WithJudge(Section):
 
     def data_tables(self) -> list[DataTable]:
         title = f"By people and {self.judge}, and by people alone"
-        note = "Human: what people judged. Worth: how many human judgements alone would be as precise."
+        note = "Human: judgements by people. Worth: how many human judgements would be as precise on their own."
         return [table_of("with_judge", title, self.rows, note)] if self.rows else []
 
     def figures(self) -> list[Figure]:
         """Differences and shares are on scales of their own: win rates alone are drawn."""
         shares = [row for row in self.rows if row.what.startswith("win rate")]
         most = sorted(shares, key=lambda row: -row.gain)[:FIGURES]
-        title = f"Win rates by people and {self.judge}"
         found = [(row.what, row.result) for row in shares if row in most]
-        return [*interval_figures("with_judge", title, "win rate", found, reference=0.5, share=True)]
+        return [*interval_figures(**look("with_judge", judge=self.judge), results=found)]
 
     def methods(self) -> list[Method]:
         return [method("judges", "with_judge")]
@@ -95,14 +93,9 @@ def build(tables: Tables, options: Options) -> WithJudge | None:
     kept = [row for row in rows if not decided & {(row.technique, row.setting, of) for of in (row.metric, "")}]
     section = WithJudge(judge=options.judge, rows=kept, trouble=trouble)
     passed_over = [row.what for row in rows if row not in kept]
-    facts = {"s": section, "best": _best(kept), "passed_over": passed_over, "most": NAMED}
-    return section.model_copy(update=told("with_judge", **facts))
-
-
-def _best(rows: Sequence[WithJudgeRow]) -> WithJudgeRow | None:
-    """The answer that the judge helps most."""
-    best = max(rows, key=lambda row: row.gain, default=None)
-    return best if best is not None and best.gain > 1 else None
+    best = max(kept, key=lambda row: row.gain, default=None)
+    helped = best if best is not None and best.gain > 1 else None
+    return section.model_copy(update=told("with_judge", s=section, best=helped, passed_over=passed_over, most=NAMED))
 
 
 def _row(result: Result) -> WithJudgeRow:

@@ -202,10 +202,10 @@ def rank_clusters(ranges: Mapping[str, tuple[int, int]]) -> list[list[str]]:
 
 def _ordered(ranks: npt.ArrayLike, level: float) -> Floats:
     if not 0 < level < 1:
-        raise ValueError(f"level {level}: expected a share between 0 and 1, such as .95.")
+        raise ValueError(f"level {level}: expected a number between 0 and 1, such as .95.")
     values = np.asarray(ranks, dtype=float).ravel()
     if np.isnan(values).any():
-        raise ValueError("ranks holds missing values: leave out the replicates in which the model had no rank.")
+        raise ValueError("ranks has missing values: leave out the replicates in which the model had no rank.")
     return np.sort(values)
 
 

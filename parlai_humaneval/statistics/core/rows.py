@@ -53,7 +53,7 @@ class DataTable(View):
 
 Columns = tuple[tuple[str, str, CellKind], ...]
 """Name in JSON and files, what people read above it, and how its cells are written."""
-CUT = "Intervals of shares are cut at 0 and 100 %; the JSON has them whole."
+CUT = "Intervals of shares are cut off at 0 and 100 %; the JSON file has the full intervals."
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,11 @@ def family_keys(of: str = "") -> tuple[Key, Key]:
     return Key(name="family", path="details.family", of=of), Key(
         name="family_tests", path="details.family_tests", of=of
     )
+
+
+def keys(*names: str, **paths: str) -> tuple[Key, ...]:
+    """Of a result: what has these ``names``, and what stands at ``paths``, in the JSON alone."""
+    return tuple(Key(name=name, path=path) for name, path in (*((name, name) for name in names), *paths.items()))
 
 
 FAMILY = family_keys()
@@ -314,6 +319,8 @@ def _at(value: Any, steps: Sequence[str]) -> Any:
     if value is None or not steps:
         return list(value) if isinstance(value, tuple) else _plain(value)
     step, *rest = steps
+    if step.isdigit():
+        return _at(value[int(step)], rest)
     if step == "*":
         return {name: _at(one, rest) for name, one in value.items()}
     return _at(value.get(step) if isinstance(value, Mapping) else getattr(value, step), rest)

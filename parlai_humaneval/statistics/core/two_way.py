@@ -29,6 +29,7 @@ FEW_DIALOGUES, FEW_OF_A_MODEL = 20, 10
 """Below so many (effective) dialogues, or so many of a model, the answer is said to be about these dialogues."""
 ABOUT = "about_dialogues"  # The detail of a result that says how few dialogues it is about; others have no such detail
 ABOUT_THESE = "the answer is about"  # How the note of such a result begins
+QUESTION = "question"  # What answers have in common besides their worker where it is not the dialogue
 OF_BOTH = "clustered by worker and dialogue"
 BY_BOTH = f"two-way t, {OF_BOTH}"
 CROSSED_SOURCE = "Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering"
@@ -282,8 +283,25 @@ def _without_variance(
 
 
 def is_by_both(result: Result) -> bool:
-    """Whether the test of ``result`` is by worker and dialogue."""
-    return OF_BOTH in result.method
+    """Whether the test of ``result`` is by worker and dialogue, or question."""
+    return in_words(OF_BOTH, shared_by(result)) in result.method
+
+
+def shared_by(*results: Result) -> str:
+    """What answers have in common in these tests: the dialogue, or the question."""
+    return QUESTION if any(QUESTION in result.method for result in results) else "dialogue"
+
+
+def in_words(said: str, shared: str = QUESTION) -> str:
+    """What is said of dialogues, said of what is ``shared``."""
+    others = "dialogues of the same models" if shared == QUESTION else "dialogues"
+    return said.replace(others, f"{shared}s").replace("dialogue", shared)
+
+
+def of_questions(result: Result) -> Result:
+    """``result`` with what is said of dialogues said of questions."""
+    words = {name: tuple(map(in_words, getattr(result, name))) for name in ("assumptions", "notes")}
+    return result.but(method=in_words(result.method), **words)
 
 
 def about_words(n: int) -> str:

@@ -124,21 +124,19 @@ def compared(tables: Tables) -> pd.DataFrame:
     rows = orient_pairs(counted_comparisons(tables))
     of_turns = rows["kind"].eq("turn").to_numpy(dtype=bool) & bool(len(tables.turns))
     rows = rows[~of_turns]
-    rows = rows.assign(item=_items(rows), n_models=rows["n_models"].fillna(2))
-    for side in ("dialogue_a", "dialogue_b"):
-        rows[side] = rows[side].where(rows[side].notna(), rows["item"] + f"#{side}")
-    parts = [rows[[*PAIR_COLUMNS, *PAIR_VALUES]]]
-    parts += [part for group in choice_groups(tables) if group.kind != "single" for part in _pairs(group)]
-    return _together(parts)
-
-
-def _items(rows: pd.DataFrame) -> pd.Series[Any]:
     dialogue, turn = rows["dialogue_a"], rows["turn"].astype("Int64").astype(object)
     of_two = (rows["kind"] == "dialogue") & dialogue.notna() & rows["dialogue_b"].notna()
     named = rows["item_id"].where(~of_two, dialogue + " | " + rows["dialogue_b"])
     of_turn = (rows["kind"] == "turn") & rows["turn"].notna()
     named = named.where(~of_turn, dialogue + ":" + turn.astype(str))
-    return named.where(rows["kind"] != "verdict", dialogue + ":verdict")
+    rows = rows.assign(
+        item=named.where(rows["kind"] != "verdict", dialogue + ":verdict"), n_models=rows["n_models"].fillna(2)
+    )
+    for side in ("dialogue_a", "dialogue_b"):
+        rows[side] = rows[side].where(rows[side].notna(), rows["item"] + f"#{side}")
+    parts = [rows[[*PAIR_COLUMNS, *PAIR_VALUES]]]
+    parts += [part for group in choice_groups(tables) if group.kind != "single" for part in _pairs(group)]
+    return _together(parts)
 
 
 def _pairs(group: ComparisonGroup) -> Iterator[pd.DataFrame]:

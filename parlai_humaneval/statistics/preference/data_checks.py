@@ -47,8 +47,8 @@ def _of_study(rows: pd.DataFrame) -> Iterator[str]:
     if alone.any():
         n, turns = (len(np.unique(codes[alone])) for codes in (dialogue, turn))
         yield (
-            f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} one model only, although raters choose one of "
-            f"several replies: {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} count nowhere."
+            f"{counted(n, 'dialogue')} {'has' if n == 1 else 'have'} only one model, although raters choose one of "
+            f"several replies, so {counted(turns, 'turn')} of {'it' if n == 1 else 'them'} cannot be counted."
         )
     yield from _nothing_chosen(rows[~alone], turn[~alone])
     yield from _changing_turns(rows, dialogue, turn)
@@ -69,8 +69,8 @@ def _nothing_chosen(rows: pd.DataFrame, turn: Ints) -> Iterator[str]:
     none = int((acted[all_asked] == 0).sum())
     if none:
         yield (
-            f"in {none:,} of {counted(len(all_asked), 'turn')} nothing was chosen, although raters must choose a reply: "
-            f"{'it counts' if none == 1 else 'they count'} nowhere. Check the column selected."
+            f"in {none:,} of {counted(len(all_asked), 'turn')} no reply was chosen, although raters must choose one, so "
+            f"{'it is' if none == 1 else 'they are'} not counted. Check the column selected."
         )
 
 
@@ -98,11 +98,11 @@ def _changing_turns(rows: pd.DataFrame, dialogue: Ints, turn: Ints) -> Iterator[
                 lacking.append(f"dialogue {first[code]} has no reply of {_joined(usual - shown)} in turn {number}")
     if other:
         yield (
-            f"{counted(len(other), 'turn')} with other models than the rest of the dialogue ({_first(other)}). Is a name "
-            "misspelt? Such a dialogue counts separately from the others, as one of all these models."
+            f"{counted(len(other), 'turn')} with different models from the rest of the dialogue ({_first(other)}). Is a "
+            "name misspelt? Such a dialogue counts separately from the others, as a dialogue of all these models."
         )
     if lacking:
-        yield f"{counted(len(lacking), 'turn')} without a reply of each model ({_first(lacking)})."
+        yield f"{counted(len(lacking), 'turn')} without a reply from every model ({_first(lacking)})."
 
 
 def _joined(models: AbstractSet[str]) -> str:

@@ -3,6 +3,7 @@ is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
 
@@ -29,7 +30,7 @@ from parlai_humaneval.statistics.core.rows import (
     p_columns,
 )
 from parlai_humaneval.statistics.core.shares import binomial_test
-from parlai_humaneval.statistics.core.two_way import crossed_share, two_way_share
+from parlai_humaneval.statistics.core.two_way import crossed_share, of_questions, two_way_share
 from parlai_humaneval.statistics.preference.win_rates import complement
 from parlai_humaneval.tables.columns import TableError, Tables
 from parlai_humaneval.tables.filters import finished, is_set, nobody_won, of_unfinished
@@ -346,19 +347,19 @@ def _with_places(values: Floats, first: Floats, rows: pd.DataFrame, unadjusted: 
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     parts = (np.nan_to_num(balanced), known, workers, shown)
     result = multiplicity.with_once_each(crossed_share, *parts, name=unadjusted.name, level=unadjusted.level)
-    return result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}")
+    return _in_words(rows)(result.but(method=f"{result.method}, {METHOD}", source=f"{result.source}; {SOURCE}"))
 
 
 def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairOutcome:
-    outcome, ones, name = (
-        rows["outcome"].to_numpy(dtype=float),
-        np.ones(len(rows)),
-        f"win rate of {model_a} over {model_b}",
-    )
+    outcome = rows["outcome"].to_numpy(dtype=float)
+    ones = np.ones(len(rows))
+    name = f"win rate of {model_a} over {model_b}"
     won, decided = (outcome > 0).astype(float), (outcome != 0).astype(float)
     workers, shown = rows["worker_id"].to_numpy(dtype=object), _shown(rows)
     sums, wins, losses = cluster_sums(won, decided, workers), int(won.sum()), int((decided - won).sum())
-    ties = len(rows) - wins - losses
+    ties, said = len(rows) - wins - losses, _in_words(rows)
+    score = crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level)
+    rate = multiplicity.with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level)
     return PairOutcome(
         model_a=model_a,
         model_b=model_b,
@@ -370,15 +371,11 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
         both_bad=int(is_set(rows, "both_bad").sum()),
         n_workers=int(rows["worker_id"].nunique()),
         n_dialogues=int(pd.concat([rows["dialogue_a"], rows["dialogue_b"]]).nunique()),
-        win_rate=with_dispersion(
-            multiplicity.with_once_each(crossed_share, won, decided, workers, shown, name=name, level=level),
-            np.where(outcome == 0, np.nan, won),
-            workers,
-        ),
+        win_rate=with_dispersion(said(rate), np.where(outcome == 0, np.nan, won), workers),
         by_worker=clustered_share(sums, name=name, level=level),
-        by_dialogue=two_way_share(won, decided, *shown, name=name, level=level),
+        by_dialogue=said(two_way_share(won, decided, *shown, name=name, level=level)),
         paper=binomial_test(wins, wins + losses, name=name, level=level),
-        score=crossed_share((outcome + 1) / 2, ones, workers, shown, name=f"{name}, ties counting half", level=level),
+        score=said(score),
         p_sign_flip=sign_flip_p(sums),
     )
 
@@ -386,10 +383,17 @@ def _pair(rows: pd.DataFrame, model_a: str, model_b: str, level: float) -> PairO
 def _shown(rows: pd.DataFrame) -> list[Objects]:
     """What answers have in common besides their worker: the dialogues on both sides, or the question that they answer, where
     that is known of all rows and is not the same in all."""
-    asked = rows.get("start", pd.Series(None, rows.index, dtype=object))
-    if asked.notna().all() and asked.nunique() > 1:
-        return [asked.to_numpy(dtype=object)] * 2
+    if _is_by_question(rows):
+        return [rows["start"].to_numpy(dtype=object)] * 2
     return [rows[side].to_numpy(dtype=object) for side in ("dialogue_a", "dialogue_b")]
+
+
+def _is_by_question(rows: pd.DataFrame) -> bool:
+    return "start" in rows.columns and bool(rows["start"].notna().all()) and rows["start"].nunique() > 1
+
+
+def _in_words(rows: pd.DataFrame) -> Callable[[Result], Result]:
+    return of_questions if _is_by_question(rows) else lambda result: result
 
 
 class ModelOutcome(Row):
@@ -423,7 +427,7 @@ def model_wins(rows: pd.DataFrame, *, level: float = 0.95) -> list[ModelOutcome]
                 wins=int(won.sum()),
                 losses=int((decided - won).sum()),
                 ties=int((1 - decided).sum()),
-                win_rate=rate,
+                win_rate=_in_words(rows)(rate),
             )
         )
     rates = {of.model: -1.0 if of.win_rate.estimate is None else of.win_rate.estimate for of in standings}

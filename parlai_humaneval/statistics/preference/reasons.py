@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from parlai_humaneval._util.arrays import Floats
+from parlai_humaneval._util.data_files import packaged, read_text
 from parlai_humaneval._util.text import UNSPACED
 from parlai_humaneval.statistics.core.means import clustered_mean
 from parlai_humaneval.statistics.core.multiplicity import holm
@@ -30,19 +31,7 @@ from parlai_humaneval.tables.columns import Tables
 from parlai_humaneval.tables.filters import finished, is_set, of_unfinished
 from parlai_humaneval.tables.schema import TIE
 
-_WORDS = """
-i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself yourselves he him his
-himself she she's her hers herself it it's its itself they them their theirs themselves what which who whom this
-that that'll these those am is are was were be been being have has had having do does did doing a an the and but if
-or because as until while of at by for with about against between into through during before after above below to
-from up down in out on off over under again further then once here there when where why how all any both each few
-more most other some such no nor not only own same so than too very s t can will just don don't should should've now
-d ll m o re ve y ain aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't haven haven't isn
-isn't ma mightn mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won
-won't wouldn wouldn't
-"""
-
-STOP_WORDS = frozenset(_WORDS.split())  # English words that say nothing of their own
+STOP_WORDS = frozenset(read_text(packaged("stop_words.txt")).split())  # English words that say nothing of their own
 
 Unit = Literal["group", "reason"]
 

@@ -135,12 +135,12 @@ class Comparisons:
                 "first, second, outcome and clusters must be lists of the same length, one entry per comparison."
             )
         if any(pd.isna(values).any() for values in (ones, twos, owners)):
-            raise ValueError("A name of a model or cluster is missing: leave these comparisons out.")
+            raise ValueError("The name of a model or cluster is missing: leave these comparisons out.")
         if not np.isin(won, (-1, 0, 1)).all():
-            raise ValueError("outcome holds 1 (the first won), 0 (a tie) or -1 (the second won).")
+            raise ValueError("outcome must be 1 (the first won), 0 (a tie) or -1 (the second won).")
         names = sorted({str(name) for name in [*ones, *twos]}) if models is None else [str(name) for name in models]
         if len(set(names)) < max(2, len(names)):
-            raise ValueError("Strengths need two models or more, each named once.")
+            raise ValueError("Strengths need at least two models, each named once.")
         codes = [pd.Index(names).get_indexer(pd.Index([str(name) for name in side])) for side in (ones, twos)]
         if (np.concatenate(codes) < 0).any():
             raise ValueError("A comparison names a model that is not in the list of models.")
@@ -150,7 +150,7 @@ class Comparisons:
         if dialogues is not None:
             sides = [np.asarray(side, dtype=object) for side in dialogues]
             if any(side.shape != won.shape for side in sides):
-                raise ValueError("dialogues must name those of the first and of the second model in each comparison.")
+                raise ValueError("dialogues must name the first and the second model's dialogue in each comparison.")
             shown = _numbered(sides)
         ends = [side.astype(np.int64) for side in codes]
         return cls(ends[0], ends[1], won.astype(np.int64), owners, names, shown)
@@ -195,7 +195,7 @@ def fitted_pairs(
         said = ""
         if slots and ((own.won >= 0).all() or (own.won <= 0).all()):
             said = (
-                "The effect of the position cannot be estimated: one position never won. "
+                "The position bias cannot be estimated, because one position never won. "
                 "The strengths are estimated without it."
             )
         maximum_of = maximised(own, known, slots=slots and not said)

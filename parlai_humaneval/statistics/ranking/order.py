@@ -87,14 +87,14 @@ class ModelOrder(BaseModel, extra="forbid", frozen=True):
             never, rank = ("was" if len(worse) == 1 else "were"), ("ranks" if len(better) == 1 else "rank")
             yield (
                 f"{listed(worse)} {never} never chosen over {listed(better, 'or')}, directly or through other models, so "
-                f"{listed(better)} {rank} above, by more than can be estimated."
+                f"{listed(better)} {rank} higher, by a margin that cannot be estimated."
             )
         apart = [(a, b) for a, b in pairs if (a, b) not in self.above]
         for a, b in apart[:NAMED]:
             yield sentence(not_compared([self.groups[a], self.groups[b]]))
         more = len(ordered[NAMED:]) + len(apart[NAMED:])
         if more:
-            yield f"The same is true of {more} more pairs of groups: strengths compare models within a group only."
+            yield f"The same is true of {more} more pairs of groups: strengths only compare models within a group."
 
 
 def not_compared(groups: Sequence[Sequence[str]]) -> str:
@@ -309,9 +309,9 @@ def _checked(
     if weights.shape == (len(parts),):
         weights = np.repeat(weights[:, None], len(values), axis=1)
     if weights.shape != parts.shape or not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sizes must be numbers from 0, one per cluster, or one per cluster and model.")
+        raise ValueError("sizes must be numbers of at least 0, one per cluster, or one per cluster and model.")
     if np.isinf(values).any() or not np.isfinite(parts[:, ~np.isnan(values)]).all():
-        raise ValueError("An estimate or an influence is not finite: give nan as the estimate of what is not known.")
+        raise ValueError("An estimate or an influence is not finite: give nan for an unknown estimate.")
     names = [f"model {i + 1}" for i in range(len(values))] if models is None else [str(name) for name in models]
     if len(names) != len(values) or len(set(names)) < len(names):
         raise ValueError("models must name each estimate once.")

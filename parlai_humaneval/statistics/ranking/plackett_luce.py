@@ -131,14 +131,14 @@ def _checked(
 ) -> tuple[Floats, Objects, Floats | None, list[str]]:
     table, owners = np.asarray(chosen, dtype=float), np.asarray(clusters, dtype=object)
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError("chosen must be a table of turns × models, with two models or more.")
+        raise ValueError("chosen must be a table of turns × models, with at least two models.")
     if not (np.isnan(table) | (table == 0) | (table == 1)).all():
-        raise ValueError("chosen holds 1 (chosen), 0 (not chosen) or nan (not shown).")
+        raise ValueError("chosen must be 1 (chosen), 0 (not chosen) or nan (not shown).")
     if owners.shape != (len(table),) or pd.isna(owners).any():
         raise ValueError("clusters must name who chose in each turn, with none missing.")
     places = None if positions is None else np.asarray(positions, dtype=float)
     if places is not None and places.shape != table.shape:
-        raise ValueError("positions must have the shape of chosen: turns × models.")
+        raise ValueError("positions must have the same shape as chosen: turns × models.")
     names = [f"model {i + 1}" for i in range(table.shape[1])] if models is None else [str(name) for name in models]
     if len(names) != table.shape[1] or len(set(names)) < len(names):
         raise ValueError("models must name each column of chosen once.")

@@ -77,7 +77,7 @@ def same_ranking_share(rankings: npt.ArrayLike, reference: npt.ArrayLike) -> flo
     if rows.size == 0:
         return None
     if wanted.ndim != 1 or rows.ndim != 2 or rows.shape[1] != wanted.size:
-        raise ValueError("rankings must be rows that rank as many models as the reference.")
+        raise ValueError("Each row of rankings must rank as many models as the reference.")
     if pd.isna(rows).any() or pd.isna(wanted).any():
         raise ValueError("A rank is missing.")
     return float(np.asarray(rows == wanted, dtype=bool).all(axis=1).mean())
@@ -112,7 +112,7 @@ def score_ranges(
     table = points_table(points)
     owners = np.asarray(workers, dtype=object)
     if not len(table) or owners.shape != (len(table),):
-        raise ValueError("Ranges of scores need dialogues, and who rated each of them.")
+        raise ValueError("Ranges of scores need dialogues, and the rater of each dialogue.")
     played = _memory(table)
     number = max(1, min(draws, max(_FEWEST, _WORK // max(1, played))))
     rng = np.random.default_rng(seed)
@@ -159,13 +159,15 @@ def stability_curves(
     cube = cube[None] if cube.ndim == 2 else cube
     best = np.asarray(reference, dtype=float)
     if cube.ndim != 3 or len(cube) != len(turns) or best.shape != cube.shape[2:]:
-        raise ValueError("points must be limits × dialogues × models, with a limit for each of turns and a reference.")
+        raise ValueError(
+            "points must be limits × dialogues × models, with a limit for each turns entry and a reference."
+        )
     limits, dialogues, models = cube.shape
     shares = (0.02, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
     top = min(dialogues, max(_memory(cube[-1]) // 2, MEMORY // 2))
     chosen = sorted({max(1, round(share * top)) for share in shares} if sizes is None else set(sizes))
     if not chosen or chosen[0] < 1 or chosen[-1] > dialogues or samples < 1:
-        raise ValueError(f"sizes must be between 1 and the {dialogues} dialogues, and samples be at least 1.")
+        raise ValueError(f"sizes must be between 1 and {dialogues}, the number of dialogues, and samples at least 1.")
     order = _shuffles(np.random.default_rng(seed), dialogues, samples, chosen[-1])
     plan = np.concatenate([order + limit * dialogues for limit in range(limits)])
     mu, sigma = free_for_all_path(cube.reshape(-1, models), chosen, orders=plan, tolerance=TOLERANCE)

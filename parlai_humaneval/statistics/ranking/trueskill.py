@@ -200,12 +200,10 @@ class _Match(Generic[Number]):
                 to_worse, to_better = 1 + says / p_a, 1 + says / p_b
                 above_p[i + 1], above_w[i + 1] = says / to_worse, (mean_a * says - weighs) / to_worse
                 below_p[i], below_w[i] = says / to_better, (mean_b * says + weighs) / to_better
-            before, learnt = (
-                learnt,
-                (
-                    [a + b for a, b in zip(above_p, below_p, strict=True)],
-                    [a + b for a, b in zip(above_w, below_w, strict=True)],
-                ),
+            before = learnt
+            learnt = (
+                [a + b for a, b in zip(above_p, below_p, strict=True)],
+                [a + b for a, b in zip(above_w, below_w, strict=True)],
             )
             steps = (self.tolerance / self.model.beta**2, self.tolerance / self.model.beta)
             if all(maths.apart(new, old) <= step for new, old, step in zip(learnt, before, steps, strict=True)):
@@ -214,7 +212,7 @@ class _Match(Generic[Number]):
 
 
 _DEFAULT = SkillModel()
-_NO_TIES = "There are ties, but the chance of one is 0: give a draw chance above 0."
+_NO_TIES = "There are ties, but the draw chance is 0: set it above 0."
 T = TypeVar("T", bound=Hashable)
 
 
@@ -278,9 +276,9 @@ def rate_free_for_all(
     """Beliefs after one match of any number of players, by expectation propagation."""
     means, deviations, places = (np.asarray(values, dtype=float) for values in (mu, sigma, ranks))
     if not means.shape == deviations.shape == places.shape or means.ndim not in (1, 2):
-        raise ValueError("mu, sigma and ranks must have the same shape: one value per player, or rows of them.")
+        raise ValueError("mu, sigma and ranks must have the same shape: one value per player, or rows of such values.")
     if not (np.isfinite(means).all() and np.isfinite(deviations).all() and (deviations > 0).all()):
-        raise ValueError("mu and sigma must be known for every player, and sigma above 0.")
+        raise ValueError("mu and sigma must be known for every player, and sigma must be above 0.")
     rows = (np.atleast_2d(means), np.atleast_2d(deviations), np.atleast_2d(places))
     _check_ties(rows[2], model)
     new_mu, new_sigma = update_matches(*rows, model, tolerance=tolerance, passes=passes)
@@ -314,7 +312,7 @@ def free_for_all_path(
     table = points_table(points)
     plan = _plan(orders, len(table))
     if any(not 0 <= stop <= plan.shape[1] for stop in stops):
-        raise ValueError(f"stops must be between 0 and the {plan.shape[1]} dialogues of an order.")
+        raise ValueError(f"stops must be between 0 and {plan.shape[1]}, the number of dialogues in an order.")
     ranks = free_for_all_places(table)
     _check_ties(ranks, model)
     mu = np.full((len(plan), table.shape[1]), float(model.mu))
@@ -357,7 +355,7 @@ def free_for_all_points(picks: Sequence[T | None], models: Sequence[T]) -> list[
         raise ValueError("A model is listed twice.")
     unknown = sorted({str(pick) for pick in picks if pick is not None and pick not in models})
     if unknown:
-        raise ValueError(f"Picked, but not among the models: {', '.join(unknown)}.")
+        raise ValueError(f"These picks are not among the models: {', '.join(unknown)}.")
     return [sum(pick == model for pick in picks if pick is not None) for model in models]
 
 
@@ -375,7 +373,7 @@ def shuffle_interval(scores: npt.ArrayLike, level: float = 0.95) -> list[tuple[f
     if not len(table) or np.isnan(table).any():
         raise ValueError("An interval needs at least one replicate, and no missing scores.")
     if not 0 < level < 1:
-        raise ValueError(f"The level of an interval lies between 0 and 1, not at {level}.")
+        raise ValueError(f"The level of an interval must be between 0 and 1, not {level}.")
     ends = np.quantile(table, [0.5 - level / 2, 0.5 + level / 2], axis=0)
     return [(float(low), float(high)) for low, high in ends.T]
 
@@ -391,7 +389,7 @@ def points_table(points: npt.ArrayLike) -> Floats:
     table = np.asarray(points, dtype=float)
     if table.ndim != 2 or np.isinf(table).any():
         raise ValueError(
-            "points must be a table of numbers: a row per dialogue, a column per model, nan where one was not shown."
+            "points must be a table of numbers: a row per dialogue, a column per model, nan if a model was not shown."
         )
     return table
 
@@ -409,9 +407,9 @@ def _matches(
     if not one.shape == two.shape == won.shape == (one.size,):
         raise ValueError("first, second and result must be lists of the same length, one entry per match.")
     if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n_models):
-        raise ValueError(f"first and second hold indices of models, from 0 to {n_models - 1}.")
+        raise ValueError(f"first and second must be indices of models, from 0 to {n_models - 1}.")
     if not np.isin(won, (-1, 0, 1)).all():
-        raise ValueError("result holds 1 (the first won), 0 (a tie) or -1 (the second won), and no missing values.")
+        raise ValueError("result must be 1 (the first won), 0 (a tie) or -1 (the second won), with none missing.")
     if (one == two).any():
         raise ValueError("A model cannot play against itself: leave these matches out.")
     if model.draw == 0 and (won == 0).any():
@@ -424,7 +422,7 @@ def _plan(orders: npt.ArrayLike | None, n: int) -> Ints:
         return np.arange(n, dtype=np.int64)[None, :]
     plan = np.asarray(orders)
     if plan.ndim != 2:
-        raise ValueError("orders must be a table: one row per replicate, holding indices in the order of play.")
+        raise ValueError("orders must be a table: one row per replicate, with indices in the order of play.")
     if plan.size and (plan.min() < 0 or plan.max() >= n):
-        raise ValueError(f"orders holds an index beyond the {n} that were given.")
+        raise ValueError(f"orders has an index that is not between 0 and {n - 1}.")
     return plan.astype(np.int64)

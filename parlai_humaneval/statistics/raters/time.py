@@ -455,7 +455,7 @@ def _times(times: npt.ArrayLike) -> Floats:
     if at.ndim != 1 or not np.isfinite(at).all():
         raise ValueError("times must be a list without missing numbers")
     if (np.diff(at) < 0).any():
-        raise ValueError("times must not fall: give the time spent by all raters so far")
+        raise ValueError("times must not decrease: give the time spent by all raters so far")
     return at
 
 

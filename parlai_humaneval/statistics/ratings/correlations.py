@@ -22,6 +22,7 @@ from parlai_humaneval.statistics.core.clustering_effects import (
     observations_per_cluster,
     pooled_intraclass_correlation,
 )
+from parlai_humaneval.statistics.core.multiplicity import rescaled
 from parlai_humaneval.statistics.core.result import Result
 from parlai_humaneval.statistics.core.two_way import numbered
 from parlai_humaneval.statistics.preference.pairs import GROUP, counted_comparisons, orient_pairs
@@ -276,11 +277,6 @@ def _segments(tables: Tables) -> Iterator[Measure]:
             yield measure
 
 
-def planning_icc(gap: GapData, *, level: float = 0.95) -> Result:
-    """How alike a worker's observations of a gap are, as a plan counts it: its design effect is 1 + (m − 1)·ICC."""
-    return pooled_planning_icc([gap], level=level)
-
-
 def pooled_gaps(measures: Sequence[Measure]) -> list[GapData]:
     """All pairs of models as a plan counts them; where pairs share answers, an answer counts once in all."""
     return [
@@ -291,8 +287,9 @@ def pooled_gaps(measures: Sequence[Measure]) -> list[GapData]:
     ]
 
 
-def pooled_planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result:
-    """:func:`planning_icc` of several pairs together, each with a gap of its own: their sums of squares are added up.
+def planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result:
+    """How alike a worker's observations of gaps are, as a plan counts it: its design effect is 1 + (m − 1)·ICC. Of several
+    pairs together, each with a gap of its own: their sums of squares are added up.
 
     The F interval covers .92 to .98 at .95 for 0/1 answers of 15 to 100 workers. Of models that are judged one at a
     time, workers who judge both carry their level into both: their likeness over both samples, (M − 1)·ICC for M
@@ -311,8 +308,7 @@ def pooled_planning_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Resu
     if m is None or both is None or m <= 1 + 1e-9:
         return found.but(estimate=None, ci_low=None, ci_high=None, notes=("one answer per worker and sample",))
     factor = (both - 1) / (m - 1)
-    ends = {name: getattr(found, name) for name in ("estimate", "ci_low", "ci_high")}
-    return found.but(**{name: None if end is None else end * factor for name, end in ends.items()})
+    return rescaled(found, lambda end: end * factor)
 
 
 def _apart(parts: Sequence[Codes]) -> Codes:
@@ -323,16 +319,10 @@ def _apart(parts: Sequence[Codes]) -> Codes:
     )
 
 
-def planning_dialogue_icc(gap: GapData, *, level: float = 0.95) -> Result | None:
-    """How alike observations of a gap are that share a dialogue, as a plan counts it; None where none is shared."""
-    return pooled_planning_dialogue_icc([gap], level=level)
-
-
-def pooled_planning_dialogue_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result | None:
-    """The same of dialogues. Where two are compared, it is the mean of the ICC by the dialogue of A and by that of B;
-    half of it, where each is compared with one and the same other only, as then both together are what observations
-    share.
-    """
+def planning_dialogue_icc(gaps: Sequence[GapData], *, level: float = 0.95) -> Result | None:
+    """The same of observations that share a dialogue; None where none is shared. Where two are compared, it is the mean of
+    the ICC by the dialogue of A and by that of B; half of it, where each is compared with one and the same other only, as
+    then both together are what observations share."""
 
     def is_shared(dialogues: Objects, workers: Objects) -> bool:
         pairs = pd.DataFrame({"dialogue": dialogues, "worker": workers}).drop_duplicates()

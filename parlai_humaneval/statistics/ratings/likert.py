@@ -17,12 +17,7 @@ from parlai_humaneval.statistics.core import clustered, sign_flip
 from parlai_humaneval.statistics.core.means import clustered_difference, clustered_mean, t_test
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected_fields, with_once_each
 from parlai_humaneval.statistics.core.result import Result
-from parlai_humaneval.statistics.preference.win_rates import (
-    effective_win_test,
-    pw_combo_score,
-    sm_combo_score,
-    sm_wta_scores,
-)
+from parlai_humaneval.statistics.preference import win_rates
 from parlai_humaneval.statistics.ratings.sliders import is_reversed
 from parlai_humaneval.tables.choices import ComparisonGroup
 from parlai_humaneval.tables.columns import Tables
@@ -169,7 +164,7 @@ def _pair(group: RatedCriterion, a: ModelRatings, b: ModelRatings, level: float)
             with_once_each(clustered_difference, *sides, dialogues=shown, name=name, limits=limits, level=level), *sides
         ),
         paper=t_test(a.values, b.values, name=name),
-        effective=effective_win_test(
+        effective=win_rates.effective_win_test(
             *(group.better(a.values), a.workers, group.better(b.values), b.workers),
             name=f"effective win rate of {a.model} over {b.model}, {group.criterion}",
             level=level,
@@ -230,7 +225,7 @@ def pair_combo(
     if not all(len(won) for won, _ in parts):
         return base.but(p_value=1.0, notes=("nothing was decided: nothing can be estimated",))
     turn, dialog = (float(won.mean()) for won, _ in parts)
-    share = pw_combo_score(turn, dialog, w_turn, w_dialog)
+    share = win_rates.pw_combo_score(turn, dialog, w_turn, w_dialog)
     base = base.but(estimate=share)
     fewest = min(len(pd.unique(workers)) for _, workers in parts)
     if fewest < clustered.MIN_CLUSTERS:
@@ -260,7 +255,7 @@ def single_combos(
     codes, conversations = pd.factorize(keys)
     good = np.bincount(codes, weights=np.nansum(chosen.good, axis=1), minlength=len(conversations)).astype(float)
     asked = np.bincount(codes, minlength=len(conversations)).astype(float)
-    scores = sm_wta_scores(good, asked)
+    scores = win_rates.sm_wta_scores(good, asked)
     found = []
     for one in rated.models:
         own = pd.MultiIndex.from_arrays([one.dialogues, one.workers])
@@ -270,6 +265,6 @@ def single_combos(
         if not both.any() or (ratings < scale[0]).any() or (ratings > scale[1]).any():
             continue
         ratings = sum(scale) - ratings if rated.reversed else ratings
-        values = sm_combo_score(scores[at[both]], ratings, w_turn, w_dialog, scale=scale)
+        values = win_rates.sm_combo_score(scores[at[both]], ratings, w_turn, w_dialog, scale=scale)
         found.append(ModelRatings(one.model, values, one.workers[both], one.dialogues[both]))
     return found

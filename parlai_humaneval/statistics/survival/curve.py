@@ -48,7 +48,7 @@ def seen_by_length(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayL
     if weight.size != found.size:
         raise ValueError(f"{weight.size} weights for {found.size} observations: give one for each.")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("weights must be numbers from 0, none missing.")
+        raise ValueError("weights must be numbers of at least 0, with none missing.")
     counted = weight > 0
     lengths, place = np.unique(exchanges[counted], return_inverse=True)
     own, size = weight[counted], len(lengths)
@@ -68,9 +68,9 @@ def checked(k: npt.ArrayLike, spotted: npt.ArrayLike) -> tuple[Ints, Floats]:
     if exchanges.size != found.size:
         raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: expected one per segment.")
     if not (np.isfinite(exchanges).all() and (exchanges >= 1).all() and (exchanges % 1 == 0).all()):
-        raise ValueError("k is the number of exchanges shown: whole numbers from 1, none missing.")
+        raise ValueError("k, the number of exchanges shown, must be a whole number of at least 1, with none missing.")
     if not np.isin(found, (0.0, 1.0)).all():
-        raise ValueError("spotted is 1 where the speaker was taken for a bot, else 0; none may be missing.")
+        raise ValueError("spotted must be 1 where the speaker was taken for a bot and 0 elsewhere, with none missing.")
     return exchanges.astype(np.int64), found
 
 
@@ -379,7 +379,7 @@ def cloglog_cox(
     n, table = found.size, np.asarray(covariates, dtype=float)
     table = table.reshape(n, -1) if n else table.reshape(0, table.shape[-1] if table.ndim == 2 else 0)
     if not np.isfinite(table).all():
-        raise ValueError("covariates must be numbers, none missing: leave out the observations that lack one.")
+        raise ValueError("covariates must be numbers, with none missing: leave out observations that lack one.")
     labels = list(names) or [f"covariate {number}" for number in range(1, table.shape[1] + 1)]
     if len(labels) != table.shape[1]:
         raise ValueError(f"{len(labels)} names for {table.shape[1]} covariates: give one for each.")

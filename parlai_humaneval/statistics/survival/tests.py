@@ -114,7 +114,7 @@ def group_codes(group: npt.ArrayLike, n: int) -> tuple[Ints, list[object]]:
         raise ValueError(f"{values.size} groups for {n} observations: give one for each.")
     codes, names = pd.factorize(values, sort=True)
     if (codes < 0).any():
-        raise ValueError("group has missing values: say for each observation which group it is of.")
+        raise ValueError("group has missing values: give the group of every observation.")
     return codes.astype(np.int64), list(names)
 
 
@@ -254,7 +254,7 @@ def logrank_scores(time: npt.ArrayLike, event: npt.ArrayLike, group: npt.ArrayLi
     if times.size != happened.size:
         raise ValueError(f"{times.size} times, but {happened.size} events: give one of each per observation.")
     if not np.isfinite(times).all() or not np.isin(happened, (0.0, 1.0)).all():
-        raise ValueError("time must be numbers and event 0 or 1, none missing.")
+        raise ValueError("time must be a number and event 0 or 1, with none missing.")
     codes, names = group_codes(group, times.size)
     moments, place = np.unique(times, return_inverse=True)
     size, cells = len(moments), codes * len(moments) + place

@@ -30,7 +30,7 @@ from .rater import Rater
 from .reading import check_reading
 from .scales import Scales
 
-NOT_RIGHT = "not what we look for."
+NOT_RIGHT = "not what we were looking for."
 VERDICTS = ("a", "b", "tie", "both_bad")
 """In shown order."""
 SIDES = {"low": 10, "high": 90}

@@ -95,7 +95,7 @@ def test_work_is_handed_in_after_the_line_was_cut(caller: Rater, line: Line, odd
     expect(page.get_by_role("heading", name="One last thing")).to_be_visible()
     page.route("**/submit_task", lambda route: route.abort("connectionfailed"))
     caller.send("Finish")
-    expect(page.get_by_text("Sending your work has not worked yet.")).to_be_visible()
+    expect(page.get_by_text("Your work could not be sent yet.")).to_be_visible()
     caller.picture("submit-retried")
     page.unroute("**/submit_task")
     expect(page.get_by_text("Your work has been sent. You can close this page.")).to_be_visible()

@@ -51,7 +51,7 @@ def test_who_says_no_is_thanked_and_nowhere(visit: Callable[..., Rater], consent
     expect(rater.page.get_by_role("heading", name=BEFORE)).to_be_visible()
     looks.look(rater.page, "consent")
     rater.press("I do not want to take part")
-    expect(rater.page.get_by_role("heading", name="You do not take part")).to_be_visible()
+    expect(rater.page.get_by_role("heading", name="You are not taking part")).to_be_visible()
     looks.look(rater.page, "declined")
     for look in looks.looks.values():
         assert {how: found for how, found in look.violations.items() if found} == {}

@@ -59,7 +59,7 @@ def _practise_twice(rater: Rater) -> None:
     rater.sees_task()
     rater.practise(is_bad)
     told = rater.page.get_by_role("alert")
-    expect(told).to_contain_text("4 answers were not what we look for.")
+    expect(told).to_contain_text("4 answers were not what we were looking for.")
     expect(told).to_contain_text("You have one more try. Please answer again.")
     rater.practise(is_good)
 

@@ -62,7 +62,7 @@ def _name_topic(rater: Rater, looks: Looks, number: int) -> None:
     rater.write(TOPICS[number - 1])
     if number == 1:
         rater.press("Continue")
-        expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you go on.")
+        expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you continue.")
         looks.look(page, "direct-assessment-topic")
     rater.choose(OPINION_KEYS[OPINIONS[number - 1]])
     if number == 2:
@@ -127,7 +127,7 @@ def _rate(rater: Rater, looks: Looks, number: int) -> None:
         looks.look(rater.page, "direct-assessment-sliders")
     rater.press("Continue")
     if number < CONVERSATIONS:
-        expect(rater.page.get_by_text("That conversation is saved. Here comes the next one")).to_be_visible()
+        expect(rater.page.get_by_text("That conversation is saved. Here is the next one")).to_be_visible()
 
 
 def _check_records(study: Study, worker: str) -> None:

@@ -81,7 +81,7 @@ def test_human_against_eliza(visit: Callable[..., Rater], study: Study, hand: Ha
 
     partner.write(OFFENSIVE)
     partner.send("Send")
-    expect(partner.page.get_by_role("alert")).to_contain_text("Please say that in other words")
+    expect(partner.page.get_by_role("alert")).to_contain_text("Please put that another way")
     looks.look(partner.page, "partner-refused")
     partner.page.reload()
     expect(field).to_have_value(OFFENSIVE)

@@ -91,7 +91,7 @@ def test_a_picture_goes_there_and_others_come_back(
         rater.watch.excuse("status of 422")  # Chromium says so of every refused request
         attach(rater, "notes.png", "image/png", b"no picture")
         expect(page.get_by_role("alert")).to_have_text(
-            "That is not a picture that can be read here. Please choose a PNG, JPEG or WebP file."
+            "This picture cannot be read. Please choose a PNG, JPEG or WebP file."
         )
         attach(rater, "boat.jpg", "image/jpeg", photo())
         field = page.get_by_label("Describe the picture, for people who cannot see it")

@@ -133,7 +133,7 @@ def test_from_nothing_to_a_study_by_keyboard(setup: Setup, opened: Page) -> None
         "zoo_files": ["study_models.yaml"],
     }
     opened.get_by_text("The file", exact=True).click()
-    assert opened.locator("pre").text_content() == text
+    assert opened.locator("pre").last.text_content() == text
     opened.set_viewport_size(PHONE)
     narrow = Looks("phone")
     narrow.look(opened, "new")

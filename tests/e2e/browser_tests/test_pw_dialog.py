@@ -107,7 +107,7 @@ def _first_pair(rater: Rater, looks: Looks) -> list[list[Line]]:
     shown = judging.lines(2)
     looks.look(page, "pw-dialog-begin")
     rater.press("Continue")
-    expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you go on.")
+    expect(page.get_by_role("alert").last).to_have_text("Choose an answer before you continue.")
     expect(page.get_by_role("radio").first).to_be_focused()
     rater.choose(2)
     rater.choose(1)

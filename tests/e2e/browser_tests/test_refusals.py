@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 NO_CONVERSATION = "There is no conversation for you here"
 PRACTICE_ENDS = "The practice ends here"
 OTHER_BROWSER = "This task is open in another browser"
-FAILED = "some of your practice answers differed from what we look for"
-DONE = "You have already taken part in this study as often as one person may."
+FAILED = "differed from the ones this task needs"
+DONE = "You have already taken part in this study as many times as one person can."
 NO_PENALTY = "There is no penalty"
 
 

@@ -99,7 +99,7 @@ def test_slow_model_is_explained_and_then_answers(visit: Callable[..., Rater], o
     rater = visit(odd_study.url)
     _to_second_turn(rater, "patient", "Please take your time.")
     expect(rater.page.get_by_text("Your partner is typing…")).to_be_visible()
-    slow = "Your partner needs a little longer than usual. Please stay on this page."
+    slow = "Your partner is taking a little longer than usual. Please stay on this page."
     expect(rater.page.get_by_role("status").get_by_text(slow)).to_be_visible()
     rater.picture("slow-model")
     rater.rate(1, "It was worth the wait.")

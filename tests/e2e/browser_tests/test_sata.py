@@ -99,7 +99,7 @@ def _talk(rater: Rater, looks: Looks) -> Memory:
     rater.say(SAID[1])
     memory.shown.append(rater.cards(MODELS))
     rater.send("Continue") if rater.hand != "keyboard" else rater.press("Continue")
-    expect(page.get_by_role("alert")).to_have_text(f"Choose a reply, or “{NONE}”, before you go on.")
+    expect(page.get_by_role("alert")).to_have_text(f"Choose a reply, or “{NONE}”, before you continue.")
     rater.choose_none()
     rater.send("Continue")
     _write_better(rater, looks, memory.shown[-1])

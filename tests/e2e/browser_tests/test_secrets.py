@@ -50,5 +50,5 @@ def _until_feedback(rater: Rater) -> list[str]:
     """What had come before the first state that tells how the practice went."""
     expect(rater.page.get_by_role("alert")).to_be_visible()
     received = rater.watch.received
-    told = next(place for place, text in enumerate(received) if "not what we look for" in text)
+    told = next(place for place, text in enumerate(received) if "not what we were looking for" in text)
     return received[:told]

@@ -68,7 +68,7 @@ def _ticks(rater: Rater, looks: Looks) -> list[str]:
     rater.progress("Turn 1 of 2")
     expect(page.get_by_role("checkbox")).to_have_count(4)
     rater.press("Continue")
-    expect(page.get_by_role("alert").last).to_contain_text("or “None of the above”, before you go on.")
+    expect(page.get_by_role("alert").last).to_contain_text("or “None of the above”, before you continue.")
     replies = [judged.text_content() or ""]
     rater.choose(1, 3)
     looks.look(page, "single-model-tick")

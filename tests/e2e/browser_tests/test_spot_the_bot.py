@@ -145,7 +145,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study) -> Non
 
     practise(rater, PRACTICE, wrong=[1, 3], on_item=nothing_told)
     told = page.get_by_role("alert")
-    expect(told).to_contain_text("2 answers were not what we look for. You have one more try.")
+    expect(told).to_contain_text("2 answers were not what we were looking for. You have one more try.")
     for item in (PRACTICE.items[0], PRACTICE.items[2]):
         expect(told).to_contain_text(item.why)
     looks.look(page, "spot-practice-feedback")
@@ -154,7 +154,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study) -> Non
     expect(page.get_by_role("heading", name="The practice ends here")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("There is no penalty")
     page.reload()
-    expect(page.get_by_role("main")).to_contain_text("some of your practice answers differed from what we look for")
+    expect(page.get_by_role("main")).to_contain_text("differed from the ones this task needs")
     expect(page.get_by_role("radio")).to_have_count(0)
     assert study.judgements_of("fails") == []
     assert looks.problems() == []
@@ -176,12 +176,12 @@ def test_launch_that_ends_in_the_middle(visit: Callable[..., Rater], study: Stud
     rater.watch.excuse(LINE_TROUBLE)
     expect(page.get_by_role("heading", name="The study was paused")).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_be_visible()
-    expect(page.get_by_role("main")).to_contain_text("Everything that you did is saved")
+    expect(page.get_by_role("main")).to_contain_text("All your work is saved")
     looks.look(page, "spot-paused")
     assert [record.status for record in study.judgements_of("cut-off")] == ["complete", "complete", "partial"]
 
     study.start_again()
-    expect(page.get_by_text("Welcome back! Your earlier answers are saved. Please go on here.")).to_be_visible()
+    expect(page.get_by_text("Welcome back! Your earlier answers are saved. Please continue here.")).to_be_visible()
     looks.look(page, "spot-back")
     assert judging.lines(1) == in_sight
     for number in range(3, ITEMS + 1):

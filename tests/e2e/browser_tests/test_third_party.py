@@ -134,7 +134,7 @@ def test_ranking_of_a_turn(visit: Callable[..., Rater], ranking: Study, hand: Ha
             looks.look(page, "ranking-open")
             judging.pick("Rank of reply A", "1")
             rater.press("Continue")
-            expect(page.get_by_role("alert").last).to_contain_text("Still without a rank: Reply B, Reply C.")
+            expect(page.get_by_role("alert").last).to_contain_text("Not ranked yet: Reply B, Reply C.")
             looks.look(page, "ranking-missing")
             page.reload()
             judging.picked("Rank of reply A", "1")

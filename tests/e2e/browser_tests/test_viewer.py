@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, Page, expect
 
+from benchmarks.simulated_dialogues import many
 from mephisto_tasks.cli.report import report, view
 from parlai_humaneval.cli.import_data import import_tables
 from parlai_humaneval.viewer.entries import entries
 from parlai_humaneval.viewer.write import viewer_files, write_viewer
-from tests.parlai_humaneval.make_many import many
 
 from .axe import violations
 from .conftest import PHONE, WIDE

@@ -41,7 +41,7 @@ class Tour(Looks):
         self.look(page, "instructions")
         rater.press("Got it")
         rater.practise(is_bad)
-        expect(page.get_by_role("alert")).to_contain_text("not what we look for")
+        expect(page.get_by_role("alert")).to_contain_text("not what we were looking for")
         self.look(page, "practice-feedback")
         rater.practise(is_good)
         self._talk(rater)

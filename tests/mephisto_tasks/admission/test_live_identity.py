@@ -17,7 +17,7 @@ from mturk_hands import Turker, mturk_at_home, on_mturk_beside
 from mephisto_tasks.admission import browsers
 from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.browsers import FILE
-from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER
+from mephisto_tasks.admission.identity import DAMAGED, OTHER_BROWSER, STUDY_OVER_TITLE
 from mephisto_tasks.admission.visits import GO_ON_THERE
 from mephisto_tasks.crowds.link.crowd import GIVEN_BACK, RETURNED_NOW
 from mephisto_tasks.crowds.mturk.crowd import GO_ON_THERE_ON_MTURK
@@ -93,6 +93,21 @@ async def test_a_stranger_learns_nothing_of_how_a_worker_fares(run: RunningStudy
     assert told[0] == told[1]
 
 
+async def test_a_page_of_another_study_is_not_let_in(run: RunningStudy) -> None:
+    """Guards this study from answers of a tab that stayed open from the one before, at the same address."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{run.url}/task_config.json") as configured,
+        session.post(f"{run.url}/fresh_ids", json={}) as given,
+    ):
+        study = (await configured.json())["study"]
+        assert (await given.json())["study"] == study
+    told = await ask(run, worker_name="stayed", study="0123456789abcdef")
+    assert (told["agent_id"], told["screen"], told["title"]) == (None, "other_study", STUDY_OVER_TITLE)
+    assert rows(run.data_dir, "SELECT worker_id FROM workers WHERE worker_name = 'stayed'") == []
+    assert (await ask(run, worker_name="comes", study=study)).get("screen") != "other_study"
+
+
 async def test_a_reload_and_a_second_tab_are_the_same_browser(run: RunningStudy) -> None:
     async with Rater(run, "tabs") as first:
         state = await first.talk_until("choose", turn=1)
@@ -123,7 +138,7 @@ async def test_the_cookie_alone_is_enough_and_it_is_kept_from_scripts(run: Runni
 async def test_start_gives_signed_ids_which_do_not_count_without_their_signature(run: RunningStudy) -> None:
     async with aiohttp.ClientSession() as session, session.post(f"{run.url}/fresh_ids", json={}) as response:
         ids = await response.json()
-    assert set(ids) == {"worker_id", "assignment_id", "sig"}
+    assert set(ids) == {"worker_id", "assignment_id", "sig", "study"}
     name, assignment = ids["worker_id"], ids["assignment_id"]
     for signature in ({}, {"signature": "A" * 43}, {"signature": ids["sig"][:-1]}):
         told = await ask(run, worker_name=name, assignment_id=assignment, **signature)

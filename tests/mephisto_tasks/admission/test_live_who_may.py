@@ -155,7 +155,8 @@ async def test_who_lost_their_browser_goes_on_in_another_when_a_researcher_says_
     async with Rater(run, "moves", browser=new) as rater:
         assert rater.client.details["title"] == OTHER_BROWSER
     said = command(run, "new-browser", pseudonym(run, "moves"))
-    assert said.output == f"{pseudonym(run, 'moves')}: the next browser that arrives under their name continues.\n"
+    moved = f"{pseudonym(run, 'moves')}: the next browser that opens the study under their name can continue.\n"
+    assert said.output == moved
     async with Rater(run, "moves", browser=new) as rater:
         assert await rater.state() == begun
     for other in (lost, late):
@@ -176,7 +177,7 @@ async def test_who_failed_the_practice_may_try_again_when_a_researcher_says_so(r
     assert str(refused) == f"{PRACTICE_FAILED} {t(PRACTICE_AGAIN, command=again)}"
     assert (
         command(run, "reset-practice", name, "--task-name", run.task_name).output
-        == f"{name} may try the practice again.\n"
+        == f"{name} can try the practice again.\n"
     )
     (line,) = [one for one in json.loads(command(run, "list", "--json").output) if one["worker"] == name]
     assert line["practice"] == "reset"

@@ -24,7 +24,7 @@ def said_to(tmp_path: Path, task: str, *settings: str) -> str:
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)
     assert "Traceback" not in done.output
     text = " ".join(done.output.split())
-    assert len(text) < 600, text
+    assert len(text[text.index("error: ") :]) < 450, text
     kept = [path for path in sorted(data_dir.rglob("*")) if path.suffix == ".db"] if data_dir.exists() else []
     assert [path for path in kept if path not in before] == []
     return text
@@ -79,6 +79,8 @@ def test_no_file_of_dialogues(tmp_path: Path, content: str, said: str) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "nowhere.jsonl" in said_to(tmp_path, "pw_dialog", "dialogues=[nowhere.jsonl]")
+    (tmp_path / "chats.jsonl").write_text("")
+    assert "Did you mean chats.jsonl?" in said_to(tmp_path, "pw_dialog", f"dialogues=[{tmp_path / 'nochats.jsonl'}]")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def ranked(reason: str = "", **ranks: int) -> RankAnswer:
     ("values", "reasons", "said"),
     [
         ({"better": "first", "nicer": "second"}, {}, None),
-        ({"better": "first"}, {}, "Please answer every question: one is still without an answer."),
-        ({}, {}, "Please answer every question: 2 are still without an answer."),
+        ({"better": "first"}, {}, "Please answer every question: one still has no answer."),
+        ({}, {}, "Please answer every question: 2 still have no answer."),
         ({"better": "first", "nicer": "third"}, {}, "That answer is not among the ones"),
         ({"better": "", "nicer": "first"}, {}, "That answer is not among the ones"),
         ({"better": "first", "forged": "first"}, {}, "That is not among the questions"),

@@ -123,7 +123,10 @@ async def test_wrong_then_right_passes_with_words_between(run: RunningStudy) -> 
     async with Judge(run, "second-try") as rater:
         state = await practise(rater, run, wrong={2})
         assert state.notice is not None
-        assert "One answer was not what we look for. You have one more try. Please answer again." in state.notice.text
+        assert (
+            "One answer was not what we were looking for. You have one more try. Please answer again."
+            in state.notice.text
+        )
         second = items_of(run)[1]
         place = "Pair 2" if isinstance(second, PairItem) else "Conversation 2"
         if isinstance(second, ChooseItem):

@@ -122,7 +122,7 @@ async def test_what_is_stored(run: RunningStudy) -> None:
     [
         ({"values": {"preference": WORDY}, "reasons": {"preference": REASON}}, "not among the ones"),
         ({"values": {"humanness": "first"}, "reasons": {"preference": REASON}}, "not among the questions"),
-        ({"values": {}, "reasons": {}}, "one is still without an answer"),
+        ({"values": {}, "reasons": {}}, "one still has no answer"),
         ({"values": {"preference": "first"}, "reasons": {"preference": "no"}}, "at least 3 words"),
         ({"values": {"preference": "first"}}, "at least 3 words"),
         ({"kind": "rank", "ranks": {"first": 1}}, "not the kind of answer"),

@@ -61,7 +61,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
             {"margin": 0.2},
             "margin: only studies with stop=decided use it; add stop=decided, or leave it out",
         ),
-        ("spot", DECIDED, "have 20 dialogues with each other, each of which is judged once"),
+        ("spot", DECIDED, "have only 20 dialogues with each other, and each is judged once"),
         ("spot", DECIDED, "use more dialogues: num_dialogues=300"),
         ("spot", {**DECIDED, "judgements_per_item": 2}, "set judgements_per_item=1, and use more dialogues instead"),
         *(
@@ -71,7 +71,7 @@ def test_the_bases_of_these_tests_are_right(base: str) -> None:
         ("pair", {**DECIDED, "units_per_worker": 2}, "set units_per_worker=1, and its size with"),
         ("pair", {**DECIDED, "models": ["a", "b"], "margin": None}, "stop=decided needs a margin"),
         ("pair", {**DECIDED, "groups": [["a", "b"], ["b", "c"]]}, "leave groups out and name the models"),
-        ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged 289 times"),
+        ("self_chat", {**DECIDED, "num_dialogues": 17}, "can be judged at most 289 times"),
         ("self_chat", {**DECIDED, "num_dialogues": 17}, "use more dialogues: num_dialogues=18"),
         ("pair", {"models": ["a"]}, "a comparison needs two or more models ('models=[a,b]'), but one is named"),
         ("pair", {"groups": [["a", "b", "c"]]}, "groups are pairs of two different models"),

@@ -140,8 +140,8 @@ async def test_sliders_take_what_lies_on_them_and_nothing_else(run: RunningStudy
         }
         all_of_them = dict.fromkeys(SCALES, 40.5)
         for wrong, said in (
-            ({k: 40 for k in SCALES if k != "fun"}, "one is still without an answer"),
-            ({"fun": 40}, "6 are still without an answer"),
+            ({k: 40 for k in SCALES if k != "fun"}, "one still has no answer"),
+            ({"fun": 40}, "6 still have no answer"),
             ({**all_of_them, "fun": 100.01}, "between 0 and 100"),
             ({**all_of_them, "fun": -0.5}, "between 0 and 100"),
             ({**all_of_them, "fun": "40"}, "a number on its scale"),

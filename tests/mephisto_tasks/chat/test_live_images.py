@@ -27,6 +27,7 @@ from parlai_humaneval.display.images import NO_ALT
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
+from parlai_humaneval.viewer.write import is_built
 
 MODELS = """
 SEEN = []
@@ -110,15 +111,21 @@ async def test_pictures_of_both_sides_are_seen_shown_and_on_record(start: Launch
         # Models that share a history hear each other's pictures again: the person's, and that of the chosen reply.
         assert {candidate.text.split()[-2] for candidate in second.candidates} == {"2"}
         assert {len(candidate.images) for candidate in (*first.candidates, *second.candidates)} == {1}
-        tidy = tables([record])
-        assert digest not in tidy.turns.to_csv() + tidy.dialogues.to_csv(), "a release is made of the tables"
+        (told,) = set(tables([record]).turns["human_images"].dropna())
+        assert json.loads(told) == [{"digest": digest, "alt": "a green field", "width": 40, "height": 30}]
         data, out = run.data_dir, tmp_path / "release"
-        wanted = Wanted([run.task_name], out, tmp_path / "review.csv", without_text="Signed forms.")
+        wanted = Wanted(
+            [run.task_name], out, tmp_path / "review.csv", without_text="Signed forms.", with_viewer=is_built()
+        )
         card = release(data, wanted).card
         assert "5 pictures of messages and replies." in card.left_out
-        assert not list(out.glob("*.jpg"))
+        assert not list(out.rglob("*.jpg"))
+        published = "".join(path.read_text() for path in out.rglob("*") if path.suffix in (".csv", ".js", ".json"))
+        assert "a green field" in published
+        assert digest not in published, "whoever knows it could see the picture while the study is served"
         release(data, replace(wanted, with_images=True, force=True))
         assert len(list(out.glob("*.jpg"))) == 3
+        assert len(list((out / "viewer").rglob("*.jpg"))) == (3 if is_built() else 0)
         assert read_tables(out).turns["dialogue_id"].iloc[0] in (out / "images.csv").read_text()
         assert all(path.stem in (out / "SHA256SUMS").read_text() for path in out.glob("*.jpg"))
         kept = {path.stem for path in image_store(run.data_dir, run.task_name).folder.iterdir()}

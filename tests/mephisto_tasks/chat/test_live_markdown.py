@@ -51,7 +51,7 @@ async def test_one_first_reply_in_markdown_has_it_drawn_for_all(
 ) -> None:
     """Guards functions behind which an LLM writes lists; the study keeps the look, and asks nobody again."""
     async with start(models=["plain", "lists"], **own_models) as run:
-        assert [one for one in run.study.remarks if "Markdown is drawn" in one and "because lists wrote" in one]
+        assert [one for one in run.study.remarks if "Markdown is rendered" in one and "because lists used" in one]
         assert await drawn_cards(run, "first") == [False, True]
         assert records(run)[0].settings["replies"]["appearance"] == "markdown"
     async with start(models=["plain", "lists"], **own_models) as run:
@@ -71,4 +71,4 @@ async def test_without_markdown_replies_are_shown_as_written(
     monkeypatch.setattr(chat_study, "FIRST_REPLY_S", 0.2)
     async with start(models=models, **own_models) as run:
         assert run.study.config.replies.appearance == "as_said"
-        assert any("slow gave no first reply within 0.2 seconds" in one for one in run.study.remarks) is remarked
+        assert any("slow sent no first reply within 0.2 seconds" in one for one in run.study.remarks) is remarked

@@ -46,7 +46,7 @@ async def test_wrong_then_right_passes_with_feedback_between(run: RunningStudy, 
     async with Rater(run, "second-try") as rater:
         state = await rater.practise(WRONG, good)
         assert state.notice is not None
-        assert "One answer was not what we look for" in state.notice.text
+        assert "One answer was not what we were looking for" in state.notice.text
         wrong = run.study.practice.items[1]
         assert "answer again. The replies may be in a different order." in state.notice.text
         assert wrong.why in "\n".join([state.notice.text, *state.notice.points])
@@ -168,7 +168,7 @@ async def test_nobody_practises_for_nothing(start: Launch) -> None:
             await first.state()
             async with Rater(run, "second") as second:
                 assert second.client.refused is not None
-                assert "being done by other people" in second.client.refused
+                assert "are taken right now" in second.client.refused
             await first.finish()
         async with Rater(run, "third") as third:
             assert third.client.refused is not None

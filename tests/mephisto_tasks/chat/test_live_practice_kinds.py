@@ -94,7 +94,10 @@ async def test_some_none_and_all_with_feedback_at_once(start: Launch, tmp_path: 
     async with start(**settings) as run, Hands(run) as rater:
         state = await pick_texts(rater, "Nice dog!")
         assert state.notice is not None
-        assert (state.notice.level, state.notice.text) == ("info", f"Your last answer was not what we look for. {WHY}")
+        assert (state.notice.level, state.notice.text) == (
+            "info",
+            f"Your last answer was not what we were looking for. {WHY}",
+        )
         assert texts(state) == ["Hi, I have a dog.", "Nice dog!", "She is two."]
         assert "say that none fits" in await rater.refused(selected=[])
         state = await pick_texts(rater)
@@ -103,7 +106,7 @@ async def test_some_none_and_all_with_feedback_at_once(start: Launch, tmp_path: 
         assert texts(state)[-2] == "So young!"
         state = await pick_texts(rater, "Sweet!", "A puppy!")
         assert state.notice is not None
-        assert "One answer was not what we look for" in state.notice.text
+        assert "One answer was not what we were looking for" in state.notice.text
         assert texts(state) == ["Hi, I have a dog."], "the second try begins anew"
         await pick_texts(rater, "How old?", "Nice dog!")
         await pick_texts(rater)

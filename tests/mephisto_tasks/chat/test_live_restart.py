@@ -66,7 +66,7 @@ async def test_stopping_tells_everybody_and_keeps_everything(start: Launch) -> N
             assert step.next == "submit"
         else:
             assert (step.title, step.next) == (PAUSED[0], "stay")
-            assert "is paid as a whole" in step.text
+            assert "paid in full" in step.text
         await rater.__aexit__(None, None, None)
     found = {len(record.complete_turns): record.status for record in records(run)}
     assert found == {1: "partial", 2: "complete"}
@@ -275,5 +275,5 @@ def test_a_launch_warns_where_strangers_can_read(tmp_path: Path, monkeypatch: py
     """An older directory is not changed without a word: its owner is told how."""
     monkeypatch.setattr("mephisto_tasks.launch.preparation.open_to_strangers", lambda folder: True)
     with launch(tmp_path / "my data") as run:
-        (remark,) = [remark for remark in run.study.remarks if "Everybody on this machine" in remark]
+        (remark,) = [remark for remark in run.study.remarks if "Anyone on this machine" in remark]
     assert remark.endswith(f"chmod -R o-rwx '{tmp_path}/my data'")

@@ -178,7 +178,7 @@ async def test_written_replies_that_say_nothing_are_refused_and_the_step_stays(u
             "i like BIG dogs - you know": "you did not choose",
             "ok ok ok": "as a full reply",
             "I do not know": "as a full reply",
-            "many words " * 9_500: "too long to be sent: at most 2,000 characters",
+            "many words " * 9_500: "too long to send: the limit is 2,000 characters",
             "many more words " * 200: "shorten your text to 2000 characters",
         }
         for text, said in refusals.items():

@@ -82,8 +82,8 @@ async def test_scores_that_are_none_are_refused(run: RunningStudy) -> None:
     async with Hands(run, "scores") as rater:
         await to_the_scores(rater)
         wrong = {
-            "one is still without an answer": {k: v for k, v in SCORES.items() if k != "humanness"},
-            "3 are still without an answer": {},
+            "one still has no answer": {k: v for k, v in SCORES.items() if k != "humanness"},
+            "3 still have no answer": {},
             "one of the points": {**SCORES, "humanness": 2.5},
             "between 1 and 5": {**SCORES, "humanness": 6},
             "number on its scale": {**SCORES, "humanness": "3"},

@@ -64,11 +64,11 @@ async def test_a_held_database_stops_nobody_and_loses_nothing(start: Launch) -> 
                 await asyncio.wait_for(goes_on.choose_after("a message meanwhile"), 5)
                 await asyncio.wait_for(leaves.finish(), 5)
                 await leaves.client.__aexit__(None, None, None)
-                await eventually(lambda: run.warning() == saving.WORDS["held"].format(data_dir=run.data_dir))
+                await eventually(lambda: run.warning() == saving.WORDS["lasting"]["held"].format(data_dir=run.data_dir))
                 assert not coming.done()
             await asyncio.wait_for(coming, 10)
             assert newcomer.client.refused is None, newcomer.client.refused
-            await eventually(lambda: run.warning() == saving.OVER)
+            await eventually(lambda: run.warning() == saving.WORDS["over"])
             await eventually(lambda: ("completed", "completed") in statuses(run.data_dir))
             await newcomer.finish()
             await newcomer.__aexit__(None, None, None)
@@ -164,7 +164,7 @@ async def test_a_full_disk_holds_everybody_where_they_are(start: Launch, disk: D
             coming = asyncio.create_task(newcomer.__aenter__())
             for rater in raters.values():
                 await told(rater)
-            await eventually(lambda: run.warning() == saving.WORDS["full"].format(data_dir=run.data_dir))
+            await eventually(lambda: run.warning() == saving.WORDS["lasting"]["full"].format(data_dir=run.data_dir))
             assert not any(task.done() for task in [*sending, coming]), "confirmed, and not on the disk"
             assert [len(record.turns) for record in records(run)] == before
             if folder.is_mount():

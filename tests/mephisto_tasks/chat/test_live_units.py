@@ -147,7 +147,7 @@ async def test_a_stop_in_the_middle_of_a_conversation(start: Launch) -> None:
         step = rater.newest.step
     assert isinstance(step, EndStep)
     assert (step.title, step.next) == (PAUSED[0], "stay")
-    assert "paid as a whole" in step.text
+    assert "paid in full" in step.text
     async with start(**SETTINGS) as run:
         async with Hands(run, "patient") as rater:
             state = await rater.state()

@@ -56,7 +56,7 @@ def test_orders_hold_after_kill_9(tmp_path: Path) -> None:
     asked = steer_here(tmp_path, "more", "1", "--json")
     told = json.loads(asked.output)
     assert (asked.exit_code, told["running"]) == (0, False)
-    assert "The order applies from the next launch" in told["orders"][0]["text"]
+    assert "The order will take effect at the next launch" in told["orders"][0]["text"]
     with launched(tmp_path) as (process, url):
         snapshot = stands(tmp_path)
         assert [(group.asked, group.wanted) for group in snapshot.groups] == [(2, 6)]

@@ -101,7 +101,7 @@ def test_the_list_tells_the_state_of_each_and_revoking_changes_it() -> None:
     """As a table for people and as JSON for programs; a name is no markup of the terminal's."""
     Path("people.csv").write_text("name\nAnn\n[bold]Ben[/bold]\n")
     said("--names", "people.csv", "--expires", "36h")
-    assert "The link of Ann is withdrawn" in said("--revoke", "ann")
+    assert "The link of Ann has been withdrawn" in said("--revoke", "ann")
     said("--open", "--limit", "3", "--name", "class 3b")
     table = said("--list")
     assert re.search(r"Ann +revoked", table)
@@ -174,7 +174,7 @@ def test_a_key_that_was_lost_is_told_once() -> None:
     first = said("--names", "people.csv")
     link_signer(Path("data"), TASK).key_file.unlink()
     again = run("--names", "people.csv", "--force")
-    assert "invitations.key, the key that signed the links of this study, was missing" in again.stderr
+    assert "invitations.key, the key that signs this study's links, was missing" in again.stderr
     assert again.stdout != first
     assert "was gone" not in run("--names", "people.csv", "--force").stderr
     link_signer(Path("data"), TASK).key_file.write_bytes(b"")

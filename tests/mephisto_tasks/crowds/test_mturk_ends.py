@@ -111,7 +111,7 @@ def test_what_a_killed_launch_left_is_found(mturk: StandIn, tmp_path: Path) -> N
     assert "3 HITs of an earlier launch" in " ".join(output.split())
     assert expire_by_hand(tmp_path).endswith(f"Withdrawn: 3 HITs of '{TASK}'.\n")
     assert not_expired(mturk) == []
-    assert "There was nothing of" in expire_by_hand(tmp_path)
+    assert "There was nothing to withdraw" in expire_by_hand(tmp_path)
     assert "no task 'which-bott'" in expire_by_hand(tmp_path, "which-bott"), "a slip of the pen is no success"
 
 

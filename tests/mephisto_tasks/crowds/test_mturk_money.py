@@ -135,7 +135,7 @@ def test_not_enough_in_the_account(mturk: StandIn, tmp_path: Path) -> None:
         (f"mephisto.task.task_title={'x' * 129}", "task_title has 129 characters, and MTurk takes 128"),
         (f"mephisto.task.task_description={'x' * 2001}", "task_description has 2001 characters, and MTurk takes 2000"),
         (f"mephisto.task.task_tags={'x' * 1001}", "task_tags has 1001 characters, and MTurk takes 1000"),
-        ("mephisto.blueprint.workers.locales=[US-NY,CA-ON]", "MTurk knows parts of US only, not 'CA-ON'"),
+        ("mephisto.blueprint.workers.locales=[US-NY,CA-ON]", "MTurk can filter by parts of US only, not 'CA-ON'"),
     ],
 )
 def test_amounts_times_words_and_places_that_mturk_does_not_take(

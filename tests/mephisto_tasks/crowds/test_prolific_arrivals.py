@@ -230,7 +230,7 @@ async def test_a_failed_practice_without_screen_outs_is_asked_to_return(site: St
         async with FromProlific(run, site, "dan") as dan:
             await dan.practise(WRONG, good_replies(run))
             await dan.client.submit_onboarding()
-            assert "please return your submission on Prolific" in str(dan.client.refused)
+            assert "Please return your submission on Prolific" in str(dan.client.refused)
         assert only_study(site).submissions[0].return_requested is not None
         assert ended(data_dir) == [("turned_away", "AWAITING REVIEW", True)]
     assert site.charges == []
@@ -255,7 +255,7 @@ async def test_screen_outs_are_paid_as_agreed(site: StandIn, data_dir: Path, pay
                 await page.practise(WRONG, good_replies(run))
                 await page.client.submit_onboarding()
                 if pays == "all":
-                    assert "you are paid for the practice: please go back to Prolific" in str(page.client.refused)
+                    assert "you are paid for the practice. Please go back to Prolific" in str(page.client.refused)
             await eventually(lambda: all(taken for _, _, taken in ended(data_dir)) and open_places(site) == 2)
         # Who comes again only hears so, and is not paid once more.
         async with FromProlific.by_link(

@@ -33,7 +33,6 @@ from servers.prolific import (
 )
 from servers.prolific.hands import OURS, REVIEW
 
-from mephisto_tasks.crowds.prolific import client as client_module
 from mephisto_tasks.crowds.prolific.client import (
     BASE,
     Patience,
@@ -50,6 +49,7 @@ from mephisto_tasks.crowds.prolific.client import (
     write_token,
 )
 from mephisto_tasks.crowds.prolific.statuses import AWAITING_REVIEW, TIMED_OUT, plain
+from parlai_humaneval._util.text import seconds_to_wait
 
 QUICK = Patience(tries=4, pause_s=0.01, timeout_s=2.0)
 ME = "GET users/me/"
@@ -104,7 +104,7 @@ def test_reads_end_with_a_sentence(prolific: StandIn, api: Prolific) -> None:
     for fault, words, status in (
         (BUSY, "too many requests", 429),
         (BAD_GATEWAY, "not working at the moment (status 502)", 502),
-        (Fault(wait_s=5), "no answer in time", 0),
+        (Fault(wait_s=5), "did not answer in time", 0),
         (CUT_BEFORE, "could not be reached", 0),
     ):
         prolific.faults.clear()
@@ -122,7 +122,7 @@ def test_reads_end_with_a_sentence(prolific: StandIn, api: Prolific) -> None:
 )
 def test_how_long_it_waits(wanted: str | None, expected: float | None) -> None:
     """As Prolific asks, within reason; else ever longer, and not all at the same moment."""
-    seconds = client_module._wanted(wanted)
+    seconds = seconds_to_wait(wanted)
     pauses = [Patience().pause(number, seconds) for number in (1, 3, 9)]
     if expected is None:
         assert 0.5 <= pauses[0] <= 1.0 < 2.0 <= pauses[1] <= 4.0 < 30.0 <= pauses[2] <= 60.0
@@ -131,7 +131,7 @@ def test_how_long_it_waits(wanted: str | None, expected: float | None) -> None:
 
 
 def test_it_waits_until_a_given_time() -> None:
-    assert (client_module._wanted("Fri, 01 Jan 2100 00:00:00 GMT") or 0) > 0
+    assert (seconds_to_wait("Fri, 01 Jan 2100 00:00:00 GMT") or 0) > 0
 
 
 CREATE = "POST studies/"

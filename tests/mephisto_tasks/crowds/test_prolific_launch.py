@@ -81,7 +81,7 @@ async def test_fee_and_vat_stand_apart_once_a_study_has_told_them(site: StandIn,
     ("more", "words"),
     [
         (["mephisto.provider.currency=GBP"], "the workspace pays in USD"),
-        (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than the \$8.00 that Prolific demands"),
+        (["mephisto.task.task_reward=0.05"], r"\$1.00 an hour is less than Prolific's minimum of \$8.00"),
         (["mephisto.task.task_reward=80"], "the workspace has .*top up"),
         (["mephisto.task.task_reward=0"], "requires that people are paid"),
         (["mephisto.task.task_reward=0.505"], "0.505 is not an amount"),
@@ -103,7 +103,7 @@ async def test_what_is_refused_before_anything_is_made(
 
 async def test_low_pay_is_remarked_upon(site: StandIn, data_dir: Path) -> None:
     quote = await quoted(data_dir, "mephisto.task.task_reward=0.45")
-    assert "Prolific recommends $12.00 an hour, and this is $9.00" in str(quote.remark)
+    assert "Prolific recommends $12.00 an hour, but you pay $9.00" in str(quote.remark)
 
 
 def test_the_total_alone_and_without_a_yes(site: StandIn, data_dir: Path) -> None:
@@ -319,7 +319,7 @@ async def test_rules_are_prolifics_filters(site: StandIn, data_dir: Path, tmp_pa
         ):
             assert not site.participant(**left_out).studies()
     quote = await quoted(data_dir, *rules)
-    assert "countries only: nothing checks that people live in US-NY" in str(quote.remark)
+    assert "country only: nothing checks that people live in US-NY" in str(quote.remark)
 
 
 async def test_lists_are_followed_while_the_study_runs(

@@ -122,9 +122,10 @@ def test_a_server_says_itself_what_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("MY_KEY", "secret")
         assert answered(url, api_key_env="MY_KEY")[1] == "I am number 0 and heard Hi!"
     with server(chat_server(models=("a", "b"))) as url:
-        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); choose one: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists 2 models \(a, b\); choose one: http://\S+#a$"):
             answered(url)
         assert answered(url, served_model="b") == ("b", "I am number 1 and heard Hi!")
+        assert answered(f"{url}/v1#b")[0] == "b"
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     with server(contract_server) as url:
         assert answered(f"{url}/reply") == ("127_0_0_1", "line 1")
@@ -160,7 +161,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         return (404, {}) if body is None else chat_server()(path, headers, body)
 
     with server(silent) as url:
-        with pytest.raises(ZooError, match=r"lists no models .* name its model: --served-model NAME"):
+        with pytest.raises(ZooError, match=r"lists no models .* name its model: http://\S+#NAME$"):
             answered(f"{url}/v1/chat/completions")
         assert answered(f"{url}/v1/chat/completions", served_model="org/tiny-chat")[0] == "tiny_chat"
 
@@ -182,7 +183,11 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
             "the package no_such_thing is not installed",
         ),
         ({"bot.py": "def reply(): return 'x'\n"}, "bot.py", "it must take one argument, the history"),
-        ({"bot.py": "def reply(h): raise OSError('no weights')\n"}, "bot.py", "OSError: no weights"),
+        (
+            {"bot.py": "def reply(h): raise OSError('no weights')\n"},
+            "bot.py",
+            r"^the function reply of bot.py does not answer: OSError: no weights \(bot.py, line 1\)$",
+        ),
         ({"bot.py": "def reply(h): return 3\n"}, "bot.py", "returned int, not a string"),
         ({"bot.py": "def reply(h): return ''\n"}, "bot.py", "no text in any of its replies"),
         ({"folder/notes.txt": ""}, "folder", "folder is not a model: it has neither config.json .* but notes.txt"),
@@ -197,9 +202,14 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
     ],
 )
 def test_what_is_no_model_is_told_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], named: str, sentence: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    files: dict[str, str],
+    named: str,
+    sentence: str,
 ) -> None:
-    """Misspelt, empty, broken at import, broken when asked, not there: before anybody gets a link."""
+    """Misspelt, empty, broken at import, broken when asked, not there: before anybody gets a link, and only once."""
     monkeypatch.chdir(tmp_path)
     for name, content in files.items():
         Path(name).parent.mkdir(exist_ok=True)
@@ -207,6 +217,7 @@ def test_what_is_no_model_is_told_in_one_sentence(
     with pytest.raises(ZooError, match=sentence) as error:
         answered(named)
     assert "\n" not in str(error.value)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_server_that_is_no_model_is_told_in_one_sentence() -> None:
@@ -241,7 +252,7 @@ def tried(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         said = ""
         for line in process.stdout:
             said += line
-            if "Ctrl-C ends the study" in line:
+            if "Ctrl-C to end the study" in line:
                 link = re.search(r"http://\S+\?invitation=\S+", said)
                 assert link is not None, said
                 yield process, link.group(), said
@@ -284,7 +295,7 @@ def test_from_a_function_to_who_is_ahead(tmp_path: Path) -> None:
     ):
         assert "the function reply of my_bot.py says “I have heard 1 lines.” to “Hi!”" in said
         assert "my_bot against eliza" in said
-        assert "opens on this machine only" in said
+        assert "only works on this machine" in said
         for _ in range(2):
             assert "This study is unpaid" in asyncio.run(opinion(link)), "they do a favour"
         process.send_signal(signal.SIGINT)

@@ -65,7 +65,7 @@ def test_what_cannot_be_told_is_not(state: State, remaining: int | None, done: i
 @pytest.mark.parametrize(
     ("running", "said"),
     [
-        (2, "Nothing new starts; 2 in progress are still to be finished."),
+        (2, "No new work starts, but 2 in progress are still to be finished."),
         (0, "Everything has been collected, except for stopped groups."),
     ],
 )

@@ -230,7 +230,7 @@ def test_more_from_the_page_is_agreed_to_with_its_price(tmp_path: Path) -> None:
     assert asked == Told("This spends real money on MTurk: up to $24.00 for 10 more HITs, including the fee.", True)
     assert asked.words == price_of(tmp_path, TASK, [order])
     assert ORDERS.read(tmp_path, TASK) == []
-    assert "applies from the next launch" in given_by_page(tmp_path, TASK, order, asked.words).words
+    assert "will take effect at the next launch" in given_by_page(tmp_path, TASK, order, asked.words).words
     assert [one.kind for one in ORDERS.read(tmp_path, TASK)] == ["more"]
     assert "no model x" in given_by_page(tmp_path, TASK, RetireModel(model="x"), "").words
     assert len(ORDERS.read(tmp_path, TASK)) == 1

@@ -18,7 +18,7 @@ from mephisto_tasks.admission.visits import Arrival
 from mephisto_tasks.crowds.link.datastore import LinkDatastore
 from mephisto_tasks.crowds.prolific.client import Prolific
 from mephisto_tasks.crowds.prolific.store import OurStudy, ProlificStore
-from mephisto_tasks.storage.results import query, stored_agents
+from mephisto_tasks.storage.results import stored_agents
 from parlai_humaneval.schema.events import Event
 
 REWARD = Decimal("2.50")
@@ -129,13 +129,9 @@ class ProlificStudy:
     def set_terms(self, **provider: object) -> None:
         """The settings of the launches, as Mephisto keeps them."""
         settings = {"provider": {"currency": self.currency, **provider}, "blueprint": {"payment": {"practice": "0.50"}}}
-        runs = query(
-            self.data_dir,
-            "SELECT task_run_id FROM task_runs JOIN requesters USING (requester_id) WHERE requester_name = ?",
-            [self._requester],
-        )
+        sql = "SELECT task_run_id FROM task_runs JOIN requesters USING (requester_id) WHERE requester_name = ?"
         with closing(sqlite3.connect(self.data_dir / "database.db")) as connection, connection:
-            for (run,) in runs:
+            for (run,) in connection.execute(sql, [self._requester]).fetchall():
                 values = (json.dumps(json.dumps(settings)), run)
                 connection.execute("UPDATE task_runs SET init_params = ? WHERE task_run_id = ?", values)
 

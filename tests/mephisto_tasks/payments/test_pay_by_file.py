@@ -175,8 +175,8 @@ def listed(data_dir: Path, text: str) -> str:
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        ("RETURNED", "although the work is complete here: it is not approved"),
-        ("TIMED-OUT", "although the work is complete here: it is not approved"),
+        ("RETURNED", "although the work is complete here, so it is not approved"),
+        ("TIMED-OUT", "although the work is complete here, so it is not approved"),
         (" timed out ", "as TIMED-OUT, although the work is complete here"),
         ("Rejected", "nothing is paid for it"),
         ("ACTIVE", "it is not submitted yet"),
@@ -261,7 +261,7 @@ def test_returned_is_enough_to_know(prolific: Path) -> None:
     ("text", "says"),
     [
         ("Submission id,When\ns-1,now\n", "has no column 'status'"),
-        ("Submission id,Status\nother,APPROVED\n", "lists no submission that came to task"),
+        ("Submission id,Status\nother,APPROVED\n", "does not list any submission that came to task"),
     ],
 )
 def test_a_list_that_cannot_be_used_pays_nobody(prolific: Path, text: str, says: str) -> None:

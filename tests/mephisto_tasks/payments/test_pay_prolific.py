@@ -276,7 +276,7 @@ def test_rejecting_by_a_file(stage: Stage) -> None:
     said = rejecting(stage, f"{first},LOW_EFFORT,{message}\n{second},RUDE,{message}\nnobody,OTHER,{message}\n")
     assert "Prolific has no category 'RUDE'" in said
     assert "nobody: this task has no such submission" in said
-    assert "the message has 5 characters, and Prolific wants 100" in rejecting(stage, f"{first},OTHER,sorry\n")
+    assert "the message has 5 characters, and Prolific requires 100" in rejecting(stage, f"{first},OTHER,sorry\n")
     assert not stage.site.market.submissions("REJECTED")
     assert "Rejected: 1 of 1." in rejecting(stage, f"{first},LOW_EFFORT,{message}\n")
     assert [one.id for one in stage.site.market.submissions("REJECTED")] == [first]

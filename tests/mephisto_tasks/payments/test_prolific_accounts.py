@@ -46,7 +46,7 @@ def test_a_token_is_asked_for_kept_and_deleted(site: StandIn, data_dir: Path, tm
     site.market.open_workspace(TOKEN, title="Abroad", currency="USD", total=12_34)
     checked = json.loads(asked(data_dir, "check", "lab", "--json").stdout)
     assert [(one["currency"], one["balance"]) for one in checked] == [("GBP", "100.00"), ("USD", "12.34")]
-    assert "token of lab is deleted here" in asked(data_dir, "forget", "lab").output
+    assert "token of lab was deleted here" in asked(data_dir, "forget", "lab").output
     assert token_names() == []
     check = asked(data_dir, "check", "lab")
     assert (check.exit_code, "there is no Prolific token for the requester 'lab'" in check.output) == (1, True)
@@ -63,7 +63,7 @@ def test_a_wrong_token_is_not_kept(site: StandIn, data_dir: Path) -> None:
 def test_the_environment_has_the_token(site: StandIn, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
     said = asked(data_dir, "add", "lab", "--provider", "prolific")
-    assert "Its token is that of PROLIFIC_TOKEN, and is not stored" in said.output
+    assert "Its token comes from PROLIFIC_TOKEN and is not stored" in said.output
     assert token_names() == []
     assert "no access key id" in asked(data_dir, "add", "lab", "--provider", "prolific", "--access-key-id", "A").output
 

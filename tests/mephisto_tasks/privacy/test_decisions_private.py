@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_decisions import decided_study
 
-from mephisto_tasks.privacy.release import LOG_LEFT_OUT
+from mephisto_tasks.privacy.release import WORDS
 from mephisto_tasks.storage.logs import DECISIONS
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.cli import main
@@ -36,8 +36,8 @@ def test_a_release_has_no_log_and_says_so(study: SequentialStudy, tmp_path: Path
         *("export", "--release", "--without-consent-text", "Signed forms on paper."),
         *("--task-name", TASK, "--data-dir", tmp_path / "data", "--out", out),
     )
-    assert LOG_LEFT_OUT in done.stdout
-    assert json.loads((out / "data_card.json").read_text())["left_out"] == [LOG_LEFT_OUT]
+    assert WORDS["log_left_out"] in done.stdout
+    assert json.loads((out / "data_card.json").read_text())["left_out"] == [WORDS["log_left_out"]]
     assert not (out / "sequential.jsonl").exists()
     written = "".join(path.read_text() for path in out.iterdir())
     assert "name-1" not in written, "a name of the log"

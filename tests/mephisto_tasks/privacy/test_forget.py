@@ -158,7 +158,7 @@ def test_a_dry_run_says_all_and_changes_nothing(data_dir: Path) -> None:
     said = done("forget", pseudonym(data_dir), "--dry-run", "--data-dir", data_dir).stdout
     assert "1 assignment, 1 practice visit in talking-study" in said
     assert "1 assignment will lose texts" in said
-    assert "collects them again" in said
+    assert "collects new ones" in said
     assert {path: path.read_bytes() for path in data_dir.rglob("*") if path.is_file()} == before
 
 
@@ -277,7 +277,7 @@ def test_a_file_that_somebody_changed_is_left_alone_and_told_of(data_dir: Path, 
     changed.write_text(changed.read_text() + "\n")
     (tmp_path / "tables" / "ratings.csv").unlink()
     said = done("forget", WORKER, "--yes", "--data-dir", data_dir).stdout
-    assert f"{changed}: it has changed since it was written: PLEASE CHECK" in said
+    assert f"{changed}: has changed since it was written: PLEASE CHECK" in said
     assert f"{tmp_path / 'tables' / 'ratings.csv'}: no longer exists" in said
     assert "Zebulon" in changed.read_text()
 

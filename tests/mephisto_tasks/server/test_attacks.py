@@ -95,13 +95,13 @@ async def test_a_task_cannot_be_handed_in_as_a_practice(served: Served, open_pag
     async with open_page(served.url) as client:
         await client.register()
         await client.next_state()
-        with pytest.raises(PageError, match="the practice goes on"):
+        with pytest.raises(PageError, match="The practice continues"):
             await client.submit_task()
         assert (await client.answer({"kind": "message", "step_id": "m1", "text": "Hi"})).version == 2
         await client.submit_onboarding()
         await client.next_state()
         details, heard = dict(client.details), served.operator.count("submit_onboarding")
-        with pytest.raises(PageError, match="the task goes on"):
+        with pytest.raises(PageError, match="The task continues"):
             await client.submit_onboarding()
         assert (client.details, served.operator.count("submit_onboarding")) == (details, heard)
         assert (await client.answer({"kind": "message", "step_id": "m1", "text": "Hi"})).version == 2

@@ -116,4 +116,4 @@ async def test_where_models_alone_send_pictures_people_cannot(
 ) -> None:
     served = serve(images=ImageStore(tmp_path / "images"))
     status, answer = post(served, photo(), **await headers_of(served, open_page))
-    assert (status, answer["error"]) == (403, "Pictures are not taken here.")
+    assert (status, answer["error"]) == (403, "Pictures are not accepted here.")

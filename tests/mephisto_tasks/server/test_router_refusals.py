@@ -79,7 +79,7 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         await mallory.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": alice.agent_id, "data": forged}
         )
-        assert "does not speak for that agent" in await mallory.next_error()
+        assert "does not represent that agent" in await mallory.next_error()
         assert alice.agent_id not in served.operator.answers
         bodies: dict[str, dict[str, Any]] = {
             "/submit_task": {"USED_AGENT_ID": alice.agent_id, "final_data": {}},
@@ -89,7 +89,7 @@ async def test_one_agent_cannot_speak_for_another(served: Served, open_page: Pag
         for path, body in bodies.items():
             for token in (mallory.agent_token, "", "x"):
                 status, answer = await post(served, path, json={**body, "agent_token": token})
-                assert (status, "may not speak" in answer["error"]) == (403, True)
+                assert (status, "cannot act" in answer["error"]) == (403, True)
         assert (await mallory.answer({"kind": "message", "step_id": "m1", "text": "mine"})).version == 2
         assert state.version == 1
     assert {packet["packet_type"] for packet in served.operator.heard} == {
@@ -211,7 +211,7 @@ async def test_a_silent_operator_is_reported(serve: Callable[..., Served]) -> No
     served.operator.mute = True
     body = {"provider_data": {"worker_name": "w", "agent_registration_id": "a-w"}}
     status, answer = await post(served, "/request_agent", json=body)
-    assert (status, "asks again by itself" in answer["error"]) == (503, True)
+    assert (status, "keeps trying" in answer["error"]) == (503, True)
     await asyncio.sleep(0.1)
     served.operator.mute = False
     status, answer = await post(served, "/request_agent", json=body)
@@ -251,7 +251,7 @@ async def test_a_refused_page_knows_why(served: Served) -> None:
         with pytest.raises(PageError, match="register"):
             await client.answer({"kind": "message"})
         client.details = {"agent_id": "nobody", "agent_token": "x"}
-        with pytest.raises(PageError, match="not open here") as raised:
+        with pytest.raises(PageError, match="no longer open here") as raised:
             await client.submit_task()
         assert raised.value.status == 404
 
@@ -281,5 +281,5 @@ async def test_an_answer_after_the_work_was_taken_changes_nothing(served: Served
         await client.send_raw(
             {"packet_type": "mephisto_bound_live_update", "subject_id": client.agent_id, "data": late}
         )
-        assert "handed in" in await client.next_error()
+        assert "has been submitted" in await client.next_error()
     assert served.operator.answers == {}

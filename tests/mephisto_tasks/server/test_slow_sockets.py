@@ -74,7 +74,7 @@ def test_a_body_that_never_ends_is_refused(impatient: Served) -> None:
     head = b"POST /request_agent HTTP/1.1\r\nHost: 127.0.0.1\r\n" + kind
     answer = trickled(impatient, head, b" ")
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"did not come in time" in answer
+    assert b"did not arrive in time" in answer
 
 
 def test_a_websocket_that_speaks_for_nobody_is_closed(impatient: Served) -> None:

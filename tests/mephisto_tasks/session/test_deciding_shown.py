@@ -16,9 +16,9 @@ from mephisto_tasks.cli.launch import line as line_of_launch
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.cli.watch import watch
 from mephisto_tasks.control.snapshot import DecidingNow, GroupStatus, Snapshot, write_snapshot
-from mephisto_tasks.monitoring.observe import WHENEVER, Observer
-from mephisto_tasks.monitoring.status import estimated_end
-from mephisto_tasks.monitoring.view import FORESEEN, decided_table, line, progress_words
+from mephisto_tasks.monitoring.observe import Observer
+from mephisto_tasks.monitoring.status import WORDS, estimated_end
+from mephisto_tasks.monitoring.view import decided_table, line, progress_words
 from mephisto_tasks.monitoring.web import Drawer
 from mephisto_tasks.simulation.raters import Behaviour, run_raters
 from mephisto_tasks.storage.locks import task_lock
@@ -133,13 +133,13 @@ def test_while_it_runs_every_number_may_be_looked_at(tmp_path: Path, going: Sequ
         once = " ".join(watched(tmp_path, "--task-name", STORED, "--once").split())
         whole = json.loads(watched(tmp_path, "--task-name", STORED, "--json"))
     assert seen.headline == "1 of 1 pairs open; about 203 more dialogues (80 %: 131–429)."
-    assert (seen.answers, seen.looking) == ([], WHENEVER)
+    assert (seen.answers, seen.looking) == ([], WORDS["looking"]["whenever"])
     assert progress_words(seen) == "5 of at most 40 conversations are complete"
     (row,) = decided_table(seen).rows
     pair = standing.pairs[0]
     assert (row["anytime_low"], row["anytime_high"], row["state"]) == (pair.low, pair.high, "open")
     assert row["to_go"] == "61–1,190"
-    assert FORESEEN in decided_table(seen).notes
+    assert WORDS["foreseen"] in decided_table(seen).notes
     over = DecidingNow(standing=standing.model_copy(update={"ended": "cap"}), margin=0.3, forecast=FORECAST)
     assert "to_go" not in [column.key for column in decided_table(seen.model_copy(update={"deciding": over})).columns]
     for words in (
@@ -216,7 +216,7 @@ def test_what_is_said_while_it_runs_is_of_what_is_shown(tmp_path: Path, going: S
         seen = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (
         seen.remarks[0]
-        == "Intervals use dialogues of the two models alone. Each interval is simultaneously valid at all times."
+        == "Intervals use only dialogues that compare the two models. Each interval is simultaneously valid at all times."
     )
     assert seen.remarks[0] in decided_table(seen).notes
     assert "would estimate" not in seen.looking
@@ -232,7 +232,7 @@ def test_without_a_launch_of_its_own_the_log_says_how_it_stands(tmp_path: Path, 
     path.write_text(path.read_text().replace('"picks":[5,1]', '"picks":[0,6]', 1).replace('"at":', '"at":1', 1))
     changed = Observer(tmp_path, STORED, draws=100, clock=lambda: NOW).standing()
     assert (changed.deciding, changed.answers) == (None, [])
-    assert "It was changed or is incomplete" in changed.headline
+    assert "The log was changed or is incomplete" in changed.headline
 
 
 def test_the_end_is_that_of_the_forecast() -> None:

@@ -476,7 +476,7 @@ def test_while_others_have_the_last_items_nobody_is_let_in() -> None:
 
 
 def test_fewer_items_than_the_cap_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"10 judgements of a vs b .* are wanted, but its items take 9 at most"):
+    with pytest.raises(ValueError, match=r"10 judgements of a vs b .* are needed, but its items allow only 9"):
         Bench(("a", "b"), 3, 10)
 
 

@@ -225,7 +225,7 @@ async def test_orders_cannot_change_what_is_drawn(start: Launch) -> None:
             give(run.data_dir, TASK, order)
         await eventually(lambda: len(run.study.steered.results) == 4)
         assert [result.done for result in run.study.steered.results] == [False, False, False, True]
-        assert "ends when it is decided" in run.study.steered.results[0].text
+        assert "stops once it reaches a decision" in run.study.steered.results[0].text
         assert len(run.study.progress()) == 3
         assert not any(group.stopped for group in run.study.progress())
 

@@ -230,7 +230,7 @@ async def test_dialogues_that_cannot_serve_such_a_study_are_refused(tmp_path: Pa
     """Guards against pairs that stay open with nothing left to judge, and against two questions in one study."""
     data_dir = tmp_path / "data"
     few = study(tmp_path, dialogues=4, golds_per_unit=1)
-    words = rf"{WORDY} vs {TERSE} can be judged 16 times: .*4 of {WORDY} with 4 of {TERSE}.*max_dialogues=16 or less"
+    words = rf"{WORDY} vs {TERSE} can be judged at most 16 times, .*4 of {WORDY} with 4 of {TERSE}.*max_dialogues=16 or less"
     with pytest.raises(ConfigError, match=words + r".*: 8 for every model are enough"):
         await _launched(data_dir, **few)
     mixed = study(tmp_path)

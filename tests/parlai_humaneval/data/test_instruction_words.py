@@ -103,7 +103,7 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, live: Path
     for essential in (
         VALUES["tries"],
         "chatbot",
-        "not paid",
+        "not be paid",
         "personal details",
         "offensive language",
         "stop at any time",
@@ -115,8 +115,10 @@ def test_preview_and_instructions_each_tell_the_essentials(part: str, live: Path
 
 
 def test_who_leaves_early_knows_before_consenting_that_there_is_no_pay(live: Path) -> None:
-    assert "leave before its end is not paid" in told(read(live, NONE), "preview")
-    assert "before the last one is rated, there is no pay" in told(read(live, {"several_conversations"}), "preview")
+    assert "leave a chat before the end, you will not be paid for it" in told(read(live, NONE), "preview")
+    assert "before you have rated the last one, you will not be paid" in told(
+        read(live, {"several_conversations"}), "preview"
+    )
 
 
 @pytest.mark.parametrize("several", [NONE, {"several_conversations", "several_items"}], ids=["one", "several"])
@@ -126,8 +128,8 @@ def test_who_leaves_early_reads_what_the_setting_pays(path: Path, several: Colle
         flag: told(read(path, {*several, flag} if flag else several), "preview")
         for flag in ("", "part_paid", "left_paid")
     }
-    of_part, of_all = r"you are paid for the part that you did", r"paid as a whole, even if|stays the same if you leave"
-    of_none = r"before its end is not paid|there is no pay|before the last answer, it is not paid"
+    of_part, of_all = r"paid for the part you completed", r"paid for the whole \w+, even if|still be paid in full"
+    of_none = r"you will not be paid"
     found = {
         flag: [bool(re.search(each, words)) for each in (of_none, of_part, of_all)] for flag, words in said.items()
     }
@@ -165,14 +167,14 @@ def test_beside_a_consent_text_of_ones_own_nothing_else_is_said_of_consent_and_p
     """Guards against two texts that disagree: only the researchers' own says what is kept and published."""
     said = read(path, {"own_consent"})
     assert not re.search("By starting|publish|made-up code", f"{said.consent} {told(said)}")
-    assert "You say whether you agree" in said.consent
+    assert "You can then say whether you agree" in said.consent
 
 
 @pytest.mark.parametrize(
     ("flag", "said", "unsaid"),
     [
         ("persona", "character", ""),
-        ("first_message", "The first message is there already", "You begin."),
+        ("first_message", "The first message is already there", "You begin."),
         ("practice", "practice", ""),
         ("several_conversations", "paid for all of your chats", "paid for the whole chat"),
     ],
@@ -201,16 +203,16 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "said", "unsaid"),
     [
-        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "none of them can be"]),
+        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "or none of them."]),
         (
             {"none_allowed", "several_choices"},
-            ["If you select none, the chat still goes on with one of the replies", "so can none of them"],
+            ["If you select none, the chat still continues with one of the replies", "or none of them"],
             ["29", "even a little better"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback"},
             ["at least 29 words", "Do not copy"],
-            ["If you select none, the chat still goes on with one of the replies"],
+            ["If you select none, the chat still continues with one of the replies"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback", "several_settings"},
@@ -239,7 +241,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
         "at least 17 messages",
         "your half of the chat has to be realistic",
         "Do not repeat yourself",
-        "Answer what the chatbot has just said",
+        "Respond to what the chatbot has just said",
         "may be rejected",
         "take a few seconds",
         "field for comments",

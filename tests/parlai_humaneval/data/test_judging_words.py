@@ -66,7 +66,7 @@ def test_preview_and_instructions_each_tell_the_essentials(task: str, part: str)
 @pytest.mark.parametrize("task", NAMES)
 def test_several_things_to_judge_are_counted(task: str, part: str) -> None:
     assert "up to nineteen" in told(task, {"several_items"}, part)
-    assert "If you leave before the last answer" in told(task, {"several_items"}, part)
+    assert "If you leave before your last answer" in told(task, {"several_items"}, part)
     assert "nineteen" not in told(task, NONE, part)
 
 
@@ -79,7 +79,7 @@ def test_reasons_are_asked_for_only_where_the_page_asks(task: str) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_pairs_say_what_the_speakers_are_and_ask_the_question(part: str) -> None:
     assert "a person talks with a chatbot" in told("pw_dialog", {"human_bot"}, part)
-    assert "Both speakers of each chat are chatbots" in told("pw_dialog", {"self_chat"}, part)
+    assert "Both speakers in each chat are chatbots" in told("pw_dialog", {"self_chat"}, part)
     assert VALUES["question"] in told("pw_dialog", NONE, part)
 
 
@@ -103,8 +103,8 @@ def test_speakers_may_be_people_or_bots(part: str) -> None:
     """Deriu et al. 2020, §3.1: raters assume that people are among them; not that both speakers are of one kind."""
     flags = {"labels", "features", "human_dialogues"}
     assert "A speaker can be a human or a bot." in told("spot_the_bot", NONE, part)
-    assert "There are people among the speakers" in told("spot_the_bot", flags, part)
-    assert "There are people among the speakers" not in told("spot_the_bot", {"labels", "features"}, part)
+    assert "Some of the speakers are people" in told("spot_the_bot", flags, part)
+    assert "Some of the speakers are people" not in told("spot_the_bot", {"labels", "features"}, part)
     assert all(name in told("spot_the_bot", NONE, "preview") for name in SPOT_SPEAKERS)
 
 

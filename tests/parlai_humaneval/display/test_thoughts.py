@@ -133,7 +133,7 @@ def test_thoughts_alone_are_no_reply_and_the_remedy_is_named(said: str) -> None:
     """Guards raters against half a plan, and researchers against guessing why their model is silent."""
     for look in LOOKS:
         assert Presenter(appearance=look).refuse(said) == ONLY_THOUGHTS
-    for option in ("max_tokens", "max_new_tokens", "thinking off"):
+    for option in ("max_tokens", "max_new_tokens", "reasoning off"):
         assert option in ONLY_THOUGHTS
 
 

@@ -70,11 +70,11 @@ def test_the_example_can_be_used() -> None:
         ("names: ChatGPT", "names: must be a list"),
         ("names: ['']", "names.0: must not be blank"),
         ("languages: {nl: {labels: [' ']}}", "languages.nl.labels.0: must not be blank"),
-        ("nam: [x]", "nam: is not known here: is it misspelt?"),
+        ("nam: [x]", "nam: is unknown here: is it misspelt?"),
         ("languages: {nl: {talk: ['als (een']}}", "languages.nl.talk: “als (een”: “)” is missing"),
         ("languages: {nl: {talk: ['als {kind}']}}", "there is no list {kind}; there are: {name}, {maker}"),
         ("languages: {nl: {introductions: ['<ik ben>']}}", "<…> must be closed"),
-        ("languages: {nl: {tlk: []}}", "languages.nl.tlk: is not known here"),
+        ("languages: {nl: {tlk: []}}", "languages.nl.tlk: is unknown here"),
         ("a: [", "not YAML"),
         ("", "holds no words; expected some of names, ordinary_names"),
         ("[a]", "at the top: must be an object of names and values"),
@@ -97,7 +97,7 @@ def test_languages_without_a_list_are_named_in_one_sentence(tmp_path: Path) -> N
     """Guards studies in such a language from being taken for blind; a file of one's own makes up for it."""
     sentence = unprotected(["en", "pt-BR", "zh_Hant", "nl", "nl"], packaged(), ["Arabic"])
     assert sentence is not None
-    assert "no phrases in nl, Arabic letters:" in sentence
+    assert "no phrases for nl, Arabic letters:" in sentence
     assert unprotected(["en", "de"], packaged()) is None
     dutch = vocabulary_with(own(tmp_path, "languages: {nl: {talk: ['als taalmodel']}}"))
     assert unprotected(["nl"], dutch) is None

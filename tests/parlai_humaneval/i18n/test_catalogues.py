@@ -38,7 +38,7 @@ SETTINGS = {"technique": "free_for_all", "metric": "appropriate", "models": ["a"
 
 @pytest.mark.parametrize("tag", TRANSLATED)
 def test_a_catalogue_is_complete_and_in_step_with_the_sources(tag: str, tmp_path: Path) -> None:
-    """Guards against drift: who changes a text runs ``python -m parlai_humaneval.i18n`` and translates what is new."""
+    """Guards against drift: who changes a text runs ``python -m parlai_humaneval.cli.translations``."""
     shutil.copy(PACKAGED / f"{tag}.po", tmp_path)
     assert refresh(tmp_path) == {tag: 0}
     assert (tmp_path / f"{tag}.po").read_bytes() == (PACKAGED / f"{tag}.po").read_bytes()

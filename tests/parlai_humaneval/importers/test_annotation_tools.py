@@ -105,7 +105,7 @@ def test_an_answer_with_nothing_to_stand_next_to_is_counted(command, tmp_path: P
     answers = {"ann": {"i1": [label("fluent", "scale_3", "3")]}, "ben": {"i1": [label("thoughts", "text_box", "meh")]}}
     done = command(*potato(tmp_path, answers, [{"id": "i1", "text": "t", "model": "heron"}]))
     assert done.exit_code == 0, done.stderr
-    assert "Left out: answers next to which there is none that the table holds: 1." in done.stdout
+    assert "Left out: answers without another answer that fits the table: 1." in done.stdout
 
 
 def result(kind: str, name: str, value: Any) -> dict[str, Any]:
@@ -200,8 +200,8 @@ def test_what_no_table_holds_is_named(command, tmp_path: Path):
     path.write_text(json.dumps({**state, "phase_to_page_to_label_to_value": {"poststudy": {}}}))
     done = command(*paths)
     assert done.exit_code == 0, done.stderr
-    assert "no table holds are left out: instance_id_to_span_to_value." in done.stdout
-    assert "not known to have are left out: shoe_size." in done.stdout
+    assert "fit no table are left out: instance_id_to_span_to_value." in done.stdout
+    assert "are left out: shoe_size." in done.stdout
 
 
 def argilla(path: Path, records: Sequence[dict[str, Any]]) -> Path:
@@ -262,7 +262,7 @@ def test_every_form_of_argilla(command, tmp_path: Path, form: str):
     assert "Read as --from argilla" in done.stderr
     assert ratings_of(command) == [["heron", "fluency", 4]]
     assert sorted(votes_of(command)) == BY_RANK
-    assert "not known to have" not in done.stdout
+    assert "that are unknown in" not in done.stdout
     ranks = read_tables(command.out).comparisons
     assert set(zip(ranks["model_a"], ranks["rank_a"], strict=True)) == {("crane", 2), ("heron", 1)}
     assert ranks["worker_id"].nunique() == 1
@@ -350,7 +350,9 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(argilla(tmp_path / "records.json", [{**record, "id": "x"}]))
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == sorted([*right, *(["heron", f"marks.{option}", 0] for option in EXPECTED)])
-    assert "Each option that anybody ticked is a criterion, 1 or 0: marks.warm, marks.vague, marks.long." in done.stdout
+    assert (
+        "Each option that was ever ticked is a criterion, 1 or 0: marks.warm, marks.vague, marks.long." in done.stdout
+    )
     pairs = {user: {"i1": [label("marks", one, True) for one in ticked]} for user, ticked in ticks.items()}
     (tmp_path / "potato").mkdir()
     done = command(*potato(tmp_path / "potato", pairs, [{"id": "i1", "text": "t", "model": "heron"}]), "--force")
@@ -362,7 +364,7 @@ def test_several_ticks_are_a_criterion_for_each_option(command, tmp_path: Path):
     done = command(tmp_path / "all.json", "--force")
     assert done.exit_code == 0, done.stderr
     assert sorted(ratings_of(command)) == right
-    assert "other questions only" not in done.stdout
+    assert "only other questions" not in done.stdout
     ratings = read_tables(command.out).ratings
     assert {*ratings["minimum"], *ratings["maximum"]} == {0, 1}
 
@@ -427,7 +429,7 @@ def test_unknown_fields_inside_annotations_of_label_studio(command, tmp_path: Pa
     assert done.exit_code == 0, done.stderr
     assert ("annotations.weather" in done.stdout) == (new == "in the annotation")
     assert ("annotations.result.mood" in done.stdout) == (new == "in the result")
-    assert ("not known to have" in done.stdout) == (new != "nowhere")
+    assert ("that are unknown in" in done.stdout) == (new != "nowhere")
 
 
 @pytest.mark.parametrize("added", [False, True])
@@ -438,7 +440,7 @@ def test_unknown_fields_inside_samples_of_inspect(command, tmp_path: Path, added
     done = command(tmp_path / "log.json")
     assert done.exit_code == 0, done.stderr
     assert ("are left out: samples.moon." in done.stdout) == added
-    assert ("not known to have" in done.stdout) == added
+    assert ("that are unknown in" in done.stdout) == added
 
 
 def test_records_that_pandas_wrote_as_csv(command, tmp_path: Path):
@@ -499,7 +501,7 @@ def test_texts_and_reasons_of_tools_are_in_the_viewer(command, tmp_path: Path, f
     done = command(lines(tmp_path / "rows.jsonl", [row]))
     assert done.exit_code == 0, done.stderr
     assert shown(command) == (said, {reason})
-    assert "not known to have" not in done.stdout
+    assert "that are unknown in" not in done.stdout
 
 
 def test_raters_who_ticked_nothing_are_counted_where_the_file_cannot_show_them(command, tmp_path: Path):
@@ -509,7 +511,7 @@ def test_raters_who_ticked_nothing_are_counted_where_the_file_cannot_show_them(c
     (tmp_path / "all.json").write_text(json.dumps([{**task, "id": n} for n, task in enumerate(tasks)]))
     done = command(tmp_path / "all.json")
     assert done.exit_code == 0, done.stderr
-    assert "an empty answer of theirs. 2 raters of an item answered other questions only." in done.stdout
+    assert "an empty answer from them. 2 raters of an item answered only other questions." in done.stdout
 
 
 def test_nothing_ticked_in_prodigy_is_an_answer(command, tmp_path: Path):
@@ -557,7 +559,25 @@ def test_exports_of_labelbox(command, tmp_path: Path):
     marks = [["heron", "marks.vague", 0], ["heron", "marks.vague", 1], *2 * [["heron", "marks.warm", 1]]]
     assert sorted(ratings_of(command)) == [["heron", "fluency", 2], ["heron", "fluency", 4], *marks]
     assert {*read_tables(command.out).ratings["why"]} == {"ok"}
-    assert "not known to have" not in done.stdout
+    assert "that are unknown in" not in done.stdout
+
+
+def test_pairs_of_labelbox_are_comparisons(command, tmp_path: Path):
+    """Where an item's metadata names two models; what is drawn on it is left out with a remark."""
+    answers = [{"name": "better", "radio_answer": {"name": side}} for side in "AB"]
+    rows = [labelbox(f"d{n}", "u@x.org", answer) for n, answer in enumerate(answers)]
+    for row in rows:
+        models = {"model_a": "heron", "model_b": "otter"}
+        row["metadata_fields"] = [{"schema_name": name, "value": model} for name, model in models.items()]
+        row["projects"]["p"]["labels"][0]["annotations"]["objects"] = [{"name": "span"}]
+    done = command(lines(tmp_path / "export.ndjson", rows))
+    assert done.exit_code == 0, done.stderr
+    got = read_tables(command.out).comparisons
+    assert got[["item_id", "metric", "winner"]].values.tolist() == [
+        ["d0", "better", "heron"],
+        ["d1", "better", "otter"],
+    ]
+    assert "left out: projects.value.labels.annotations.objects." in done.stdout
 
 
 def test_labels_of_doccano(command, tmp_path: Path):

@@ -105,7 +105,10 @@ def test_the_columns_are_told():
     assert shown.exit_code == 0
     for column in TABLES["comparisons"]:
         assert re.search(rf"\b{column.name}\b", shown.output)
-    assert "  seconds (number, may be empty or missing): seconds from showing it to the answer" in shown.output
+    assert (
+        "  seconds (number, may be empty or missing): seconds between showing the comparison and the answer"
+        in shown.output
+    )
     assert "  winner (text): " in shown.output
     everything = CliRunner().invoke(main, ["import", "--list-columns", "all"]).output
     assert all(f"\n{name}: " in f"\n{everything}" for name in TABLES)
@@ -443,3 +446,13 @@ def test_a_saved_unit_given_twice_counts_as_asked(command, tmp_path: Path):
     alone = command("--from", "model_chat", tmp_path / "1.json", "--force", "--json")
     assert json.loads(done.stdout)["rows"] == json.loads(alone.stdout)["rows"]
     assert json.loads(done.stdout)["repeats"]
+
+
+def test_what_is_read_and_what_a_saved_chat_has_besides_is_said(command, tmp_path: Path):
+    """A field that ParlAI does not write is counted with its name, and the line of the progress names the files."""
+    data = sample("model_chat.json")
+    (tmp_path / "chat.json").write_text(json.dumps({**data, "shoe_size": 44}))
+    done = command("--from", "model_chat", tmp_path / "chat.json")
+    assert "fields that model_chat is not known to have (shoe_size): 1." in done.stdout
+    assert done.stderr.splitlines()[0] == f"Reading {tmp_path / 'chat.json'}"
+    assert "not known to have" not in command("--from", "model_chat", SAMPLES / "model_chat.json", "--force").stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.formats import read_frame
 
@@ -192,12 +193,59 @@ def test_a_misspelt_model_is_a_remark_and_a_misspelt_winner_an_error(command, tm
     ]
     rows[0]["model_b"] = "Llama"
     (tmp_path / "v.csv").write_text(csv_of(rows))
-    assert "'model:Llama=llama'" in command("--from", "tables", tmp_path / "v.csv").stdout
+    assert "--map model:Llama=llama." in command("--from", "tables", tmp_path / "v.csv").stdout
     assert command("--from", "tables", tmp_path / "v.csv", "--map", "model:Llama=llama", "--force").exit_code == 0
     assert set(read_tables(command.out).comparisons["model_a"]) == {"llama"}
     (tmp_path / "v.csv").write_text(csv_of([{**rows[1], "winner": "lama\u200b"}]), encoding="utf-8")
     refused = command("--from", "tables", tmp_path / "v.csv", "--force")
-    assert "--map 'winner:lama=llama'" in refused.stderr
+    assert "--map winner:lama=llama" in refused.stderr
+
+
+def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
+    """Of several columns, each with row and cell, ten at most; and rows whose cells are too many or too few."""
+    rows = [{**VOTES[0], "item_id": f"i{n}", "seconds": "4"} for n in range(30)]
+    for n in range(2, 14):
+        rows[n]["winner"] = f"bot{n}"
+    rows[1]["seconds"], rows[20]["worker_id"] = "soon", ""
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    with pytest.raises(TableError) as raised:
+        read_tables(tmp_path)
+    for said in (command(tmp_path / "comparisons.csv").stderr, str(raised.value)):
+        assert "comparisons.worker_id: empty in row 22 (" in said
+        assert "comparisons.seconds: 'soon' in row 3, expected a number" in said
+        assert (
+            said.count("comparisons.winner: 'bot")
+            == said.count(", expected 'x' (model_a), 'y' (model_b) or 'tie'")
+            == 8
+        )
+        assert "… and 4 more rows" in said
+    (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n")
+    with pytest.raises(TableError, match="row 2 has 1 cell, the header 2; row 4 has 3 cells, the header 2"):
+        read_tables(tmp_path)
+
+
+def test_a_missing_file_is_told_the_nearest_name(command, tmp_path: Path):
+    (tmp_path / "chats.csv").write_text("a\n1\n")
+    assert "Did you mean chats.csv?" in command("--from", "tables", tmp_path / "nochats.csv").stderr
+
+
+def test_advice_shows_what_cannot_be_seen_and_can_be_typed(command, tmp_path: Path):
+    """A zero-width space inside a word is an escape in the advice, which ``--map`` reads."""
+    path = tmp_path / "comparisons.csv"
+    path.write_text(csv_of([*VOTES, {**VOTES[0], "item_id": "i9", "winner": "the\u200bfirst"}]), encoding="utf-8")
+    assert r"--map 'winner:the\u{200b}first=…'" in command(path).stderr
+    assert command(path, "--map", r"winner:the\u{200b}first=model_a").exit_code == 0
+    assert read_tables(command.out).comparisons["winner"].tolist()[-1] == "x"
+
+
+def test_what_was_understood_is_shown_for_names_cleaned_cells_and_a_first_row(command, tmp_path: Path):
+    """Other letters of a header, blanks at the ends, and columns that pass through: the first row before and after."""
+    rows = [{("Item_ID" if key == "item_id" else key): cell for key, cell in vote.items()} for vote in NESTED]
+    (tmp_path / "comparisons.csv").write_text(csv_of([rows[0], {**rows[1], "worker_id": "w1 "}, *rows[2:]]))
+    done = command(tmp_path / "comparisons.csv")
+    assert "  item_id ← Item_ID\n  worker_id (values) ← cleaned in 1 cell\n  passed through: chat\n" in done.stderr
+    assert "  first row: Item_ID i0, worker_id w0" in done.stderr
+    assert "  becomes: item_id i0, worker_id w0" in done.stderr
 
 
 def test_errors_have_the_rows_of_the_file_with_blank_ones_counted(command, tmp_path: Path):
@@ -388,3 +436,30 @@ def test_whole_numbers_with_a_point_are_the_same_id(command, tmp_path: Path, wor
     assert done.exit_code == 0, done.stderr
     ratings = read_tables(command.out).ratings
     assert (ratings["worker_id"].nunique(), ratings["dialogue_id"].tolist()) == (raters, ["d1", "d2", "d4", "3"])
+
+
+def test_several_ticks_in_a_cell_are_a_tie_where_any_number_may_be_chosen(command, tmp_path: Path):
+    """Of a technique in which raters choose one, they are an error as before."""
+    rows = [{**VOTES[0], "technique": "sata"}, {**VOTES[1], "technique": "sata", "winner": "y, x"}]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows))
+    done = command(tmp_path / "comparisons.csv")
+    assert "where a cell names both models, both were chosen, which is a tie: 1." in done.stdout
+    got = read_tables(command.out).comparisons
+    assert got[["winner", "selected_a", "selected_b"]].values.tolist() == [["x", 1, 0], ["tie", 1, 1]]
+    (tmp_path / "comparisons.csv").write_text(csv_of(rows).replace("sata", "pw_turn"))
+    assert "'y, x' in row 3, expected" in command(tmp_path / "comparisons.csv", "--force").stderr
+
+
+def test_points_of_a_quiz_of_google_forms_are_no_ratings(command, tmp_path: Path):
+    """Its sum, and points and feedback of each question, are left out with a remark."""
+    row = {"Timestamp": "5/1/2024 10:00:00", "Username": "a@x.org", "Score": "1 / 2", "model": "x", "dialogue": "d1"}
+    row |= {"Fluent?": 4, "Fluent? [Score]": "1.00 / 1", "Fluent? [Feedback]": ""}
+    rows = [row, {**row, "Username": "b@x.org", "Score": "0 / 2", "Fluent?": 2}]
+    (tmp_path / "form.csv").write_text(csv_of(rows))
+    done = command(
+        "--from", "tables", "--table", "ratings", tmp_path / "form.csv", "--rename", "Username=worker_id", "--yes"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "left out (--rename keeps it): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
+    got = read_tables(command.out).ratings
+    assert got[["criterion", "value"]].values.tolist() == [["Fluent?", 4.0], ["Fluent?", 2.0]]

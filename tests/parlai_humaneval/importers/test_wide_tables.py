@@ -191,7 +191,7 @@ def test_what_forms_note_themselves_is_no_criterion(command, tmp_path: Path, for
     assert {*ratings["criterion"]} == {"fluent", "warm"}
     assert ratings["worker_id"].nunique() == 2
     names = FORMS[form].split(",")
-    assert f"is left out (--rename keeps it): {', '.join(names[:5])}." in done.stdout
+    assert f"are left out (--rename keeps them): {', '.join(names[:5])}." in done.stdout
     assert {*names} & {*ratings} == {names[7]}
     own = text.replace(",".join(names[:5]), "one,two,three,Status,progress")
     done = imported(command, tmp_path, own, *given, "--wide", "fluent,warm", "--force")

@@ -157,5 +157,5 @@ def test_options_that_change_nothing_are_told() -> None:
     """Guards a comparison of two names that are one model: ParlAI passes such options over."""
     found = check(spec(**GREEDY, topp=0.5, beam_min_length=20, beam_size=1))
     assert found.ok
-    assert found.as_json()["notes"] == ["With inference greedy, topp, beam_min_length changes nothing."]
+    assert found.as_json()["notes"] == ["With inference greedy, topp, beam_min_length has no effect."]
     assert check(spec(**{**GREEDY, "inference": "nucleus"}, topp=0.5, beam_min_length=20)).notes == []

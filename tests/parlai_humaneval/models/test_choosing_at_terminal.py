@@ -18,7 +18,7 @@ import pytest
 from warm_python import WarmPython
 
 BIN = Path(sys.executable).parent
-MESSAGE, CHOICE = "Enter Your Message:", "Enter takes the first:"
+MESSAGE, CHOICE = "Enter Your Message:", "or press Enter for the first:"
 WAIT_S = 120
 
 

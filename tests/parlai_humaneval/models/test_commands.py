@@ -38,7 +38,7 @@ def test_check_tells_ready_from_missing(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert good.exit_code == 0
     assert "eliza: ready" in good.output
     assert "blender_90M: to download" in good.output
-    assert "ParlAI downloads it" in good.output
+    assert "the first load downloads it" in good.output
     bad = CliRunner().invoke(models, ["check", "eliza", "tiny_generator", "--json"])
     assert bad.exit_code == 1
     by_name = {result["name"]: result for result in json.loads(bad.stdout)}

@@ -26,14 +26,14 @@ PERSONA = ["I keep bees."]
 def test_checks_say_that_it_needs_a_launch(desk: Desk) -> None:
     """`models check human`, which loads nothing; in a launch nothing is lacking."""
     (sentence,) = HumanAgent.lacks({}, Path())
-    assert "partners' page of a launch" in sentence
+    assert "people write its replies on the partners' page" in sentence
     with offered(desk):
         assert HumanAgent.lacks({}, Path()) == []
 
 
 def test_outside_of_a_launch_it_says_what_it_needs() -> None:
     """In self-chat, `models chat` and `models check --load` there is no desk: a sentence names the launch."""
-    with pytest.raises(ZooError, match="partners' page of a launch"):
+    with pytest.raises(ZooError, match="people write its replies on the partners' page"):
         load_agent(HUMAN)
 
 

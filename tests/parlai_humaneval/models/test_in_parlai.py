@@ -71,7 +71,7 @@ def test_help_of_a_command_is_parlais_with_our_options(warm: WarmPython) -> None
     )
     assert done.returncode == 0
     assert "--display-examples" in done.stdout
-    assert "Names from the zoo, comma separated" in done.stdout
+    assert "Names from the zoo, separated by commas" in done.stdout
 
 
 def test_a_wrong_model_name_is_one_clear_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from chat_pool import AGENT, KEY
 from faulty_server import FaultyServer, answers, completion
 from make_judgements import make_pair
 from make_live_records import make_choice
+from PIL import Image
 
+from parlai_humaneval.display.images import ImageStore
 from parlai_humaneval.judges.config import Budget, JudgeError, JudgeSpec, about, at_most, estimate, load_judge
 from parlai_humaneval.judges.questions import CannotJudge, questions_of
 from parlai_humaneval.judges.run import MOST_FAILURES, Ran, ask_judge, check_format, once
@@ -51,6 +54,33 @@ def run(
     questions = questions_of(records or [make_choice("d1", PICKS, setting="soba")], both_orders=spec.both_orders)
     with ModelPool([once(spec.model)]) as pool:
         return ask_judge(pool, spec, questions, keep=kept.append, budget=Budget(most, spec)), kept
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_judge_that_sees_gets_pictures_and_any_other_their_descriptions(tmp_path: Path, sees: bool) -> None:
+    """Guards what a judge is told of a picture, in the place where it was, and that its answer says if it saw none."""
+    png = BytesIO()
+    Image.new("RGB", (8, 6), "red").save(png, "PNG")
+    store = ImageStore(tmp_path / "images")
+    picture = store.keep(store.take(png.getvalue()).digest, "A red wall")
+    assert picture is not None
+    record = make_choice("d1", PICKS, setting="soba")
+    record.turns[0].human_images = [picture]
+    heard = "import json\n\ndef reply(history):\n    last = history[-1]\n"
+    kept = "    open('heard.jsonl', 'a').write(json.dumps([last.text, list(last.images)]) + '\\n')\n    return '{}'\n"
+    kept = kept.replace("heard.jsonl", str(tmp_path / "heard.jsonl"))
+    (tmp_path / "own.py").write_text(heard + kept)
+    agent = "parlai_humaneval.agents.callable:CallableAgent"
+    spec = spec_of(tmp_path, {"model": agent, "function": "own.py:reply", **({"images": True} if sees else {})})
+    answers_of: list[JudgeAnswer] = []
+    with ModelPool([once(spec.model)]) as pool:
+        budget = Budget(None, spec)
+        ask_judge(pool, spec, questions_of([record]), keep=answers_of.append, budget=budget, images=store)
+    asked = [json.loads(line) for line in (tmp_path / "heard.jsonl").read_text().splitlines()]
+    assert all("[image: A red wall]" in text for text, _ in asked if "could not be read" not in text)
+    seen = {len(images) for text, images in asked if "could not be read" not in text}
+    assert seen == ({1} if sees else {0})
+    assert {answer.images_described for answer in answers_of} == ({0} if sees else {1})
 
 
 def says(text: str) -> Any:

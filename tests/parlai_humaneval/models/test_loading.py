@@ -46,7 +46,7 @@ def test_a_parlai_zoo_model_is_reported_as_a_download_and_not_fetched() -> None:
     blender = load_zoo()["blender_3B"]
     assert missing(blender) == []
     (sentence,) = to_download(blender)
-    assert "ParlAI downloads it to" in sentence
+    assert "the first load downloads it to" in sentence
     assert to_download(load_zoo()["eliza"]) == []
 
 

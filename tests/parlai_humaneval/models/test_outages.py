@@ -239,7 +239,7 @@ def test_an_outage_that_is_too_long_ends_all_at_once_until_the_server_is_back(
         say(newcomer, "afterwards")
     assert late.value.out_since is not None
     assert all(request["messages"][-1]["content"] != "afterwards" for request in server.requests)
-    assert [line.split("(")[0] for line in said_of_outages(caplog)[1:]] == ["m has not come back within 1.2 s "]
+    assert [line.split("(")[0] for line in said_of_outages(caplog)[1:]] == ["m did not come back within 1.2 s "]
     server.otherwise = answers()
     eventually(lambda: not pool.out())
     assert speakers[3].act()["text"] == "Fine."

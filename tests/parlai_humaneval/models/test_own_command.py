@@ -206,7 +206,7 @@ def test_checking_starts_nothing(tmp_path: Path) -> None:
     """Guards `models check` without --load: a program may take minutes and gigabytes; a path is the zoo file's."""
     bot = written(tmp_path / "bot", "#!/bin/sh\ntouch started\n")
     spec = own("command", tmp_path, command="./bot")
-    assert missing(spec) == [f"command: there is no program './bot' that could be started in {tmp_path}."]
+    assert missing(spec) == [f"command: there is no program './bot' to start in {tmp_path}."]
     bot.chmod(0o755)
     assert missing(spec) == []
     assert not (tmp_path / "started").exists()

@@ -255,10 +255,10 @@ def test_the_plan_says_how_many_sets_there_were(tmp_path: Path) -> None:
 
 
 def test_nearly_equal_workers_are_called_that() -> None:
-    """Guards that “100 workers weigh like 100” is not said."""
+    """Guards that “100 workers are worth 100” is not said."""
     notes = plan_study(ask(technique="pw_dialog", gap=0.1, worker_inequality=0.06)).notes
     assert any("nearly equal numbers, --worker-inequality 0.06" in note for note in notes)
-    assert not any("weigh like" in note for note in notes)
+    assert not any("workers are worth" in note for note in notes)
 
 
 def test_answers_given_again_by_a_pilot(tmp_path: Path) -> None:

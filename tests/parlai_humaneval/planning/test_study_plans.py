@@ -119,7 +119,7 @@ def test_unequal_workers_cost_more() -> None:
     assert unequal.n_turns >= equal.n_turns * unequal.design_effect / equal.design_effect
     assert unequal.effective_workers == pytest.approx(unequal.n_per_sample / 12 / 2)
     assert plan(gap=0.9, worker_inequality=1.0).n_turns == 2 * plan(gap=0.9).n_turns
-    assert any("100 workers weigh like 50 with equal numbers" in note for note in unequal.notes)
+    assert any("100 workers are worth 50 with equal numbers" in note for note in unequal.notes)
     alone = plan(technique="arena", worker_inequality=1.0)
     assert alone.n_judgements == plan(technique="arena").n_judgements, (
         "who gives one answer cannot give more than others"
@@ -163,7 +163,10 @@ def test_few_dialogues_are_told() -> None:
     """Guards the words for an answer that is about the dialogues at hand, by the report's own number; none is advised."""
     assert LEAST_DIALOGUES == FEW_DIALOGUES
     few = plan(technique="pw_dialog", gap=0.4, reuse=20, dialogue_icc=0.01)
-    assert any("dialogues of a model are judged repeatedly, so the result is about these" in note for note in few.notes)
+    assert any(
+        "dialogues per model are judged, each of them repeatedly, so the result is about these" in note
+        for note in few.notes
+    )
     assert few.best_reuse is not None
     assert few.best_reuse["reuse"] < 20
 
@@ -316,12 +319,12 @@ def test_comparison() -> None:
         ({"dialogue_sd": -1}, "log-odds"),
         ({"worker_inequality": -1}, "coefficient of variation"),
         ({"dialogues_per_worker": 0.5}, "a number from 1"),
-        ({"dialogue_pay": -1}, "dialogue-pay -1: expected dollars"),
+        ({"dialogue_pay": -1}, "dialogue-pay -1: expected 0 or more dollars"),
         ({"power": 0.05}, "not above --alpha"),
         ({"power": 1}, "power 1: expected"),
         ({"alpha": 0}, "alpha 0: expected"),
         ({"exclusion": 1}, "0.26 for 26 %"),
-        ({"pay": -1}, "dollars, not negative"),
+        ({"pay": -1}, "--pay -1: expected 0 or more dollars"),
         ({"fee": 20}, "0.2 for 20 %"),
         ({"turns": 0}, "whole number from 1"),
         ({"setting": "soba"}, "it has none"),

@@ -218,8 +218,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
     asked = plan_study(ask(technique="pw_turn", gap=0.3, power=0.5)).n_dialogues
     assert found.truths[0].expected.n > asked
     assert any(
-        f"Those {asked:,} are fewer than a study that ends when decided takes on average" in note
-        for note in found.notes
+        f"Those {asked:,} are fewer than a study with --stop decided takes on average" in note for note in found.notes
     )
 
 
@@ -252,7 +251,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
         ("--gap 0.1 --stop decided", "add --technique"),
         ("--technique single_model --models 1 --gap 0.1 --stop decided", "set --models 2 or more"),
         ("--technique pw_turn --gap 0.1 --stop decided --rating-sd 0.1", "leave --rating-sd out"),
-        ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points of 100"),
+        ("--technique direct_assessment --gap 0.1 --stop decided --rating-sd 20", "0.15 for 15 points out of 100"),
         ("--technique spot_the_bot --gap 0.1 --stop decided --reuse 2 --dialogue-icc 0.1", "set --reuse 1"),
         ("--technique free_for_all --models 4 --gap 0.2 --stop decided", "set a --gap below 0.17"),
         ("--technique pw_turn --models 11 --gap 0.1 --stop decided", "set --models 10"),

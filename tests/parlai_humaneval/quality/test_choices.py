@@ -21,7 +21,7 @@ def chosen(*positions: Sequence[int], **fields: Any) -> DialogueRecord:
 def test_always_the_first_is_a_fixed_pattern() -> None:
     finding = same_position(chosen(*[(1,)] * 10))
     assert finding.passed is False
-    assert finding.reason == "In all 10 turns the rater chose the reply at position 1."
+    assert finding.reason == "In all 10 turns, the rater chose the reply at position 1."
 
 
 @pytest.mark.parametrize(

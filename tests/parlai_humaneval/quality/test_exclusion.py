@@ -38,7 +38,7 @@ def test_a_failed_dialogue_takes_its_worker_along() -> None:
     assert exclusions.dialogues == ["b", "c"]
     (failure,) = exclusions.failures
     assert (failure.check, failure.worker, failure.dialogue_id) == ("short_messages", "w2", "b")
-    assert "messages is 1 (words)" in failure.reason
+    assert "mean message length in words is 1;" in failure.reason
     assert (exclusions.turns_total, exclusions.turns_removed) == (15, 6)
 
 

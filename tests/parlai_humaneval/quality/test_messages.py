@@ -48,7 +48,7 @@ def test_short_messages_by_the_papers_thresholds(
 def test_the_mean_is_the_value_and_stands_in_the_reason() -> None:
     finding = messages.short_messages(said("one two", "three", fixed="a b c d e f g"))
     assert finding.value == 1.5
-    assert "is 1.5 (words); 3 or more" in finding.reason
+    assert "is 1.5; at least 3 is expected" in finding.reason
 
 
 @pytest.mark.parametrize("check", ["short_messages", "short_tokens", "capitals", "repeats_first"])

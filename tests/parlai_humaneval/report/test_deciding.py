@@ -12,7 +12,7 @@ from parlai_humaneval.report.conclusions import (
     told_leader,
 )
 from parlai_humaneval.report.section import PairLine, Summary
-from parlai_humaneval.report.summary import verdict_of
+from parlai_humaneval.report.summary import pairs_table, verdict_of
 from parlai_humaneval.report.views import cell_text
 from parlai_humaneval.statistics.core.clustered import AGREE
 from parlai_humaneval.statistics.core.formatting import hours_words
@@ -65,6 +65,15 @@ def test_a_winner_is_named():
     assert ahead_of_all(AHEAD[1:2]) is None, "of two models the pair says as much"
     assert apart_words(AHEAD[:1] * 3, "models") == "None of 3 pairs of models differs after Holm's correction"
     assert "ahead" not in apart_words(AHEAD, "models and criteria")
+
+
+def test_a_pair_that_cannot_be_tested_has_no_p():
+    """Guards a p-value in the table below the sentence that nothing can be tested, as after one rater."""
+    tested = line("alpha", "beta", 0.2, 0.01).model_copy(update={"p_paper": 0.5})
+    untested = tested.model_copy(update={"p_clustered": None, "p_decides": None, "differs": None})
+    rows = {row["p_paper"] for row in pairs_table(summary([tested, untested])).rows}
+    assert rows == {0.5, None}
+    assert [column.label for column in pairs_table(summary([untested])).columns if column.kind == "p"] == []
 
 
 def test_the_clearest_has_the_largest_gap_of_equal_p():

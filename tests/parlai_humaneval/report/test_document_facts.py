@@ -109,7 +109,7 @@ def test_what_failed_a_check_and_counts_is_said() -> None:
     ]
     (line,) = qualifying(facts(with_tables(judgements=judged)), [], [])
     assert line == (
-        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it counts all the same. "
+        "Check failed_gold: failed by 1 of 1 worker, in 1 of 1 judgement; it still counts. "
         "For its meaning, see “Which answers count” in the documentation."
     )
 
@@ -130,11 +130,11 @@ def test_nothing_finished_is_no_answer() -> None:
         dialogues=[dialogue(number, dialogue_id=f"d{number}", complete=0) for number in (1, 2)],
     )
     assert build_report(left, Options(draws=100), title="t").headline() == (
-        "Nothing complete has been rated yet, so nothing can be said about the models: 2 dialogues are unfinished. "
+        "No rating is complete yet, so nothing can be said about the models: 2 dialogues are unfinished. "
         "With --include-partial, `report` counts the answered turns of unfinished dialogues."
     )
     document = build_report(left, Options(draws=100, include_partial=True), title="t")
-    assert "Nothing complete" not in document.headline()
+    assert "No rating is complete" not in document.headline()
     silent = with_tables(dialogues=[dialogue(1, complete=0, n_turns=0)])
     assert facts(silent).nothing.endswith("1 dialogue is unfinished.")
     ended = [dialogue(number, complete=0, n_turns=0, status=how) for number, how in enumerate(("partial", "failed"))]

@@ -40,7 +40,7 @@ def test_several_questions_have_a_block_each() -> None:
     text = summary_of(answers=[fake_summary(setting=f"s{number}") for number in range(BLOCKS + 2)])
     assert "sata, s0, preference" in text
     assert f"sata, s{BLOCKS}, preference" not in text.split("turns in which", 1)[1].split("- ", 1)[0]
-    assert "2 more questions: --full shows them." in text
+    assert "2 more questions: use --full to see them." in text
 
 
 @pytest.mark.parametrize(("simulated", "words"), [(2, "All raters are simulated (2)"), (1, "1 simulated, 1 person.")])

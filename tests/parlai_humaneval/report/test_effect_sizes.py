@@ -52,8 +52,8 @@ def test_a_column_a_technique(several):
     assert all(0 < low <= share <= high < 1.001 for share, low, high in own)
     told = " ".join(table.notes)
     assert "compared across techniques" in told
-    assert "ties counting half" in told
-    assert "50 %: neither is better" in told
+    assert "ties count half" in told
+    assert "At 50 %, neither is better" in told
 
 
 def test_the_table_is_on_every_form(several, tmp_path, undrawn):
@@ -129,7 +129,7 @@ def test_the_larger_p_decides_where_agreement_is_not_shown():
     table = pairs_table(fake_summary(pairs=[line.model_dump()]))
     assert table.rows[0]["p_decides"] == 0.11
     assert "p_decides" in [column.key for column in table.columns]
-    assert any("as the larger" in note for note in table.notes)
+    assert any("is larger, so it decides" in note for note in table.notes)
 
 
 def test_agreement_is_said_where_it_is_shown():

@@ -160,7 +160,8 @@ def test_a_section_that_says_the_same_again_names_the_one_to_go_by(study):
         assert not left_out or "Cite “" in section.headline, key
     told = {"sata": "Turn by turn", "free_for_all": "Free-for-all"}.get(technique)
     assert (
-        told is None or f"Cite “{told}”. Here are the same answers again" in document.sections["comparisons"].headline
+        told is None
+        or f"Cite “{told}”. The same answers appear here again" in document.sections["comparisons"].headline
     )
 
 
@@ -169,7 +170,7 @@ def test_the_leaderboard_ranks_by_the_same_pairs(study):
     values are the report's; what it does not rank is of one model alone."""
     _, document, _ = study
     answers, board = leading(document.summaries()), leaderboard_of(document)
-    assert board.nothing == ("" if board.boards else "One model was rated alone, so there is nothing to rank.")
+    assert board.nothing == ("" if board.boards else "Only one model was rated, so there is nothing to rank.")
     several = [answer for answer in answers if len({*_names(answer)}) > 1]
     assert [shown.title for shown in board.boards] == [heading_of(answer) for answer in several]
     headings = [shown.title.partition(",")[0] for shown in board.boards]

@@ -118,11 +118,11 @@ def test_a_gap_of_the_model_has_no_superiority_of_direct_meetings_beside_it(repo
     (answer,) = reported[0].sections["turns"].summary()
     table = pairs_table(answer)
     assert "superiority" not in {column.key for column in table.columns}
-    assert any("not the difference of the shares" in note for note in table.notes)
+    assert any("not the difference between the shares" in note for note in table.notes)
     assert all(pair.superiority is not None for pair in answer.pairs)
     other = answer.model_copy(update={"technique": "arena", "pairs": answer.pairs[:1]})
     across = superiority_table([answer, other])
-    assert any("Turns and dialogues that had both models. sata" in note for note in across.notes)
+    assert any("Turns and dialogues are those with both models. sata" in note for note in across.notes)
 
 
 def test_who_may_be_the_best_is_told_by_the_pairs_of_few_workers(tmp_path):
@@ -213,7 +213,7 @@ def test_a_pair_of_the_one_ranking_has_one_p_to_cite(reported):
         found = [float(row[name]) for name in ("p_value", "p_clustered", "p_clustered_holm")]
         assert [pair.p_paper, pair.p_clustered, pair.p_decides] == pytest.approx(found)
     notes = {table.key: " ".join(table.notes) for table in document.sections["turns"].data_tables()}
-    assert "Cite the clustered p, Holm." in notes["turns_pooled_pairs"]
+    assert "Cite the clustered p-value with Holm's correction." in notes["turns_pooled_pairs"]
     for other in ("turns_tests", "turns_tests_from_2", "turns_pairs"):
         assert "Cite “Pairs of the one ranking”" in notes[other], other
     assert all(f"\\caption{{{words}" in (folder / f"{key}.tex").read_text() for key, words in TEX.items())

@@ -93,10 +93,10 @@ def test_how_often_each_was_judged_is_told():
     """Three raters of each are no double judgement; where some skipped, the mean is told; two of each are."""
     three = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", "bot"]}))
     assert three.rows[0].per_thing == 3
-    assert "of the pairs of answers on the same thing, for 2 things that 3 people judged, agree" in three.headline
+    assert "of the pairs of answers about the same item, for 2 items that 3 people judged, agree" in three.headline
     some = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "human"], "u": ["bot", None]}))
     assert some.rows[0].per_thing == 2.5
-    assert "2 things that 2.5 people on average judged" in some.headline
+    assert "2 items that 2.5 people on average judged" in some.headline
     two = section_of(segments_of({"w": ["bot", "human"], "v": ["bot", "bot"]}))
     assert two.rows[0].per_thing == 2
     assert "of 2 doubly judged answers agree" in two.headline
@@ -348,7 +348,7 @@ def test_one_number_of_draws_and_one_seed():
     for row in section.rows:
         for result in (row.kappa, row.alpha):
             assert (result.details["draws"], result.details["seed"], result.level) == (120, 5, 0.9)
-    assert any("120 bootstraps over whole dialogues, seed 5" in method.text for method in section.methods())
+    assert any("120 bootstrap samples of whole dialogues, seed 5" in method.text for method in section.methods())
 
 
 def test_raters_and_their_order_do_not_matter():

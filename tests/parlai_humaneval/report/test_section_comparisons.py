@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Annotated
 
@@ -165,6 +166,21 @@ def test_few_dialogues_that_are_judged_again_and_again(tmp_path):
     assert "Dialogues judged by several workers" in [method.name for method in section.methods()]
 
 
+def test_answers_to_shared_questions_are_said_to_be_clustered_by_question(tmp_path):
+    """Where dialogues share their start, the table, its notes, the methods and the summary say question."""
+    frame = comparisons_frame({("a", "b"): 0.5}, n=90, workers=30, tie=0.0)
+    tables = exchange_tables(tmp_path, {"comparisons": frame})
+    asked = [f"q{i % 9}" for i in range(len(frame))]
+    section = build(replace(tables, comparisons=tables.comparisons.assign(start=asked)), Options())
+    table = section.data_tables()[0]
+    labels = {column.key: column.label for column in table.columns}
+    assert (labels["p_dialogue"], labels["p_dialogue_holm"]) == ("p, by question alone", "p, by question alone, Holm")
+    assert any("and by question where several workers" in note for note in table.notes)
+    assert any("about these 9 questions: with other questions, it" in remark for remark in section.remarks)
+    assert "Questions judged by several workers" in [method.name for method in section.methods()]
+    assert [line.by_question for summary in section.summary() for line in summary.pairs] == [True]
+
+
 def test_the_answer_tells_the_order_and_the_p_that_decides(tmp_path):
     """Of three models: how often each won, which pairs differ, and Holm's p, not the smaller one without it."""
     frame = comparisons_frame({("a", "b"): 0.8, ("a", "c"): 0.72, ("b", "c"): 0.5}, n=90, workers=15)
@@ -202,7 +218,7 @@ def test_intervals_of_several_pairs_are_said_to_stand_by_themselves(exchanged):
 def test_one_answer_from_turns_is_not_told_as_two():
     """The headline says that it is about the turns of another section; of finished dialogues there is no such thing."""
     section = build(tables(make_choices({"a": 0.7, "b": 0.4})), Options())
-    assert "Cite “Turn by turn”. Here are the same answers again" in section.headline
+    assert "Cite “Turn by turn”. The same answers appear here again" in section.headline
     assert "ties left out, so p may differ" in section.headline
     assert "once more" not in build(tables(make_pairs({"a": 0.7, "b": 0.4})), Options()).headline
 

@@ -81,7 +81,7 @@ def test_the_sentence_says_it():
     section = section_of(alike_turns(0.2))
     assert section.headline == section.measures[0].sentence
     assert "answers of one worker are correlated (ICC 0.2" in section.headline
-    assert "percentage points between two models would be found with power .8" in section.headline
+    assert "percentage points between two models would be detected with power .8" in section.headline
     assert any("treat all answers as independent" in text for text in section.remarks)
 
 
@@ -170,7 +170,7 @@ def test_an_interval_with_zero_decides_nothing():
             seen.add(row.by_worker.estimate > 0)
             assert "it is uncertain whether answers of one worker are correlated" in section.headline
             assert not any("differ more" in text or "z has" in text for text in section.remarks)
-            assert any("may be chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
+            assert any("may be due to chance" in text for text in section.remarks) == (row.by_worker.estimate < 0)
     assert seen == {True, False}
 
 
@@ -268,7 +268,7 @@ def test_what_cannot_be_said_is_not_said():
     assert (same.measures[0].by_worker.estimate, same.measures[0].detectable_gap) == (None, None)
     few = section_of(turns_of([1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 2, 2]))
     assert few.measures[0].detectable_gap is None  # more than all the gap there can be
-    assert "would be found with power .8 cannot be estimated" in few.headline
+    assert "would be detected with power .8 cannot be estimated" in few.headline
     one_model = section_of(tables(make_assessment({"a": 70, "qc": 20}, workers=5)))
     assert one_model.pairs == []
     assert one_model.measures[0].n == 5

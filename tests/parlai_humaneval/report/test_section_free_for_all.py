@@ -260,7 +260,7 @@ def test_models_that_were_drawn_anew_for_each_dialogue_are_ordered_by_strengths(
     assert summary.best.leader == section.models[0].model == "m0"
     assert "m0 is the strongest" in summary.verdict
     assert "TrueSkill score" not in summary.verdict
-    assert sum("TrueSkill only compares a model with those that it met" in text for text in summary.remarks) == 1
+    assert sum("TrueSkill compares a model only with the models that it met" in text for text in summary.remarks) == 1
 
 
 def test_several_metrics_are_kept_apart():

@@ -171,7 +171,7 @@ def test_each_criterion_has_a_row() -> None:
     assert found["fluent"] is not None
     assert found["fluent"].estimate == pytest.approx(8)
     assert all(row.people_same is None for row in made.agreement)
-    assert "because no two of them answered about the same thing" in made.headline
+    assert "because no two of them answered about the same item" in made.headline
 
 
 def test_counts_tokens_and_cost_are_told() -> None:

@@ -310,7 +310,7 @@ def test_lengths_below_one_are_refused():
     """A segment has at least one exchange."""
     table = tables([segment(1, ("human", "bot"))])
     wrong = type(table)(**{**vars(table), "segments": table.segments.assign(k=0)})
-    with pytest.raises(ValueError, match="whole numbers from 1"):
+    with pytest.raises(ValueError, match="whole number of at least 1"):
         build(wrong, QUICK)
 
 
@@ -396,7 +396,7 @@ def test_feature_win_rates_by_hand():
     assert rows == {"a": (3, 1, 2, 0.75), "b": (1, 3, 2, 0.25)}
     assert section.same_features == pytest.approx(1 / 3)
     (note,) = next(table.notes for table in section.data_tables() if table.key == "segments_features")
-    assert note.endswith("Found the same: 33 % of answers.")
+    assert note.endswith("Rated the same: 33 % of answers.")
 
 
 def test_agreement_on_a_label_by_hand():
@@ -481,9 +481,9 @@ def test_win_rates_are_told_both_ways():
     (table,) = [table for table in section.data_tables() if table.key == "segments_models"]
     labels = {column.key: column.label for column in table.columns}
     assert (labels["win_rate"], labels["win_rate_pooled"]) == ("Win rate, mean over opponents", "Win rate, pooled")
-    assert "mean over" in table.notes[0]
+    assert "averaged over" in table.notes[0]
     assert section.headline.startswith("c wins 75 %")
-    assert "in the mean over the other bots (pooled 75 %" in section.headline
+    assert "on average over the other bots (pooled 75 %" in section.headline
     assert any("pooled" in method.text for method in section.methods() if method.name == "Win rate")
 
 

@@ -23,7 +23,7 @@ from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranks_tab
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.stopping import Stopping, build, own_dialogues, pairs_table
-from parlai_humaneval.report.summary import OF_RATINGS, figure_of, leading
+from parlai_humaneval.report.summary import figure_of, leading
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import IntervalFigure
 from parlai_humaneval.stopping.events import WIDEST
@@ -100,8 +100,8 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
     (label,) = document.sections["stopping"].labels().values()
-    assert label.startswith("Estimates after optional stopping.")
-    assert label.endswith("decide nothing.")
+    assert label.startswith("These are estimates after optional stopping.")
+    assert label.endswith("do not determine the outcome.")
     assert all(summary.remarks[0] == label for summary in others)
     for key in ("turns", "crowd_time"):
         assert document.sections[key].remarks[0] == label
@@ -120,7 +120,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert len(cited) > 2
     assert all("Cite “What was decided, and when”" in part for part in cited)
     (turns,) = (answer for answer in others if answer.section == "turns")
-    assert any("none of these p-values" in note for note in table_of_pairs(turns).notes)
+    assert any("rather than these p-values" in note for note in table_of_pairs(turns).notes)
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -162,9 +162,13 @@ def test_a_study_that_goes_on() -> None:
     assert going.ended is None
     assert found.headline() == f"{going.standing().open_words}."
     assert (
-        found.sections["turns"].remarks[0].startswith("This study ends when it is decided, and it is not decided yet.")
+        found.sections["turns"]
+        .remarks[0]
+        .startswith("This study ends once it reaches a decision, which it has not done yet")
     )
-    (told,) = [remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models are equal")]
+    (told,) = [
+        remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models count as equal")
+    ]
     assert "There are 12 dialogues; all of them count, from 12 workers." in told
     assert "of it)" not in told
     assert {row["state"] for row in pairs_table(found.sections["stopping"].pairs).rows} == {"open"}  # type: ignore[attr-defined]
@@ -183,14 +187,14 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
     ):
         stopping = section(made)
         assert stopping.pairs == []
-        assert "It was changed or is incomplete" in stopping.headline
+        assert "The log was changed or is incomplete" in stopping.headline
     for made in (changed(log, outcome={"picks": [9], "turns": 6}), replace(log, events=())):
         found = build_report(replace(whole, stopping=(made,)), OPTIONS)
         assert [answer.section for answer in leading(found.summaries())] == ["turns"]
         if made.events and made.events[0] == log.events[0]:
             (answer,) = leading(found.summaries())
-            assert "It was changed" in answer.remarks[0]
-        assert "It was changed" in to_html(found)
+            assert "The log was changed" in answer.remarks[0]
+        assert "The log was changed" in to_html(found)
 
 
 @pytest.mark.usefixtures("only_answers")
@@ -201,8 +205,8 @@ def test_tables_without_their_log_say_so() -> None:
     record.settings = settings
     found = build_report(tables([record]), OPTIONS)
     assert found.sections["stopping"].headline == (
-        "This study ends when it is decided, and its log of decisions is not among these tables, so its decisions are "
-        "unknown."
+        "This study stops once it reaches a decision, and its log of decisions is not among these tables, so its decisions "
+        "are unknown."
     )
     assert "log of decisions is not among these tables" in found.sections["turns"].remarks[0]
     record.settings = {"stop": "collected", "metric": "preference"}
@@ -216,7 +220,7 @@ def test_warnings_are_said_first() -> None:
     assert slow.standing().warnings
     found = build_report(tables_of(slow), OPTIONS)
     (answer,) = leading(found.summaries())
-    assert answer.remarks[0].endswith("Set a longer time in your next study; the time of this study is fixed.")
+    assert answer.remarks[0].endswith("Set a longer time limit in your next study; the limit of this study is fixed.")
     assert found.sections["stopping"].remarks[0] == answer.remarks[0]
 
 
@@ -294,7 +298,7 @@ def test_a_log_without_its_beginning_is_of_the_study_by_its_settings(study: Sequ
     stopping = found.sections["stopping"]
     assert isinstance(stopping, Stopping)
     assert [(one.study, one.design) for one in stopping.studies] == [("study", ("sata", "soba", "preference"))]
-    assert "It was changed" in found.sections["turns"].remarks[0]
+    assert "The log was changed" in found.sections["turns"].remarks[0]
 
 
 def test_what_follows_through_others_is_said_so() -> None:
@@ -312,14 +316,14 @@ def test_what_intervals_are_of_is_said_in_the_unit_that_is_shown(document: Docum
     """Guards the note on intervals: shares beside shares, points beside points, and no stopping where nothing stopped."""
     found = document.sections["stopping"]
     (answer,) = leading(document.summaries())
-    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals use dialogues")]
+    (of_points,) = [remark for remark in answer.remarks if remark.startswith("Intervals use only dialogues")]
     assert "the mean is too far from 0 after optional stopping" in of_points
     assert of_points.endswith("contain 0.")
-    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals use dialogues")]
+    (of_shares,) = [note for note in found.data_tables()[0].notes if note.startswith("Intervals use only dialogues")]
     assert "the mean is too far from one half after optional stopping" in of_shares
     assert of_shares.endswith("contain 50 %.")
     (going,) = section(log_of(stopped(workers=12))).summary()
-    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals use dialogues")]
+    (so_far,) = [remark for remark in going.remarks if remark.startswith("Intervals use only dialogues")]
     assert "stopp" not in so_far
 
 
@@ -364,7 +368,7 @@ def test_the_sentence_for_a_paper_has_estimates_and_rule(study: SequentialStudy,
         f"Every pair was decided after {standing.answered} of at most 600 dialogues by {standing.workers} raters"
         in words
     )
-    assert "α = .05 for any false claim that one model is better, and for any that two are equal" in words
+    assert "α = .05 for any false claim that one model is better, and for any false claim that two are equal" in words
     assert "less than 30 points apart" in words
     assert "clustered by rater" not in words
     assert document.to_json()["sentence"] == words
@@ -437,7 +441,7 @@ def test_a_study_without_answers_has_no_empty_table_and_no_peek() -> None:
     (answer,) = found.summary()
     assert answer.pairs == []
     assert found.headline == "3 of 3 pairs open."
-    assert not any("Intervals use dialogues" in words or "If you had tested" in words for words in answer.remarks)
+    assert not any("Intervals use only dialogues" in words or "If you had tested" in words for words in answer.remarks)
     assert not any("If you had tested" in words for words in section(log_of(stopped(workers=3))).remarks)
 
 
@@ -446,5 +450,5 @@ def test_points_of_ratings_are_no_points_of_their_scale(study: SequentialStudy) 
     (answer,) = section(log_of(study)).summary()
     assert answer.rule is not None
     apart = answer.model_copy(update={"rule": answer.rule.model_copy(update={"rated": "apart"})})
-    assert OF_RATINGS in table_of_pairs(apart).notes
-    assert OF_RATINGS not in table_of_pairs(answer).notes
+    assert any("100 points are half of the scale" in note for note in table_of_pairs(apart).notes)
+    assert not any("half of the scale" in note for note in table_of_pairs(answer).notes)

@@ -144,7 +144,7 @@ def test_too_many_groups_are_not_said_to_be_small(groups: int):
     table = from_rows("comparisons", votes).assign(theme=[f"t{n // 10}" for n in range(len(votes))])
     section = by_group.build(replace(turns_with_texts(), comparisons=table), Options(by=("theme", "opener")))
     assert bool(section.tests) == (groups == 12)
-    assert ("Groups by theme are not compared: 13 are large enough, and at most 12" in section.headline) == (
+    assert ("Groups by theme are not compared: 13 are large enough, but at most 12" in section.headline) == (
         groups == 13
     )
     assert ("No two groups by opener are large enough" in section.headline) == (groups == 13)

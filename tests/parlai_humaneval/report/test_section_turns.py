@@ -160,7 +160,7 @@ def test_unfinished_dialogues_are_shown_beside():
     assert (rows["retrieval"].n, rows["retrieval"].n_with_unfinished) == (18, 21)
     assert rows["retrieval"].win_rate_with_unfinished == pytest.approx(14 / 21)
     assert any(
-        "3 turns of 2 dialogues that did not end do not count; with them, the rates would be eliza 33 %, retrieval 67 %."
+        "3 turns in 2 dialogues that did not end do not count; with them, the rates would be eliza 33 %, retrieval 67 %."
         in text
         for text in section.remarks
     )

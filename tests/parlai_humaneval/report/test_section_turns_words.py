@@ -38,7 +38,7 @@ def test_unfinished_dialogues_are_left_out_and_said():
     ]
     section = section_of(records)
     assert section.models[0]["n"] == 40
-    assert any("2 turns of 1 dialogue that did not end" in text for text in section.remarks)
+    assert any("2 turns in 1 dialogue that did not end" in text for text in section.remarks)
 
 
 def test_anchoring_is_found_and_said(tmp_path):

@@ -94,7 +94,7 @@ def test_studies_that_end_when_decided_are_left_out() -> None:
     assert not section.data_tables()
     (remark,) = section.remarks
     assert remark.startswith(
-        "Estimates of studies that end when they are decided are left out (share of ada, taken for human; "
+        "Estimates of studies that stop once they reach a decision are left out (share of ada, taken for human; "
     )
     screen = io.StringIO()
     print_report_summary(document, Console(file=screen, width=400))

@@ -17,7 +17,7 @@ def test_what_is_filled_in_stays_as_it_is() -> None:
     name = "j\n- k {% if x %}{{ y }}{% endif %} {# z #}  <b>"
     judge = SimpleNamespace(judge=name, refused=1, unparsable=2, asked=3)
     said = say("judges", "remarks", s=SimpleNamespace(judges=[judge]), by_place=[], partial=[])
-    assert said == [f"{name}: of 3 answers 1 refused and 2 unreadable; they count nowhere else."]
+    assert said == [f"{name}: of 3 answers 1 refused and 2 unreadable; they are not counted anywhere else."]
 
 
 def test_every_template_can_be_read() -> None:

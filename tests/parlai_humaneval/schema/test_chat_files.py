@@ -95,6 +95,16 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     assert ": 1 dialogue, form=messages (user = human, assistant = mine); turns without text" in remark
     with pytest.raises(DataError, match="Did you mean messages"):
         read(tmp_path / "c.jsonl", json.dumps(CHAT), form="mesages")
+    conversation = {
+        "dialog": [[{"id": "ada", "text": "Hi!"}, {"id": "bob", "text": "Hello."}]],
+        "entities": {"bob": "b"},
+    }
+    (remark,) = taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))
+    assert remark.endswith(": 1 dialogue, ParlAI conversations (ada = ?, bob = b)")
+    assert "1 dialogue, fbdialog" in taken_as(read(tmp_path / "d.txt", "1 Hi!\tHello.\n"))[0]
+    assert taken_as(read(tmp_path / "e.jsonl", '{"dialogue_id": "1", "turns": ["Hi!", "Hello."]}')) == [], (
+        "it is our own"
+    )
 
 
 def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -> None:
@@ -200,7 +210,7 @@ def test_models_that_share_a_question_id_in_a_file_are_told_apart(tmp_path: Path
     dialogues = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
     assert items(dialogues, "same_start") == [("80-alpha", "80-beta"), ("81-alpha", "81-beta")]
     assert "bot = alpha or beta" in taken_as(dialogues)[0], "not the last one alone"
-    assert taken_as(dialogues)[-1].endswith("models share ids, so the model's name is put behind each (81-beta)")
+    assert taken_as(dialogues)[-1].endswith("models share ids, so the model's name is added to each (81-beta)")
     with pytest.raises(DataError, match="the id 80-beta appears twice"):
         read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, [*rows, rows[2]])))
 
@@ -214,7 +224,7 @@ def test_files_with_the_same_ids_are_told_apart_by_their_names(tmp_path: Path) -
     dialogues = load_sources(given, lambda task: [], list)
     assert [one.dialogue_id for one in dialogues] == ["0", "1", "beta-0", "beta-1"]
     assert items(dialogues, "same_start") == items(dialogues) == [("0", "beta-0"), ("1", "beta-1")]
-    assert taken_as(dialogues)[-1].endswith("another file has the same ids, so “beta-” is put before each (beta-1)")
+    assert taken_as(dialogues)[-1].endswith("another file has the same ids, so “beta-” is added before each (beta-1)")
     with pytest.raises(DataError, match="two dialogues have the id 0"):
         load_sources([*given, given[0]], lambda task: [], list)
 

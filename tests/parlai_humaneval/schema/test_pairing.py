@@ -119,8 +119,8 @@ def test_too_few_dialogues_are_told_how_many_judgements_can_be_had(
 @pytest.mark.parametrize(
     ("dialogue", "said"),
     [
-        (talk("odd", ("", "a")), "talks.jsonl, line 7: it is not known who s1 of dialogue odd is.*entities"),
-        (talk("odd", ("", "")), "who s1 and s2 of dialogue odd is"),
+        (talk("odd", ("", "a")), "talks.jsonl, line 7: dialogue odd does not say who s1 is.*entities"),
+        (talk("odd", ("", "")), "does not say who s1 and s2 is"),
         (talk("odd", (HUMAN, HUMAN)), "dialogue odd is between people.*leave it out"),
     ],
 )

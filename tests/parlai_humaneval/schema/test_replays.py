@@ -84,7 +84,9 @@ def test_whole_dialogues_need_no_rating() -> None:
 
 
 def test_too_few_are_told_with_numbers() -> None:
-    with pytest.raises(NotEnough, match=r"sample of 60 is wanted, but there are 3 rated dialogues; ask for 3 or fewer"):
+    with pytest.raises(
+        NotEnough, match=r"sample of 60 was requested, but there are 3 rated dialogues; ask for 3 or fewer"
+    ):
         replay_items(rated(3), 1, sample=60, seed=0)
     with pytest.raises(NotEnough, match="no rated dialogues"):
         replay_items([], 1, sample=None, seed=0)

@@ -101,8 +101,8 @@ def test_too_few_dialogues_are_told_with_numbers(
     [
         ([*bots(3), talk("brief", ("a", "b"), 4)], people(9), r"line 7: dialogue brief has 4 .*takes 5 \(3 of the 4"),
         (bots(3), people(9, 4), r"people-0 has 4 .* \(0 of the 9 dialogues between people"),
-        ([talk("odd", ("a", ""), 5)], people(9), "line 7: it is not known who s2 of dialogue odd is.*entities"),
-        (bots(3), [talk("odd", ("", ""), 5)] * 9, "not known who s1 and s2"),
+        ([talk("odd", ("a", ""), 5)], people(9), "line 7: dialogue odd does not say who s2 is.*entities"),
+        (bots(3), [talk("odd", ("", ""), 5)] * 9, "does not say who s1 and s2"),
         (bots(3), [talk("odd", ("a", HUMAN), 5)] * 9, "odd is not between people"),
     ],
 )  # fmt: skip

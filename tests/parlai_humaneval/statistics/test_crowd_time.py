@@ -60,7 +60,7 @@ def test_no_answers():
     ("outcomes", "times", "words"),
     [
         ([1, 0], [1], "each outcome needs its time"),
-        ([1, 0], [2, 1], "must not fall"),
+        ([1, 0], [2, 1], "must not decrease"),
         ([1, 0.5], [1, 2], "leave ties out"),
         ([1, 0], [1, float("nan")], "without missing"),
     ],

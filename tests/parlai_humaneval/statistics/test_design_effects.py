@@ -30,7 +30,6 @@ from parlai_humaneval.statistics.ratings.correlations import (
     planning_dialogue_icc,
     planning_icc,
     pooled_gaps,
-    pooled_planning_icc,
     separate_gaps,
 )
 from parlai_humaneval.statistics.ratings.likert import ModelRatings
@@ -259,19 +258,19 @@ def leads(workers, each, spread, seed, *, reuse=None):
 def test_planning_icc_is_on_the_scale_of_the_plan(sizes):
     """The design effect of a plan with it is the variance of a clustered mean, over many studies; the interval covers."""
     found = [leads(60, sizes, 0.8, seed) for seed in range(200)]
-    icc = [planning_icc(gap) for gap in found]
+    icc = [planning_icc([gap]) for gap in found]
     m = found[0].per_worker
     assert m == pytest.approx((sizes**2).sum() / sizes.sum())
     effect = np.var([gap.values.mean() for gap in found], ddof=1) * sizes.sum()
     assert design_effect(m, np.mean([one.estimate for one in icc])) == pytest.approx(effect, rel=0.35)
-    true = np.mean([planning_icc(leads(3_000, 6, 0.8, 99)).estimate])
+    true = np.mean([planning_icc([leads(3_000, 6, 0.8, 99)]).estimate])
     assert np.mean([one.ci_low <= true <= one.ci_high for one in icc]) > 0.88
     assert found[0].effective_workers == pytest.approx(sizes.sum() ** 2 / (sizes**2).sum())
 
 
 def test_planning_icc_of_one_answer_a_worker():
     """Any ICC gives the same plan: there is none, and a note says why."""
-    found = planning_icc(leads(20, 1, 0.5, 0))
+    found = planning_icc([leads(20, 1, 0.5, 0)])
     assert (found.estimate, found.ci_low, found.notes) == (None, None, ("one answer per worker and sample",))
 
 
@@ -288,20 +287,20 @@ def test_planning_icc_of_models_judged_alone_counts_both_samples():
         ]
     )
     # Of the variance 2 a difference of means keeps 1, within workers: 1 + (4 − 1)·ICC = ½.
-    assert planning_icc(gap).estimate == pytest.approx(-0.5 / 3, abs=0.02)
+    assert planning_icc([gap]).estimate == pytest.approx(-0.5 / 3, abs=0.02)
 
 
 def test_dialogue_icc_of_leads():
     """Found where several workers judge a dialogue, None where none is shared; half of it where dialogues come in pairs."""
     shared = leads(400, 5, 0.0, 1, reuse=5)
-    found = planning_dialogue_icc(shared)
+    found = planning_dialogue_icc([shared])
     assert found.ci_low < 0.17 < found.ci_high  # of 0/1 answers with log-odds of SD 1: .174
     assert (found.details["per_dialogue"], found.details["n_dialogues"]) == (5, 400)
-    pairs = planning_dialogue_icc(replace(shared, dialogues_b=shared.dialogues))
+    pairs = planning_dialogue_icc([replace(shared, dialogues_b=shared.dialogues)])
     assert pairs.estimate == pytest.approx(found.estimate / 2)
-    crossed = planning_dialogue_icc(replace(shared, dialogues_b=np.roll(shared.dialogues, 2)))
+    crossed = planning_dialogue_icc([replace(shared, dialogues_b=np.roll(shared.dialogues, 2))])
     assert crossed.estimate != pytest.approx(found.estimate / 2)
-    assert planning_dialogue_icc(leads(20, 3, 0.5, 0)) is None
+    assert planning_dialogue_icc([leads(20, 3, 0.5, 0)]) is None
 
 
 @pytest.mark.parametrize("df", [None, 5, 40])
@@ -337,5 +336,5 @@ def test_answers_in_several_pairs_count_once():
     gaps, alike = paired_gaps(["x", "y", "z"], chosen, workers, workers)
     measure = Measure("turns", "sata", "soba", "appropriate", "turn", "share", alike, gaps)
     assert [pair.weight for pair in pooled_gaps([measure])] == pytest.approx([1 / 3] * 3)
-    found = pooled_planning_icc(pooled_gaps([measure, measure]))
+    found = planning_icc(pooled_gaps([measure, measure]))
     assert found.details["df_between"] == pytest.approx(2 * 19)

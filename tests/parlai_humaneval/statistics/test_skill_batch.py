@@ -106,8 +106,8 @@ def test_nobody_played():
         ([0], [1, 0], [1], "same length"),
         ([0], [2], [1], "from 0 to 1"),
         ([-1], [0], [1], "from 0 to 1"),
-        ([0], [1], [2], "result holds"),
-        ([0], [1], [np.nan], "no missing values"),
+        ([0], [1], [2], "result must be"),
+        ([0], [1], [np.nan], "none missing"),
         ([1], [1], [1], "against itself"),
     ],
 )
@@ -119,11 +119,11 @@ def test_what_is_no_match_is_refused(first, second, result, said):
 
 def test_orders_and_constants_are_checked():
     """An order beyond the matches, a flat order, ties that cannot be, and impossible constants."""
-    with pytest.raises(ValueError, match="beyond the 1"):
+    with pytest.raises(ValueError, match="not between 0 and 0"):
         rate_two_player([0], [1], [1], 2, orders=[[0, 1]])
     with pytest.raises(ValueError, match="one row per replicate"):
         rate_two_player([0], [1], [1], 2, orders=[0])
-    with pytest.raises(ValueError, match="chance of one is 0"):
+    with pytest.raises(ValueError, match="draw chance is 0"):
         rate_two_player([0], [1], [0], 2, model=SkillModel(draw=0))
     with pytest.raises(ValueError, match="above 0"):
         SkillModel(beta=0)
@@ -266,9 +266,9 @@ def test_what_is_no_free_for_all_is_refused():
         rate_free_for_all([25, 25], [8, 8], [0])
     with pytest.raises(ValueError, match="known for every player"):
         rate_free_for_all([25, np.nan], [8, 8], [0, 1])
-    with pytest.raises(ValueError, match="chance of one is 0"):
+    with pytest.raises(ValueError, match="draw chance is 0"):
         rate_free_for_all([25, 25], [8, 8], [0, 0], model=SkillModel(draw=0))
     with pytest.raises(ValueError, match="row per dialogue"):
         free_for_all_ratings([1, 2])
-    with pytest.raises(ValueError, match="between 0 and the 1"):
+    with pytest.raises(ValueError, match="between 0 and 1, the number"):
         free_for_all_path([[1, 2]], [2])

@@ -362,7 +362,7 @@ def test_turns_that_cannot_be_used_are_refused(arguments, said):
 
 def test_more_turns_that_cannot_be_used():
     """Positions of another shape, names that repeat."""
-    with pytest.raises(ValueError, match="shape of chosen"):
+    with pytest.raises(ValueError, match="same shape as chosen"):
         plackett_luce([[1, 0]], ["u"], positions=[[1]])
     with pytest.raises(ValueError, match="each column of chosen once"):
         plackett_luce([[1, 0]], ["u"], models=["a", "a"])
@@ -374,7 +374,7 @@ def test_more_turns_that_cannot_be_used():
         ((["a"], ["b"], [1], ["u", "v"]), "same length"),
         ((["a"], ["a"], [1], ["u"]), "two models"),
         ((["a", "a"], ["b", "a"], [1, 1], ["u", "v"]), "with itself"),
-        ((["a"], ["b"], [2], ["u"]), "outcome holds"),
+        ((["a"], ["b"], [2], ["u"]), "outcome must be"),
         ((["a"], [None], [1], ["u"]), "missing"),
     ],
 )

@@ -72,16 +72,16 @@ def test_nothing_chosen_is_said_where_one_has_to_be():
     """All turns, one turn, and turns that nobody answered; where any number may be chosen, none is an answer."""
     never = rows_of(6, 3, selected=0)
     assert data_warnings(from_rows("turns", never)) == [
-        "pw_turn, fun: in 18 of 18 turns nothing was chosen, although raters must choose a reply: they count nowhere. "
+        "pw_turn, fun: in 18 of 18 turns no reply was chosen, although raters must choose one, so they are not counted. "
         "Check the column selected."
     ]
     section = section_of(never)
     assert section.models == []
-    assert "nothing was chosen" in section.headline
+    assert "no reply was chosen" in section.headline
     assert section.remarks[0] == data_warnings(from_rows("turns", never))[0]
     once = [{**row, "selected": 0} if (row["dialogue_id"], row["turn"]) == ("d2", 1) else row for row in rows_of(6, 3)]
     (said,) = data_warnings(from_rows("turns", once))
-    assert "in 1 of 18 turns nothing was chosen" in said
+    assert "in 1 of 18 turns no reply was chosen" in said
     untimed = [{**row, "seconds": None} if not row["selected"] and row["turn"] == 1 else row for row in once]
     left = [row for row in untimed if (row["dialogue_id"], row["turn"]) != ("d2", 1)]
     gone = [{**row, "seconds": None} for row in once if (row["dialogue_id"], row["turn"]) == ("d2", 1)]
@@ -97,14 +97,14 @@ def test_one_model_is_no_choice():
     section = section_of(alone)
     assert section.models == []
     assert (
-        "6 dialogues have one model only, although raters choose one of several replies: 18 turns of them"
+        "6 dialogues have only one model, although raters choose one of several replies, so 18 turns of them"
         in section.headline
     )
     others = [{**row, "dialogue_id": f"e{row['dialogue_id']}"} for row in rows_of(6, 3)]
     section = section_of([*alone, *others])
     assert {row.kind for row in section.models} == {"one"}
     assert {row["n"] for row in section.models} == {18}
-    assert any("one model only" in remark for remark in section.remarks)
+    assert any("only one model" in remark for remark in section.remarks)
     itself = rows_of(6, 3, ("big", "big"))
     assert data_warnings(from_rows("turns", itself)) == []
 
@@ -116,7 +116,7 @@ def test_a_misspelt_model_is_named_and_does_not_come_first():
         for row in rows_of(8, 5)
     ]
     (said,) = data_warnings(from_rows("turns", rows))
-    assert "1 turn with other models" in said
+    assert "1 turn with different models" in said
     assert "dialogue d0 has bgi, small in turn 3, elsewhere big, small" in said
     assert [group.models for group in choice_groups(tables_of(rows))] == [["big", "small"], ["bgi", "big", "small"]]
     section = section_of(rows)
@@ -131,7 +131,7 @@ def test_a_reply_that_lacks_is_named():
     gone = rows.pop(lost)
     (said,) = data_warnings(from_rows("turns", rows))
     assert f"dialogue d1 has no reply of {gone['model']} in turn {gone['turn']}" in said
-    assert said.startswith("pw_turn, fun: 1 turn without a reply of each model")
+    assert said.startswith("pw_turn, fun: 1 turn without a reply from every model")
 
 
 def test_many_are_counted():

@@ -21,7 +21,7 @@ def decided(evidence: dict[tuple[int, int], float], models: int = 3, **changes: 
     learnt.dialogues[:] = 10
     for (better, worse), value in evidence.items():
         pair = learnt.pairs.number[better, worse]
-        learnt.order[0, 0, 0 if better < worse else 1, pair] = value
+        learnt.of("direct")[0, 0 if better < worse else 1, pair] = value
     decisions = Decisions(1, models, alpha=0.05, beta=0.05, floor=4, **changes)
     decisions.look(ROW, learnt)
     return decisions

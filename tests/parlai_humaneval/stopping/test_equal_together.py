@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parlai_humaneval._util.arrays import Flags, Floats
 from parlai_humaneval.stopping.batch import AGAINST, Decisions, alike, contradictions, rivals_apart, rivals_of, to_ask
 from parlai_humaneval.stopping.events import Outcome, log_rows, read_log
-from parlai_humaneval.stopping.evidence import Evidence, pairs_of
+from parlai_humaneval.stopping.evidence import ORDER_KINDS, Evidence, pairs_of
 from parlai_humaneval.stopping.rule import StoppingRule
 from parlai_humaneval.stopping.study import SequentialStudy, replay
 
@@ -170,7 +170,7 @@ def circled(dialogues: int) -> Evidence:
 def test_what_no_line_explains_is_warned_of() -> None:
     """Of B and C, those with A say that they are equal, and more often those of the two that they are not."""
     learnt = circled(1)
-    learnt.order[0, 3, 0, BC] = learnt.equal[0, 0, BC] = 60
+    learnt.of("wide")[0, 0, BC] = learnt.equal[0, 0, BC] = 60
     nobody = np.zeros((1, 3, 3), dtype=bool)
     assert not contradictions(learnt, nobody, 0.05).any()
     learnt.equal[0, 1, BC] = 60
@@ -180,9 +180,10 @@ def test_what_no_line_explains_is_warned_of() -> None:
 def test_nobody_is_called_equal_against_their_own_dialogues() -> None:
     """However sure all dialogues are; and dialogues go to such a pair."""
     learnt = circled(30)
-    learnt.order[:] = 1
+    for kind in ORDER_KINDS:
+        learnt.of(kind)[:] = 1
     learnt.equal[:] = learnt.equal_now[:] = 1000
-    assert (learnt.alone[0].min(axis=0) < AGAINST).tolist() == [False, False, True]
+    assert (learnt.least_alone[0] < AGAINST).tolist() == [False, False, True]
     decisions = Decisions(1, 3, alpha=0.05, beta=BETA, floor=1, pooled=True)
     decisions.look(ROW, learnt)
     assert decisions.equal[0].tolist() == [True, True, False]

@@ -94,8 +94,8 @@ def test_the_lower_of_two_bets_counts() -> None:
     study.leave("w", at=2)
     bets = order_bets(study.rule.margin)
     stakes = np.minimum(bets.gains / 0.05, bets.most)
-    assert study.studies.evidence.direct[0, 0, 0] == pytest.approx(float((1 + stakes * 0.25) @ bets.weights))
-    assert study.studies.evidence.order[0, 0, 1, 0] == 1.0, "the highest so far, from the beginning"
+    assert study.studies.evidence.of("direct")[0, 0, 0] == pytest.approx(float((1 + stakes * 0.25) @ bets.weights))
+    assert study.studies.evidence.of("direct")[0, 1, 0] == 1.0, "the highest so far, from the beginning"
 
 
 def test_who_chose_nothing_counts_for_no_model_and_is_warned_of() -> None:
@@ -104,7 +104,7 @@ def test_who_chose_nothing_counts_for_no_model_and_is_warned_of() -> None:
     for number in range(4):
         study.arrive(f"w{number}", at=0)
         study.leave(f"w{number}", at=1)
-    assert (study.studies.evidence.order == 1).all()
+    assert (study.studies.evidence.of("direct") == 1).all()
     assert (study.studies.evidence.equal == 1).all()
     assert "4 raters of 4 left before they had chosen anything" in study.standing().warnings[0]
 

@@ -44,7 +44,7 @@ def test_two_who_came_one_after_the_other_are_compared_whoever_is_quick() -> Non
     matched = [{one[1]: one[2], other[1]: other[2]} for one, other in zip(came[::2], came[1::2], strict=True)]
     shares = [float(share_of_ratings((both["A"] - both["B"]) / 100)) for both in matched]
     expected = np.array([evidence.max() for evidence in order_evidence(shares, 0.1)])
-    assert running.studies.evidence.direct[0, :, 0] == pytest.approx(np.maximum(expected, 1))
+    assert running.studies.evidence.of("direct")[0, :, 0] == pytest.approx(np.maximum(expected, 1))
     assert [event.worker for event in running.log if isinstance(event, Folded)] == [worker for worker, _, _ in came]
     first = [one[1] for one in came[::2]]
     assert 5 < first.count("A") < 25, "who of two rates which model is drawn"

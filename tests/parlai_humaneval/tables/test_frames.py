@@ -11,7 +11,7 @@ from make_judgements import one_of_each
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import QUESTION, make_record, make_study, make_turn
 
-from parlai_humaneval.schema.records import ContextRecord, DialogueRecord, Mask, ReplyInfo, Withdrawn
+from parlai_humaneval.schema.records import ContextRecord, DialogueRecord, ImageRecord, Mask, ReplyInfo, Withdrawn
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.columns import TableError, typed
 from parlai_humaneval.tables.schema import COLUMNS, TABLES
@@ -53,6 +53,7 @@ def test_every_declared_column_is_filled_from_records():
     turn.candidates[0].masks = [Mask(start=0, end=1, original="x", replacement="y")]
     turn.candidates[0].raw_text, turn.candidates[0].changes = "raw", ["markdown"]
     turn.candidates[0].first_token_s = 0.4
+    turn.human_images = turn.candidates[0].images = [ImageRecord(digest="a" * 64, alt="A wall", width=8, height=6)]
     turn.candidates[0].info = ReplyInfo(
         served_model="m-1",
         prompt_tokens=7,

@@ -90,7 +90,7 @@ def test_models_and_workers_are_not_doubled(tmp_path, end):
     (cleaned,) = read.cleaned
     assert cleaned.cells == {"worker_id": 14, "model": 14}
     assert cleaned.words.startswith(
-        "ratings: 28 cells (worker_id, model) had blanks or invisible characters at the ends"
+        "ratings: 28 cells (worker_id, model) had blanks or invisible characters at either end"
     )
 
 

@@ -122,7 +122,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         (
             "turns",
             [TURN, {**OTHER, "selected": 1}],
-            r"selected: 1 in rows 1, 2, which are one turn .*'d1', turn 1.*one reply chosen",
+            r"selected: 1 in rows 1, 2, which are one turn .*'d1', turn 1.*raters choose one reply",
         ),
         (
             "turns",
@@ -297,6 +297,6 @@ def test_two_picks_of_a_turn_need_not_stand_together(order: list[int]):
     """All rows of turns with two picks are told, and those of no other turn."""
     rows = [{**row, "turn": turn} for turn in (1, 2, 3) for row in (TURN, OTHER)]
     rows[3] = {**rows[3], "selected": 1}
-    with pytest.raises(TableError, match=r"one reply chosen") as error:
+    with pytest.raises(TableError, match=r"raters choose one reply") as error:
         checked("turns", *(rows[place] for place in order))
     assert sorted(order[place] for place in error.value.rows) == [2, 3]

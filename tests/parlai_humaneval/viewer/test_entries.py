@@ -14,12 +14,13 @@ from make_judges import judged, letter
 from make_live_records import make_choice, make_rated, make_ticked, make_verdict
 from make_records import make_record, make_turn
 
-from parlai_humaneval.schema.records import Mask, Rated
+from parlai_humaneval.schema.records import ImageRecord, Mask, Rated
 from parlai_humaneval.tables.build import judge_tables, tables
 from parlai_humaneval.tables.columns import Tables, from_rows
 from parlai_humaneval.tables.example import example_tables
 from parlai_humaneval.viewer import entries as viewer
 from parlai_humaneval.viewer.entries import Entry, entries
+from parlai_humaneval.viewer.write import viewer_files
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -270,6 +271,26 @@ def test_markup_is_drawn_where_raters_saw_it_drawn(appearance: str) -> None:
     assert reply.get("markup") == (drawn if appearance == "markdown" else None)
 
 
+@pytest.mark.parametrize("with_files", [True, False])
+def test_pictures_are_shown_or_described(tmp_path: Path, with_files: bool) -> None:
+    """Guards readers from a message whose picture is not mentioned, and from a picture that was not to be published."""
+    digest, other = "a" * 64, "b" * 64
+    record = make_choice("d1", [["a"]], setting="soba")
+    record.turns[0].human_images = [ImageRecord(digest=digest, alt="A <red> wall", width=8, height=6)]
+    record.turns[0].candidates[0].images = [ImageRecord(digest=other, alt="", width=8, height=6)]
+    made = tables([record])
+    assert json.loads(made.turns["human_images"].iloc[0])[0]["alt"] == "A <red> wall"
+    pictures = {digest: b"jpeg"} if with_files else {}
+    (entry,) = entries(made, pictures)
+    (turn,) = entry.details()["turns"]
+    known = [{"digest": digest, "alt": "A <red> wall", "width": 8, "height": 6}]
+    assert turn["human"].get("images", []) == (known if with_files else [])
+    assert turn["human"]["text"].endswith("\n[image: A <red> wall]") is not with_files
+    assert "[image: A picture without a description]" in "".join(one["text"] for one in turn["replies"])
+    files = dict(viewer_files([entry], title="t", pictures=pictures))
+    assert (f"images/{digest}.jpg" in files) is with_files
+
+
 def test_the_page_knows_the_same_names() -> None:
     """Guards ``src/viewer/entry.ts``, which is written by hand, against fields that only one side has."""
     source = (REPOSITORY / "mephisto_tasks/webapp/src/viewer/entry.ts").read_text(encoding="utf-8")
@@ -277,5 +298,5 @@ def test_the_page_knows_the_same_names() -> None:
     for name in ("Said", "Reply", "Answer", "Turn", "Line", "Talk", "Check", "Details"):
         fields = set(re.findall(r"^  (\w+)\??:", interfaces[name], re.MULTILINE))
         ours = getattr(viewer, name).__required_keys__ | getattr(viewer, name).__optional_keys__
-        inherited = {"text", "markup"} if name in ("Reply", "Line") else set()
+        inherited = {"text", "markup", "images"} if name in ("Reply", "Line") else set()
         assert fields == ours - inherited, name

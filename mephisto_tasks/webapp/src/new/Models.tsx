@@ -7,11 +7,18 @@ import { ask, type Choices, type Reply, told } from "./wire";
 interface Props {
   choices: Choices;
   models: readonly string[];
+  folder: string;
   onChange: (models: readonly string[]) => void;
 }
 
+const FUNCTION = `def reply(history):
+    """history: the messages so far, oldest first."""
+    last = history[-1].text
+    return f"Why do you say “{last}”?"
+`;
+
 /** The models, each with its first reply once it was asked. */
-export function Models({ choices, models, onChange }: Props) {
+export function Models({ choices, models, folder, onChange }: Props) {
   const [replies, setReplies] = useState<Readonly<Record<string, Reply>>>({});
   const [busy, setBusy] = useState(false);
   const tryAll = async () => {
@@ -26,8 +33,22 @@ export function Models({ choices, models, onChange }: Props) {
     <fieldset className={styles.group}>
       <legend>Models</legend>
       <p className={styles.about}>
-        Names from <code>models list</code>, a Python file with a function, a folder of weights, or the address of a server.
+        A Python file with a function, the address of a server, a folder of weights, or a name from <code>models list</code>.
       </p>
+      <details className={styles.about}>
+        <summary>Add your own model</summary>
+        <p>
+          A function: save this as <code>bots.py</code> in <code>{folder}</code>, and enter <code>bots.py</code> below. Another
+          function of the file is <code>bots.py:NAME</code>.
+        </p>
+        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls can be scrolled by keys */}
+        <pre tabIndex={0}>{FUNCTION}</pre>
+        <p>
+          A hosted model: enter the server&#39;s address, then # and the model&#39;s name, such as{" "}
+          <code>https://api.openai.com/v1#gpt-4o-mini</code>. The key is read from the environment variable{" "}
+          <code>OPENAI_API_KEY</code>, which has to be set before <code>parlai-humaneval new</code> starts.
+        </p>
+      </details>
       {models.map((model, place) => (
         <Model
           key={place}

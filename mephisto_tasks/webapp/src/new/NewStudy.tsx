@@ -5,7 +5,7 @@ import styles from "./NewStudy.module.css";
 import { Outcome } from "./Outcome";
 import { Preview } from "./Preview";
 import { Techniques } from "./Techniques";
-import { ask, type Choices, type Draft, type FieldInfo, type Start, start, told, type Value } from "./wire";
+import { ask, type Choices, type Currency, type Draft, type FieldInfo, type Start, start, told, type Value } from "./wire";
 
 const LABELS: Readonly<Record<string, string>> = {
   conf: "Settings to begin with",
@@ -31,7 +31,8 @@ const WAGE = plain("wage", "Dollars per hour. Suggested rewards are based on it.
 export function NewStudy() {
   const [begun, setBegun] = useState<Start | null>(null);
   const [choices, setChoices] = useState<Choices | null>(null);
-  const [draft, setDraft] = useState<Draft | null>(null);
+  const [made, setMade] = useState<{ of: Choices; draft: Draft } | null>(null);
+  const [typing, setTyping] = useState(false);
   const [problem, setProblem] = useState("");
   useEffect(() => {
     start()
@@ -47,8 +48,8 @@ export function NewStudy() {
     }
     const left = new AbortController();
     ask<Draft>("draft", { choices }, left.signal)
-      .then((found) => {
-        setDraft(found);
+      .then((draft) => {
+        setMade({ of: choices, draft });
         setProblem("");
       })
       .catch((error: unknown) => {
@@ -58,6 +59,8 @@ export function NewStudy() {
       });
     return () => left.abort();
   }, [choices]);
+  // What was computed is of the choices before until the answer is there; if there is none, it stays so.
+  const currency = typing ? "typing" : made?.of === choices ? "current" : problem === "" ? "computing" : "unknown";
   return (
     <>
       <header className={styles.header}>
@@ -68,10 +71,20 @@ export function NewStudy() {
           </p>
         )}
       </header>
-      {begun && choices && draft ? (
+      {begun && choices && made ? (
         <main className={styles.main}>
-          <Form begun={begun} choices={choices} draft={draft} onChange={setChoices} />
-          <Outcome choices={choices} draft={draft} path={begun.path} />
+          <Form
+            begun={begun}
+            choices={choices}
+            draft={made.draft}
+            currency={currency}
+            onTyping={setTyping}
+            onChange={(next) => {
+              setTyping(false);
+              setChoices(next);
+            }}
+          />
+          <Outcome choices={choices} draft={made.draft} currency={currency} path={begun.path} />
           <Preview choices={choices} />
         </main>
       ) : (
@@ -85,10 +98,12 @@ interface FormProps {
   begun: Start;
   choices: Choices;
   draft: Draft;
+  currency: Currency;
+  onTyping: (typing: boolean) => void;
   onChange: (choices: Choices) => void;
 }
 
-function Form({ begun, choices, draft, onChange }: FormProps) {
+function Form({ begun, choices, draft, currency, onTyping, onChange }: FormProps) {
   const set = (name: string, value: Value | null) => {
     const others = Object.entries(choices.settings).filter(([other]) => other !== name);
     const settings = Object.fromEntries(value === null || value === "" ? others : [...others, [name, value] as const]);
@@ -107,11 +122,19 @@ function Form({ begun, choices, draft, onChange }: FormProps) {
   const models = draft.fields.find(({ name }) => name === "models");
   const rest = draft.fields.filter(({ name }) => name !== "models");
   return (
-    <form className={styles.form} aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- it listens for its fields
+    <form
+      className={styles.form}
+      aria-label="Settings"
+      onSubmit={(event) => event.preventDefault()}
+      onInput={({ target }) => onTyping(isTypedInto(target))}
+      onBlur={() => onTyping(false)}
+    >
       {models && (
         <Models
           choices={choices}
           models={listed(choices.settings.models ?? models.default)}
+          folder={begun.folder}
           onChange={(names) => set("models", names)}
         />
       )}
@@ -130,6 +153,7 @@ function Form({ begun, choices, draft, onChange }: FormProps) {
       <Techniques
         techniques={begun.techniques}
         bars={draft.bars}
+        currency={currency}
         chosen={choices.technique}
         onChange={(technique) => onChange({ ...choices, technique, settings: kept(choices.settings) })}
       />
@@ -207,6 +231,11 @@ function More({ others, settings, field, onAdd }: MoreProps) {
       </div>
     </fieldset>
   );
+}
+
+/** Whether what is typed there counts only when it is left, or with Enter. */
+function isTypedInto(target: EventTarget): boolean {
+  return target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text");
 }
 
 function text(value: Value | undefined): string {

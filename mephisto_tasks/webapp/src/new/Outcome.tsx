@@ -2,11 +2,12 @@ import { useState } from "react";
 import { Button } from "../ui/Button";
 import styles from "./NewStudy.module.css";
 import { amount } from "./Techniques";
-import { ask, type Choices, type Draft, told } from "./wire";
+import { ask, type Choices, type Currency, type Draft, told } from "./wire";
 
 interface Props {
   choices: Choices;
   draft: Draft;
+  currency: Currency;
   path: string;
 }
 
@@ -15,8 +16,15 @@ interface Written {
   command: string;
 }
 
+const WORDS: Readonly<Record<Currency, string>> = {
+  current: "",
+  typing: "Press Enter to update these numbers.",
+  computing: "Updating…",
+  unknown: "These numbers could not be updated.",
+};
+
 /** What the study costs and finds, why it cannot be launched yet, and its file. */
-export function Outcome({ choices, draft, path }: Props) {
+export function Outcome({ choices, draft, currency, path }: Props) {
   const [written, setWritten] = useState<{ of: Choices; what: Written } | null>(null);
   const [problem, setProblem] = useState("");
   const taken = problem.includes("already exists");
@@ -31,9 +39,14 @@ export function Outcome({ choices, draft, path }: Props) {
   const { estimate, problems } = draft;
   return (
     <section className={styles.outcome} aria-labelledby="outcome">
-      <h2 id="outcome">Your study</h2>
+      <div className={styles.row}>
+        <h2 id="outcome">Your study</h2>
+        <p role="status" className={styles.about}>
+          {WORDS[currency]}
+        </p>
+      </div>
       {estimate && (
-        <dl className={styles.figures} aria-live="polite">
+        <dl className={styles.figures} aria-live="polite" aria-busy={currency !== "current"}>
           <Figure name="Cost" value={estimate.cost > 0 ? `$${amount(estimate.cost)}` : "no pay"} />
           <Figure name="Hours" value={estimate.hours.toFixed(1)} />
           <Figure name="Raters" value={amount(estimate.raters)} />
@@ -65,7 +78,7 @@ export function Outcome({ choices, draft, path }: Props) {
       <details>
         <summary>The file</summary>
         {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls can be scrolled by keys */}
-        <pre tabIndex={0}>{draft.text}</pre>
+        <pre tabIndex={0} aria-busy={currency !== "current"}>{draft.text}</pre>
       </details>
     </section>
   );

@@ -1,15 +1,16 @@
 import styles from "./NewStudy.module.css";
-import type { Bar, TechniqueLine } from "./wire";
+import type { Bar, Currency, TechniqueLine } from "./wire";
 
 interface Props {
   techniques: readonly TechniqueLine[];
   bars: readonly Bar[];
+  currency: Currency;
   chosen: string;
   onChange: (name: string) => void;
 }
 
 /** Techniques to choose from, the cheapest for the gap first, each with its cost as a bar. */
-export function Techniques({ techniques, bars, chosen, onChange }: Props) {
+export function Techniques({ techniques, bars, currency, chosen, onChange }: Props) {
   const least = new Map<string, Bar>();
   for (const bar of bars) {
     if (!least.has(bar.technique)) {
@@ -19,7 +20,7 @@ export function Techniques({ techniques, bars, chosen, onChange }: Props) {
   const most = Math.max(1, ...[...least.values()].map((bar) => bar.cost));
   const cost = ({ name }: TechniqueLine) => least.get(name)?.cost ?? Infinity;
   return (
-    <fieldset className={styles.group}>
+    <fieldset className={styles.group} aria-busy={currency !== "current"}>
       <legend>Technique</legend>
       <p className={styles.about}>Cost and hours to find your gap, with rewards at your hourly wage and a typical site fee.</p>
       {[...techniques]

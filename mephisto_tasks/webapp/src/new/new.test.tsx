@@ -44,11 +44,14 @@ const CHOICES: Choices = { technique: "pw_turn", settings: {}, gap: 0.1, power: 
 /** What was asked, and answers by what is asked: an object, or a sentence with which it is refused. */
 let asked: { what: string; body: { choices: Choices; replace?: boolean } }[] = [];
 let answers: Record<string, object | string> = {};
+/** Until this is over, nothing is answered. */
+let busy: Promise<unknown> = Promise.resolve();
 
 beforeEach(() => {
   asked = [];
+  busy = Promise.resolve();
   answers = {
-    start: { choices: CHOICES, path: "study.yaml", techniques: TECHNIQUES },
+    start: { choices: CHOICES, path: "study.yaml", folder: "/home/me", techniques: TECHNIQUES },
     draft: DRAFT,
     preview: { url: "about:blank" },
     write: WRITTEN,
@@ -58,7 +61,7 @@ beforeEach(() => {
     asked.push({ what, body: JSON.parse(options?.body ?? "{}") as { choices: Choices } });
     const answer = answers[what] ?? "no answer";
     const body = typeof answer === "string" ? { problem: answer } : answer;
-    return Promise.resolve(new Response(JSON.stringify(body), { status: typeof answer === "string" ? 409 : 200 }));
+    return busy.then(() => new Response(JSON.stringify(body), { status: typeof answer === "string" ? 409 : 200 }));
   });
 });
 afterEach(() => vi.unstubAllGlobals());
@@ -93,6 +96,37 @@ describe("a new study", () => {
     await user.click(screen.getByRole("radio", { name: /sata/ }));
     await waitFor(() => expect(last()?.technique).toBe("sata"));
     expect(last()?.settings).toEqual({ models: ["eliza", "retrieval_x"] });
+  });
+
+  it("never shows figures of other choices as if they were current", async () => {
+    const user = userEvent.setup();
+    render(<NewStudy />);
+    const figures = () => screen.getByText("$90").closest("dl");
+    const gap = await screen.findByLabelText("Gap");
+    expect(figures()).toHaveAttribute("aria-busy", "false");
+    await user.type(gap, "5");
+    expect(figures()).toHaveAttribute("aria-busy", "true");
+    expect(screen.getByText("Press Enter to update these numbers.")).toBeVisible();
+    let end: (value: unknown) => void = () => undefined;
+    busy = new Promise((resolve) => (end = resolve));
+    await user.keyboard("{Enter}");
+    expect(await screen.findByText("Updating…")).toBeVisible();
+    expect(figures()).toHaveAttribute("aria-busy", "true");
+    expect(screen.getByRole("group", { name: "Technique" })).toHaveAttribute("aria-busy", "true");
+    end(null);
+    await waitFor(() => expect(figures()).toHaveAttribute("aria-busy", "false"));
+    answers.draft = "it has ended";
+    await user.type(gap, "5{Enter}");
+    expect(await screen.findByText("These numbers could not be updated.")).toBeVisible();
+    expect(figures()).toHaveAttribute("aria-busy", "true");
+  });
+
+  it("says how a model of one's own is added", async () => {
+    render(<NewStudy />);
+    await userEvent.setup().click(await screen.findByText("Add your own model"));
+    expect(screen.getByText("/home/me")).toBeVisible();
+    expect(screen.getByText(/def reply\(history\)/)).toBeVisible();
+    expect(await axeViolations()).toEqual([]);
   });
 
   it("offers every other setting", async () => {

@@ -22,6 +22,8 @@ export interface TechniqueLine {
 export interface Start {
   choices: Choices;
   path: string;
+  /** Where files of models are looked for. */
+  folder: string;
   techniques: readonly TechniqueLine[];
 }
 
@@ -61,6 +63,9 @@ export interface Draft {
   fields: readonly FieldInfo[];
   others: readonly FieldInfo[];
 }
+
+/** Whether figures are of what is chosen now: not while it is typed or computed, nor where no answer came. */
+export type Currency = "current" | "typing" | "computing" | "unknown";
 
 export interface Reply {
   model: string;

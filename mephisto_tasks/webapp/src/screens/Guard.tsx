@@ -12,7 +12,7 @@ export class Guard extends Component<{ children: ReactNode }, { failed: boolean 
 
   override render(): ReactNode {
     return this.state.failed ? (
-      <Problem text={t("This page has stopped because of an error. Your work so far is saved. Reload the page to go on.")} />
+      <Problem text={t("This page has stopped because of an error. Your work so far is saved. Reload the page to continue.")} />
     ) : (
       this.props.children
     );

@@ -55,7 +55,7 @@ function Explanation({ text, onRetry }: { text: string; onRetry: () => void }) {
       {due && (
         <div className={styles.explanation}>
           <p>{t("This is taking longer than usual. {why}", { why: text })}</p>
-          <p>{t("You can wait, or try again. Nothing that you have done is lost.")}</p>
+          <p>{t("You can wait, or try again. None of your work is lost.")}</p>
           <Button onClick={onRetry}>{t("Try again")}</Button>
         </div>
       )}

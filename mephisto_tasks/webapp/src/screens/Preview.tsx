@@ -40,7 +40,7 @@ export function Preview({ config, start, why, onStart, onDecline }: PreviewProps
         {why && <p className={`soft ${styles.hint}`}>{why}</p>}
         {acceptFirst && (
           <p className={`soft ${styles.hint}`}>
-            {t("This is a preview. You must accept the {unit} before you can start; then this page opens the task by itself.", {
+            {t("This is a preview. You must accept the {unit} before you can start; then this page opens the task automatically.", {
               unit: config.unit ?? "unit",
             })}
           </p>
@@ -50,7 +50,7 @@ export function Preview({ config, start, why, onStart, onDecline }: PreviewProps
         <Sections sections={config.preview.sections} />
         {config.consent_form && acceptFirst && (
           <section className={styles.agreement} aria-label={t(config.consent_form.title)}>
-            <h2>{t("Once you accept, you are asked to agree to this")}</h2>
+            <h2>{t("Once you accept, you will be asked to agree to this")}</h2>
             <ConsentText form={config.consent_form} />
           </section>
         )}

@@ -10,17 +10,17 @@ export interface ProblemProps {
   onReload?: () => void;
 }
 
-/** The page cannot go on by itself: says so, and offers to load it anew. */
+/** The page cannot continue by itself: says so, and offers to load it anew. */
 export function Problem({ text, otherWindow = false, onReload = reload }: ProblemProps) {
   return (
     <Frame>
       <div role="alert">
-        <Heading>{otherWindow ? t("This task is open in another window") : t("The page cannot go on")}</Heading>
+        <Heading>{otherWindow ? t("This task is open in another window") : t("The page cannot continue")}</Heading>
         <p>{text}</p>
       </div>
       <div className={`cluster ${styles.actions}`}>
         <Button look={otherWindow ? "quiet" : "main"} onClick={onReload}>
-          {otherWindow ? t("Go on here instead") : t("Reload the page")}
+          {otherWindow ? t("Continue here instead") : t("Reload the page")}
         </Button>
       </div>
     </Frame>

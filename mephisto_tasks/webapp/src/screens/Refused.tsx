@@ -1,6 +1,8 @@
 import type { Refusal } from "../session/view";
 import { t } from "../language";
 import { BackTo } from "../ui/BackTo";
+import styles from "../ui/BackTo.module.css";
+import button from "../ui/Button.module.css";
 import { Frame } from "./Frame";
 
 export interface RefusedProps {
@@ -19,6 +21,10 @@ export function Refused({ title, refusal, unit, practice }: RefusedProps) {
     <Frame task={title} title={refusal.title ?? heading} lead={refusal.reason}>
       {refusal.redirect ? (
         <BackTo redirect={refusal.redirect} />
+      ) : refusal.over ? (
+        <a className={`${button.button} ${button.main} ${styles.link}`} href="./">
+          {t("Go to the current study")}
+        </a>
       ) : (
         <p>
           {unit === null

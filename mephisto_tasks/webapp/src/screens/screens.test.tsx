@@ -249,7 +249,7 @@ describe("Problem", () => {
     render(<Problem text="Please go on there." otherWindow onReload={onReload} />);
     expect(screen.getByRole("heading", { name: "This task is open in another window" })).toBeVisible();
     expect(screen.queryByRole("button", { name: "Reload the page" })).toBeNull();
-    const button = screen.getByRole("button", { name: "Go on here instead" });
+    const button = screen.getByRole("button", { name: "Continue here instead" });
     expect(button.className).toContain("quiet");
     await userEvent.click(button);
     expect(onReload).toHaveBeenCalledTimes(1);

@@ -230,7 +230,7 @@ describe("a study with a consent text", () => {
     await settle();
     session.decline();
     await settle();
-    expect(session.getView().screen).toMatchObject({ kind: "refused", title: "You do not take part" });
+    expect(session.getView().screen).toMatchObject({ kind: "refused", title: "You are not taking part" });
     expect(http.requestAgent).toHaveBeenCalledTimes(1);
   });
 
@@ -444,6 +444,32 @@ describe("a study that was paused", () => {
     http.requestAgent.mockResolvedValueOnce(later);
     session.goOn();
     await vi.waitFor(() => expect(view()).toMatchObject({ agentId: "later", screen: { kind: "live" } }));
+  });
+});
+
+describe("another study at the same address", () => {
+  const over = { kind: "refused", title: "This study has ended", over: true };
+
+  it("is not joined by a page that stayed open", async () => {
+    const http = fakeHttp();
+    const { session, sockets, view } = await live(http);
+    http.requestAgent.mockResolvedValueOnce({ ...refusal("Another study is open."), title: "This study has ended", screen: "other_study" });
+    sockets.last.receive({ packet_type: "error", data: { error: "Not known here.", fatal: true, reason: "unknown" } });
+    await vi.waitFor(() => expect(view().screen).toMatchObject({ ...over, reason: "Another study is open." }));
+    expect(http.requestAgent.mock.lastCall?.[0]).toMatchObject({ study: "this" });
+    session.stop();
+  });
+
+  it("is not begun by the start button of a page that stayed open", async () => {
+    const http = fakeHttp();
+    http.freshIds.mockResolvedValue({ worker_id: "w", assignment_id: "a", study: "next" });
+    const { session, goTo } = visit(http, fakeCrowd(null, null));
+    session.start();
+    await settle();
+    session.begin();
+    await settle();
+    expect(session.getView().screen).toMatchObject(over);
+    expect(goTo).not.toHaveBeenCalled();
   });
 });
 

@@ -12,7 +12,7 @@ import type { Crowd, Purpose } from "../wire/crowd";
 import { actionDraft, clearDraft } from "../wire/drafts";
 import { type AgentRef, type Http, HttpError } from "../wire/http";
 import { Outbox } from "../wire/outbox";
-import { type AgentDetails, OTHER_BROWSER, OTHER_WINDOW, type RouterError, UNKNOWN } from "../wire/packets";
+import { type AgentDetails, OTHER_BROWSER, OTHER_STUDY, OTHER_WINDOW, type RouterError, UNKNOWN } from "../wire/packets";
 import { persist } from "../wire/persist";
 import {
   type Answer,
@@ -34,6 +34,8 @@ export interface SessionOptions {
   openSocket: () => Socket;
   /** Goes to this page with another query, as the preview's start button does, or to the site that sent the rater. */
   goTo: (address: string) => void;
+  /** Which study the page's address is of; null: it does not say. */
+  study?: string | null;
   /** The languages that the browser's owner reads, the best first. */
   reads: readonly string[];
 }
@@ -54,6 +56,8 @@ export class Session {
   private readonly listeners = new Set<() => void>();
   private live: Live | null = null;
   private language: string | null = null;
+  /** Which study this page is of, however long it stays open; empty: it is not known. */
+  private study = "";
   private run = new AbortController();
   private askedAgainFor: string | null = null;
   /** The text that the worker agreed to. */
@@ -116,7 +120,7 @@ export class Session {
     if (this.view.config?.entry === "address") {
       this.ask("decline");
     } else {
-      this.show({ kind: "refused", title: t("You do not take part"), reason: t("That is all right: nothing about you was stored here. Thank you for your time!"), redirect: null });
+      this.show({ kind: "refused", title: t("You are not taking part"), reason: t("That is fine: nothing about you was stored here. Thank you for your time!"), redirect: null });
     }
   };
 
@@ -163,6 +167,7 @@ export class Session {
     const { http } = this.options;
     const signal = this.run.signal;
     const config = await persist(() => http.taskConfig(signal), this.troubled, signal);
+    this.study ||= this.options.study ?? config.study;
     this.speak(config, best(Object.keys(config.languages), this.options.reads));
 
     const crowd = this.options.crowd();
@@ -197,6 +202,10 @@ export class Session {
     const signal = this.run.signal;
     const trouble = (error: HttpError) => this.show(waitingFor("agent", error.message));
     const ids = await persist(() => this.options.http.freshIds(signal), trouble, signal);
+    if (ids?.study !== undefined && this.study !== "" && ids.study !== this.study) {
+      this.show(studyOver());
+      return;
+    }
     const query = new URLSearchParams(ids ?? { worker_id: `rater-${nanoid(8)}`, assignment_id: `try-${nanoid(8)}` });
     this.options.goTo(`?${query.toString()}`);
   }
@@ -229,7 +238,8 @@ export class Session {
   private registration(crowd: Crowd, purpose?: Purpose): Record<string, unknown> {
     const consent = this.agreed === null ? {} : { consent: this.agreed };
     const language = this.language === null ? {} : { language: this.language };
-    return { ...crowd.registration(), ...language, ...consent, ...(purpose ? { here_to: purpose } : {}) };
+    const study = this.study === "" ? {} : { study: this.study };
+    return { ...crowd.registration(), ...study, ...language, ...consent, ...(purpose ? { here_to: purpose } : {}) };
   }
 
   private waitOutside({ title, failure_reason: reason }: AgentDetails, seconds: number, askAgain: () => void): void {
@@ -258,11 +268,12 @@ export class Session {
     }
     this.leave();
     if (failed !== null || agentId === null) {
-      const reason = failed ?? t("The server has no conversation to give out.");
+      const over = details.screen === OTHER_STUDY && this.view.config?.entry === "start" ? { over: true } : {};
+      const reason = failed ?? t("The server has no conversation available.");
       this.show(
         details.screen === OTHER_BROWSER
           ? { kind: "other_browser", title: title ?? t("This task is open in another browser"), text: reason }
-          : { kind: "refused", title, reason, redirect },
+          : { kind: "refused", title, reason, redirect, ...over },
       );
       return;
     }
@@ -447,6 +458,11 @@ export function notUnderstood(): string {
   return t(
     "The server sent something that this page does not understand. Your work so far is saved. Reload the page. If this happens again, tell the task's owner.",
   );
+}
+
+function studyOver(): Screen {
+  const reason = t("Your work is saved. Another study is open at this address now.");
+  return { kind: "refused", title: t("This study has ended"), reason, redirect: null, over: true };
 }
 
 function noProviderScript(): string {

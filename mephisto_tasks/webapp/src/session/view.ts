@@ -23,6 +23,8 @@ export interface Refusal {
   title: string | null;
   reason: string;
   redirect: Redirect | null;
+  /** The page is of a study that has ended; another one begins at this address without its parameters. */
+  over?: boolean;
 }
 
 /** The study is full right now; the page asks again by itself. */

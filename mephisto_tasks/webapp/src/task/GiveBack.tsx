@@ -21,14 +21,14 @@ export function GiveBack({ onGiveBack }: { onGiveBack: () => void }) {
         foot={
           <>
             <Button look="quiet" onClick={close}>
-              {t("Go on with the task")}
+              {t("Continue the task")}
             </Button>
             <Button onClick={onGiveBack}>{t("Return the task")}</Button>
           </>
         }
       >
         <div className={styles.body}>
-          <p>{t("Your place is given to somebody else, and you cannot go on with it. What you did so far is saved.")}</p>
+          <p>{t("Your place goes to somebody else, and you cannot come back to it. Your work so far is saved.")}</p>
         </div>
       </Modal>
     </>

@@ -7,7 +7,7 @@ import type { ChooseStep } from "../wire/state";
 
 const BARE: ChooseStep = { ...CHOOSE, reason: null };
 const NEXT: ChooseStep = { ...BARE, step_id: "next" };
-const REFUSED = "Choose a reply before you go on.";
+const REFUSED = "Choose a reply before you continue.";
 
 const question = () => screen.getByRole("heading", { name: CHOOSE.question });
 

@@ -89,7 +89,7 @@ describe("the instructions at the first arrival", () => {
     await userEvent.click(screen.getByRole("button", { name: "Return the task" }));
     const dialog = await screen.findByRole("dialog", { name: "Return the task?" });
     expect(await axeViolations()).toEqual([]);
-    await userEvent.click(within(dialog).getByRole("button", { name: "Go on with the task" }));
+    await userEvent.click(within(dialog).getByRole("button", { name: "Continue the task" }));
     expect(onGiveBack).not.toHaveBeenCalled();
     await userEvent.click(screen.getByRole("button", { name: "Return the task" }));
     const again = await screen.findByRole("dialog", { name: "Return the task?" });

@@ -114,6 +114,7 @@ export function update(state: PageState): object {
 }
 
 export const CONFIG: TaskConfig = {
+  study: "this",
   title: "Chat and choose",
   tagline: "A short conversation.",
   preview: { sections: [{ heading: "What you will do", lines: ["Chat.", "Choose."] }] },

@@ -1,9 +1,11 @@
 /** What the viewer's files hold: `parlai_humaneval/viewer/entries.py` and `write.py`; a test compares the names. */
+import type { Picture } from "../wire/schema.gen";
 import type { Markup } from "../wire/state";
 
 export interface Said {
   text: string;
   markup?: Markup;
+  images?: Picture[];
 }
 
 export interface Reply extends Said {

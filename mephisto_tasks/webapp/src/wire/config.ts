@@ -52,6 +52,8 @@ export const TaskConfigSchema = v.object({
   minutes: v.nullish(v.pipe(v.number(), v.minValue(1)), null),
   /** How raters come: their address says who they are, they press Start, or they take a unit at a site first. */
   entry: v.fallback(v.picklist(["address", "start", "site"]), "site"),
+  /** Which study the page is of; empty: a server of an earlier version does not say. */
+  study: v.optional(v.string(), ""),
   /** What that site calls a unit; null: nobody takes one at a site. */
   unit: v.nullish(v.string(), null),
   /** Null: nobody is asked to agree to a text of its own. */

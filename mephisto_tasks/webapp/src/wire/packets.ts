@@ -52,6 +52,9 @@ export const UNKNOWN = "unknown";
 /** The `screen` of a refusal for who comes with another browser than the one that began. */
 export const OTHER_BROWSER = "other_browser";
 
+/** The `screen` of a refusal for a page that stayed open from another study. */
+export const OTHER_STUDY = "other_study";
+
 /** A packet out of a websocket's text; null when it is none. */
 export function parsePacket(text: string): Packet | null {
   try {

@@ -43,12 +43,12 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
     <div role="status" className={styles.delivery}>
       {(delivery.kind === "sending" || delivery.kind === "none") && (
         <p className={`soft ${styles.typing}`}>
-          <Dots /> <span>{practice ? t("One moment, the conversation comes next…") : t("Sending your work…")}</span>
+          <Dots /> <span>{practice ? t("One moment, the conversation is next…") : t("Sending your work…")}</span>
         </p>
       )}
       {delivery.kind === "failed" && delivery.retrying && (
         <p className={`box warning ${styles.told}`}>
-          {practice ? t("Sending the practice has not worked yet.") : t("Sending your work has not worked yet.")} {delivery.text}{" "}
+          {practice ? t("The practice could not be sent yet.") : t("Your work could not be sent yet.")} {delivery.text}{" "}
           {t("Nothing is lost; the page keeps trying. Please leave it open.")}
         </p>
       )}
@@ -56,7 +56,7 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
         <>
           <p className={`box warning ${styles.told}`}>
             {practice ? t("The server did not accept the practice.") : t("The server did not accept your work.")} {delivery.text}{" "}
-            {t("What you did is saved on the server.")}
+            {t("Your work is saved on the server.")}
           </p>
           <Button onClick={onAgain}>{t("Try again")}</Button>
         </>
@@ -70,7 +70,7 @@ function DeliveryWords({ step, delivery, onAgain }: { step: EndStep; delivery: D
 
 function afterwards(redirect: Redirect | null): string {
   if (redirect?.url) {
-    return t("This page goes back to {site} by itself.", { site: redirect.site });
+    return t("This page goes back to {site} automatically.", { site: redirect.site });
   }
   return redirect?.code ? t("Copy your code before you close this page.") : t("You can close this page.");
 }

@@ -120,6 +120,6 @@ function keyHint({ questions }: FormStep): string {
     return t("Press {keys} to choose (with Alt while you type), Enter to continue.", { keys });
   }
   return questions.length > 1
-    ? t("Press {keys} to choose in each question, Enter to continue.", { keys })
+    ? t("Press {keys} to answer each question, Enter to continue.", { keys })
     : t("Press {keys} to choose, Enter to continue.", { keys });
 }

@@ -115,7 +115,7 @@ export function RankStepView({ step, keptUnder, pending, onAnswer }: StepProps<R
         <Dock>
           <Summary step={step} places={places} told={told} />
           {shell.said === "items" && (
-            <Problem>{t("Still without a rank: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}</Problem>
+            <Problem>{t("Not ranked yet: {replies}.", { replies: open.map((card) => nameOf(step, card.candidate_id)).join(", ") })}</Problem>
           )}
           {reason !== null && (
             <Reason asked={reason} text={draft.text} said={shell.said === "reason"} fieldRef={field} onText={(text) => change({ text })} />

@@ -62,7 +62,7 @@ function howTo(step: RateStep): string {
   const slider = step.scales.some((scale) => scale.style === "slider");
   const point = step.scales.some((scale) => scale.style === "points");
   if (slider && point) {
-    return t("Press each line at the point of your answer, and choose one answer if there are several.");
+    return t("Mark your answer on each line, and choose one answer wherever there are several.");
   }
-  return slider ? t("Press each line at the point of your answer; you can move it afterwards.") : t("Choose one answer for each.");
+  return slider ? t("Mark your answer on each line; you can move the mark afterwards.") : t("Choose one answer for each.");
 }

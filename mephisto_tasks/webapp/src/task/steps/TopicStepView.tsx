@@ -18,7 +18,7 @@ export function TopicStepView({ step, keptUnder, pending, onAnswer }: StepProps<
   const items = optionItems(step.opinions);
   const opinion = items.find((item) => item.id === draft.selected[0])?.id ?? "";
   const textLack = textProblem(draft.text, t("The topic"), 1, step.max_chars);
-  const opinionLack = items.length > 0 && opinion === "" ? t("Choose an answer before you go on.") : null;
+  const opinionLack = items.length > 0 && opinion === "" ? t("Choose an answer before you continue.") : null;
   const choose = (id: string) => change({ selected: [id] });
   const shell = useShell({
     pending,

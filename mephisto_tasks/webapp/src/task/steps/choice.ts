@@ -96,16 +96,16 @@ function chooseFirst(step: SelectStep): string {
   const replies = step.kind === "choose";
   if (none !== null) {
     return replies
-      ? t("Choose a reply, or “{none}”, before you go on.", { none })
-      : t("Choose an answer, or “{none}”, before you go on.", { none });
+      ? t("Choose a reply, or “{none}”, before you continue.", { none })
+      : t("Choose an answer, or “{none}”, before you continue.", { none });
   }
   const { min_choices: least } = step;
   if (least > 1) {
     return replies
-      ? t("Choose at least {least} replies before you go on.", { least })
-      : t("Choose at least {least} answers before you go on.", { least });
+      ? t("Choose at least {least} replies before you continue.", { least })
+      : t("Choose at least {least} answers before you continue.", { least });
   }
-  return replies ? t("Choose a reply before you go on.") : t("Choose an answer before you go on.");
+  return replies ? t("Choose a reply before you continue.") : t("Choose an answer before you continue.");
 }
 
 /** Texts of so many characters are long: they want a wider page, and can be compared word by word. */

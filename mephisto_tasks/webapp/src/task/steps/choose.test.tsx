@@ -104,7 +104,7 @@ describe("choosing one reply", () => {
   it("says what is missing and leads there: first the choice, then the reason", async () => {
     const { onAnswer } = renderTask(pageState(1, CHOOSE));
     await go();
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply before you continue.");
     expect(first()).toHaveFocus();
     await userEvent.keyboard("1{Enter}");
     expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");
@@ -196,7 +196,7 @@ describe("choosing any number of replies", () => {
   it("wants “none” said explicitly", async () => {
     const { onAnswer } = renderTask(pageState(1, MANY));
     await go();
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply, or “None of these”, before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose a reply, or “None of these”, before you continue.");
     await userEvent.click(box("None of these"));
     await go();
     expect(onAnswer.mock.calls[0]?.[0]).toMatchObject({ selected: [], none: true });

@@ -126,8 +126,8 @@ describe("one question with a reason", () => {
   it("wants the choice first, then the reason", async () => {
     const { onAnswer } = renderTask(state(1, PAIR));
     await go();
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer before you go on.");
-    expect(group("Who is nicer?")).toHaveAccessibleDescription("Choose an answer before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer before you continue.");
+    expect(group("Who is nicer?")).toHaveAccessibleDescription("Choose an answer before you continue.");
     expect(radio("Who is nicer?", "Speaker 1")).toHaveFocus();
     await userEvent.keyboard("1{Enter}");
     expect(screen.getByRole("alert")).toHaveTextContent("Your reason is still empty. It needs at least 2 words.");

@@ -38,7 +38,7 @@ export function askedReasons(step: FormStep, reasons: Draft["reasons"]): Record<
 export function missingWords({ questions }: FormStep, missing: readonly FormQuestion[]): string {
   const [first] = missing;
   if (first === undefined || questions.length === 1) {
-    return first === undefined ? "" : t("Choose an answer before you go on.");
+    return first === undefined ? "" : t("Choose an answer before you continue.");
   }
   return missing.length === 1
     ? t("Not answered yet: “{question}”", { question: first.text })

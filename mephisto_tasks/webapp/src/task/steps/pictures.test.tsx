@@ -68,7 +68,7 @@ describe("pictures of a message", () => {
   });
 
   it.each([
-    [new HttpError("That is not a picture that can be read here.", 422), "That is not a picture that can be read here."],
+    [new HttpError("This picture cannot be read.", 422), "This picture cannot be read."],
     [new HttpError("The server could not be reached.", 0), "The picture could not be sent. Please try again."],
   ])("that are refused say why: %s", async (error, words) => {
     const { onUpload } = renderTask(pageState(1, WITH));

@@ -38,7 +38,7 @@ describe("a ranking", () => {
     await userEvent.keyboard("123");
     await userEvent.click(place("A", 3));
     expect(place("C", 1)).toBeChecked();
-    expect(screen.getByText("Reply C had rank 3 and has rank 1 now.")).toBeVisible();
+    expect(screen.getByText("Reply C had rank 3 and now has rank 1.")).toBeVisible();
     expect(summary()).toBe("1 Reply C2 Reply B3 Reply A");
   });
 
@@ -46,7 +46,7 @@ describe("a ranking", () => {
     const { onAnswer } = renderTask(pageState(1, { ...RANK, cards: RANK.cards.slice(0, 2) }));
     await userEvent.click(place("B", 1));
     expect(place("A", 2)).toBeChecked();
-    expect(screen.getByText("Reply A has rank 2 now, the only one left. You can still change it.")).toBeVisible();
+    expect(screen.getByText("Reply A now has rank 2, the only rank left. You can still change it.")).toBeVisible();
     await userEvent.click(place("A", 1));
     expect(summary()).toBe("1 Reply A2 Reply B");
     await userEvent.keyboard("{Enter}");
@@ -72,9 +72,9 @@ describe("a ranking", () => {
     await userEvent.keyboard("1");
     await userEvent.click(place("B", 1));
     expect(place("A", 1)).not.toBeChecked();
-    expect(screen.getByText("Reply A had rank 1 and has none now.")).toBeVisible();
+    expect(screen.getByText("Reply A had rank 1 and now has none.")).toBeVisible();
     await go();
-    expect(screen.getByRole("alert")).toHaveTextContent("Still without a rank: Reply A, Reply C.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Not ranked yet: Reply A, Reply C.");
     expect(place("A", 1)).toHaveFocus();
     expect(onAnswer).not.toHaveBeenCalled();
     expect(await axeViolations()).toEqual([]);

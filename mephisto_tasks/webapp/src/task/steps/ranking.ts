@@ -40,7 +40,7 @@ export function give(step: RankStep, places: Places, id: string, place: number):
   const taken = new Set(Object.values(given.places));
   const left = step.cards.findIndex((_, index) => !taken.has(index + 1)) + 1;
   const reply = nameOf(step, last.candidate_id);
-  const told = t("{reply} has rank {left} now, the only one left. You can still change it.", { reply, left });
+  const told = t("{reply} now has rank {left}, the only rank left. You can still change it.", { reply, left });
   return { places: { ...given.places, [last.candidate_id]: left }, told };
 }
 
@@ -57,9 +57,9 @@ function put(step: RankStep, places: Places, id: string, place: number): Placed 
   const left = Object.hasOwn(places, id) ? places[id] : undefined;
   if (left === undefined) {
     const rest = Object.entries(next).filter(([one]) => one !== other.candidate_id);
-    return { places: Object.fromEntries(rest), told: t("{reply} had rank {place} and has none now.", { reply, place }) };
+    return { places: Object.fromEntries(rest), told: t("{reply} had rank {place} and now has none.", { reply, place }) };
   }
-  return { places: { ...next, [other.candidate_id]: left }, told: t("{reply} had rank {place} and has rank {left} now.", { reply, place, left }) };
+  return { places: { ...next, [other.candidate_id]: left }, told: t("{reply} had rank {place} and now has rank {left}.", { reply, place, left }) };
 }
 
 export function nameOf(step: RankStep, id: string): string {

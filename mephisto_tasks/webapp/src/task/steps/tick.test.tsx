@@ -33,14 +33,14 @@ describe("ticking what applies", () => {
   it("says what is missing also when Enter is pressed before anything is chosen", async () => {
     const { onAnswer } = renderTask(pageState(1, TICK));
     await userEvent.keyboard("{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer, or “None of these”, before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer, or “None of these”, before you continue.");
     expect(onAnswer).not.toHaveBeenCalled();
   });
 
   it("wants “none” said explicitly, with 0 or a click", async () => {
     const { onAnswer } = renderTask(pageState(1, TICK));
     await go();
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer, or “None of these”, before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer, or “None of these”, before you continue.");
     expect(onAnswer).not.toHaveBeenCalled();
     await userEvent.keyboard("20");
     expect(box("Human-like")).not.toBeChecked();

@@ -23,7 +23,7 @@ describe("naming a topic", () => {
     expect(screen.getByRole("alert")).toHaveTextContent("The topic is still empty.");
     expect(field()).toHaveFocus();
     await userEvent.keyboard("boats{Enter}");
-    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer before you go on.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Choose an answer before you continue.");
     expect(opinion("I like it")).toHaveFocus();
     expect(await axeViolations()).toEqual([]);
     await userEvent.keyboard("1{Enter}");

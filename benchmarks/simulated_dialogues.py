@@ -1,4 +1,4 @@
-"""A simulated study of any size, for tests of what has to be quick: live dialogues of two models, in plain words."""
+"""A simulated study of any size with texts, for what shows dialogues: live dialogues of two models, in plain words."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def many(dialogues: int, *, turns: int = 4, seed: int = 1) -> Tables:
     sentences = [" ".join(rng.choice(WORDS, 12)) for _ in range(400)]
     sentences[0] += " zeppelin"
     said = rng.integers(len(sentences), size=(3, count))
+    seconds = np.round(rng.gamma(4, 5, count), 1)
 
     def rows(model: str, place: int, selected: np.ndarray) -> pd.DataFrame:
         frame: pd.DataFrame = pd.DataFrame(
@@ -37,7 +38,7 @@ def many(dialogues: int, *, turns: int = 4, seed: int = 1) -> Tables:
                 "selected": selected.astype(int),
                 "continued": selected.astype(int),
                 "written": 0,
-                "seconds": np.round(rng.gamma(4, 5, count), 1),
+                "seconds": seconds,
                 "text": [f"{sentences[number].capitalize()}." for number in said[place - 1]],
                 "human_text": [f"{sentences[number].capitalize()}?" for number in said[2]],
                 "reason": np.where(turn == 1, "It answers my question.", ""),

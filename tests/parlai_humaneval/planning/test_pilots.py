@@ -296,7 +296,7 @@ def test_a_pilot_of_ties_alone(tmp_path: Path) -> None:
     assert "add --discordance" in result.stderr
     assert call("--pilot", str(tmp_path), "--gap", "0.1", "--discordance", "0.4").exit_code == 0
     tied = compared().comparisons.assign(winner="tie")
-    with pytest.raises(PlanError, match="the pilot holds only ties"):
+    with pytest.raises(PlanError, match="the pilot contains only ties"):
         pilot_of(Tables(**{**NOTHING, "comparisons": typed("comparisons", tied)}), "pw_dialog")
 
 

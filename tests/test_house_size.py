@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 99_082
-FILES = 431
+LINES = 98_760
+FILES = 429
 LONGEST = 600
 """Lines of a file, which has one idea."""
 EXCEPTIONS = {

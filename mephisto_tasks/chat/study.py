@@ -348,7 +348,9 @@ def open_cells(unit: UnitPlan, left: CutOff) -> list[Cell]:
 def field_of(config: InteractiveConfig, asked: Mapping[Cell, int], loaded: Collection[str] | None) -> Field:
     """What orders to a study are about; ``loaded``: the models that speak in this launch."""
     control = config.quality_control_model
-    kept = {control: f"{control} checks raters in one conversation of every assignment, so it cannot be retired."}
+    kept = {
+        control: f"{control} checks raters in one conversation of every assignment, so this model cannot be retired."
+    }
     return Field(
         engine.groups_of(asked, {}),
         counted=conversations(1).counted,

@@ -74,7 +74,7 @@ def test_each_technique_has_a_page(entry: Technique) -> None:
     """What raters see, how to run it, settings, source, cost, and when to choose it; with a picture that loads quickly."""
     text = (PAGES / f"{entry.name}.md").read_text(encoding="utf-8")
     assert re.findall("^## (.*)$", text, re.MULTILINE) == SECTIONS
-    assert f'--8<-- "technique/{entry.name}.md"' in text
-    assert (f'--8<-- "cost/{entry.name}.md"' in text) is (entry.habits is not None)
+    assert f"<!-- included: technique/{entry.name}.md -->" in text
+    assert (f"<!-- included: cost/{entry.name}.md -->" in text) is (entry.habits is not None)
     assert (PAGES / "pictures" / f"{entry.name}.png").stat().st_size <= 60_000
     assert f"](pictures/{entry.name}.png)" in text

@@ -31,7 +31,7 @@ def test_pay_is_promised_where_there_is_some(text: str) -> None:
 def test_who_left_reads_what_pay_will_do(text: str) -> None:
     """Guards the promise against the setting by which `pay` works it out; volunteers read of no pay."""
     said = {partial: filled(text, conversations(3), partial=partial) for partial in ("pro_rata", "full", "none")}
-    assert "you are paid for the part that you did" in said["pro_rata"]
+    assert "you are paid for the part that you completed" in said["pro_rata"]
     assert "you are paid for the whole set of 3 conversations" in said["full"]
     assert "paid" not in said["none"]
     assert filled(text, conversations(3), is_paid=False) == said["none"]

@@ -14,7 +14,7 @@ from .watch import LINE_TROUBLE
 
 pytestmark = pytest.mark.browser
 
-BACK = "Welcome back! You can continue where you were"
+BACK = "Welcome back! You can continue where you left off"
 HALF = "I had only begun to"
 NOBODY_THERE_YET = r"Failed to load resource: the server responded with a status of 503"
 """Where a launch that begins is slow: its page asks again by itself."""

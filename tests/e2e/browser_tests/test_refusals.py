@@ -44,7 +44,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], embedded_study: Stud
     _turned_away(again, FAILED, NO_PENALTY)
     stranger = visit(embedded_study.url)
     stranger.arrive("fails")
-    _turned_away(stranger, "go on in the browser and on the device where you began", title=OTHER_BROWSER)
+    _turned_away(stranger, "continue in the browser and on the device where you started", title=OTHER_BROWSER)
     assert embedded_study.records_of("fails") == []
 
 

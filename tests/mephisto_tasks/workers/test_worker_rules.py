@@ -127,7 +127,7 @@ def test_qualifications_of_the_account_by_name_and_by_id(client: Any) -> None:
     ]
     with pytest.raises(UnknownQualification, match="'passed last yaer'; choose one that it has: passed last year"):
         qualification_id(client, "passed last yaer")
-    with pytest.raises(UnknownQualification, match="no qualification with the id '0000"):
+    with pytest.raises(UnknownQualification, match="no qualification with the ID '0000"):
         qualification_id(client, "0" * 24)
 
 

@@ -86,4 +86,4 @@ def test_a_hugging_face_model_on_this_machine_is_no_download(tmp_path: Path) -> 
     local = ModelSpec(name="mine", options={"model": "hugging_face/gpt2", "model_name": str(tmp_path)})
     assert to_download(local) == []
     (sentence,) = to_download(ModelSpec(name="mine", options={"model": "hugging_face/gpt2", "model_name": "no/such"}))
-    assert sentence.startswith("no/such is not here yet")
+    assert sentence.startswith("no/such is not on this machine yet")

@@ -101,6 +101,9 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     }
     (remark,) = taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))
     assert remark.endswith(": 1 dialogue, ParlAI conversations (ada = ?, bob = b)")
+    conversation["dialog"] *= 2
+    conversation["dialog"][0] = [{"id": "ada", "text": "Hi!"}, {"id": "bob", "text": ""}]
+    assert "turns without text" in taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))[0]
     assert "1 dialogue, fbdialog" in taken_as(read(tmp_path / "d.txt", "1 Hi!\tHello.\n"))[0]
     assert taken_as(read(tmp_path / "e.jsonl", '{"dialogue_id": "1", "turns": ["Hi!", "Hello."]}')) == [], (
         "it is our own"

@@ -163,8 +163,8 @@ def text_of(message: Mapping[str, Any]) -> str:
         parts = [
             part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, Mapping))
         ]
-        content = "\n".join(filter(None, parts))
-    return str(content or "").strip()
+        content = "\n".join(str(part) for part in parts if part not in (None, ""))
+    return "" if content is None else str(content).strip()
 
 
 def first_of(data: Any, names: tuple[str, ...]) -> Any:

@@ -110,6 +110,12 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     )
 
 
+def test_numbers_are_texts_of_messages(tmp_path: Path) -> None:
+    """Guards against a traceback, and against an answer of 0 that is taken for no text."""
+    said = [{"role": "user", "content": [{"type": "text", "text": 7}]}, {"role": "assistant", "content": 0}]
+    assert read(tmp_path / "c.jsonl", json.dumps({**CHAT, "messages": said}))[0].texts == ["7", "0"]
+
+
 def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -> None:
     two = read(tmp_path / "c.txt", "User: a\n\nb\nBot: c\n---\nUser: d\nBot: e\n")
     assert [dialogue.texts for dialogue in two] == [["a\n\nb", "c"], ["d", "e"]]

@@ -31,7 +31,7 @@ def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
         _told(prompt, "user", "person"),
         _told(reply, "bot", *(("bot", "system") if labels_of(prompt) else ())),
     )
-    is_repeated = bool(asked) and text_of(asked[0]) in map(text_of, said)
+    is_repeated = len(said) > 1 and bool(asked) and text_of(asked[0]) in map(text_of, said)
     return ([] if is_repeated else asked), said
 
 

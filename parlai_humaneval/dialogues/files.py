@@ -233,9 +233,9 @@ def _take_conversation(draft: Draft, conversation: _Conversation, where: str) ->
     inside = spoken[texts[0] : texts[-1] + 1] if texts else []
     for act in inside:
         draft.say(act.id, act.said or EMPTY)
-    seeded = sum(act.seeded for act in inside)
-    if seeded:
-        draft.settings["seeded_lines"] = seeded
+    empty = sum(not (act.text or "").strip() for act in spoken)
+    counts = {"seeded_lines": sum(act.seeded for act in inside), "empty_turns": empty}
+    draft.settings |= {name: count for name, count in counts.items() if count}
 
 
 def parlai_text(path: Path, numbered: Sequence[Numbered]) -> Iterator[Draft]:

@@ -31,7 +31,7 @@ def told_in(prompt: str, reply: str) -> tuple[list[Any], list[Any]]:
         _told(prompt, "user", "person"),
         _told(reply, "bot", *(("bot", "system") if labels_of(prompt) else ())),
     )
-    is_repeated = bool(asked) and text_of(asked[0]) in map(text_of, said)
+    is_repeated = len(said) > 1 and bool(asked) and text_of(asked[0]) in map(text_of, said)
     return ([] if is_repeated else asked), said
 
 
@@ -163,8 +163,8 @@ def text_of(message: Mapping[str, Any]) -> str:
         parts = [
             part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, Mapping))
         ]
-        content = "\n".join(filter(None, parts))
-    return str(content or "").strip()
+        content = "\n".join(str(part) for part in parts if part not in (None, ""))
+    return "" if content is None else str(content).strip()
 
 
 def first_of(data: Any, names: tuple[str, ...]) -> Any:

@@ -111,7 +111,8 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         return chosen[0] if len(chosen) == 1 else None
     if "agree" in field:
         given = [take(row, one) for one in field["agree"]]
-        return None if any(one in field["but"] for one in given) else given[0] if len(set(given)) == 1 else TIE
+        alike = given[0] if given.count(given[0]) == len(given) else TIE
+        return None if any(one in field["but"] for one in given) else alike
     if "number" in field:
         number = take(row, field["number"])
         return take(row, field["of"][number - 1]) if number in range(1, len(field["of"]) + 1) else None
@@ -122,7 +123,7 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         )
     if "side" in field:
         held = opened(take(row, field["among"]))
-        named = [one for one in held if side_of(str(one.get("id"))) == field["side"]] if isinstance(held, list) else []
+        named = [one for one in held if side_of(str(at(one, "id"))) == field["side"]] if isinstance(held, list) else []
         return at(named[0] if named else held, "text" if named else f"{SIDES.index(field['side'])}.text")
     if "single" in field:
         return _single(opened(take(row, field["single"])))

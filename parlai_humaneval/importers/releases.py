@@ -239,7 +239,8 @@ def _read(
             if form.shuffled:  # by its name, as a side would be taken for the place at which a rater saw it
                 cells["winner"] = cells.get(str(cells["winner"]), cells["winner"])
             is_numbered |= isinstance(form.columns.get("worker_id"), list) and cells["worker_id"] == row[PLACE]["row"]
-            made.append(({**further, **named, **cells}, row))
+            told = {**further, **named, **cells}
+            made.append(({**told, **{one: plain_cell(told[one]) for one in told.keys() & {name}}}, row))
     compared, guesses = _rankings(made, name, value, in_order=form.gather) if name else ([], [])
     made = [(answer, row) for answer, row in made if answer.get(value) is not _RANKED]
     made, ticked, silent = _ticks(made, name, value) if form.table == "ratings" and name else (made, [], 0)

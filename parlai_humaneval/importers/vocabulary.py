@@ -28,6 +28,7 @@ MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE = re.compile(r"(-?\d+)\.0")
+MINUS = "−"  # as forms and printed scales write it
 _DECIMAL_COMMA = re.compile(r"(-?\d{1,3}),(\d{1,2})")
 _LEADING_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:[-–—:：.,)(（=]\s*[^\d\s].*|/\s*\d+)", re.DOTALL)
 
@@ -267,7 +268,7 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     if any(both):
         what = f"where a cell names both models, both were chosen, which is a tie: {sum(both):,}"
         understood.notes.append(f"{understood.source}: {what}.")
-    if numbers and any(word.startswith(("-", "−")) for word in numbers):
+    if numbers and any(word.startswith(("-", MINUS)) for word in numbers):
         columns["winner_as_given"] = frame["winner"]
     if any(bad) and BOTH_BAD not in frame.columns:
         columns[BOTH_BAD] = bad
@@ -279,9 +280,7 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
 
 def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
     """1 and 2 (0: a tie), or numbers on both sides of 0; 0 and 1 alone may mean either side."""
-    found = {
-        word: float(word.replace("−", "-").replace("+", "")) for word in words if re.fullmatch(r"[-−+]?\d+(\.0)?", word)
-    }
+    found = {word: float(word.replace(MINUS, "-")) for word in words if re.fullmatch(r"[-−+]?\d+(\.0)?", word)}
     if len(found) < len(words) or not found:
         return {}
     values = set(found.values())
@@ -326,7 +325,7 @@ def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
     words = {word for word in every if not (word.isascii() and _is_number(word))}
     numbered = {word: match[1] for word in words if (match := _LEADING_NUMBER.fullmatch(word))}
     numbered |= {word: f"{match[1]}.{match[2]}" for word in words if (match := _DECIMAL_COMMA.fullmatch(word))}
-    numbered |= {word: f"{float(word):g}" for word in words if _is_number(word)}  # in digits of other scripts
+    numbered |= {word: f"{float(word.replace(MINUS, '-')):g}" for word in words if _is_number(word)}  # in any script
     if len(numbered) == len(words):
         return numbered, 0
     scale = max(_SCALES, key=lambda one: sum(count for word, count in every.items() if _plain(word) in one))
@@ -401,7 +400,7 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(text.replace(MINUS, "-"))
     except ValueError:
         return False
     return True

@@ -126,7 +126,8 @@ def all_faults(
             found += [] if full else [wrong.of_file(places)]
             out = list(wrong.rows if full else wrong.rows[:1]) or list(frame.index)
             frame, places = frame.drop(index=out).reset_index(drop=True), np.delete(places, out)
-    first, *others = [problem for error in found for problem in error.problems]
+    first, *others = dict.fromkeys(problem for error in found for problem in error.problems)
+    more += sum(len(error.problems) for error in found) - len(others) - 1
     told = [Problem(f"… and {more:,} more row{'s' * (more > 1)}")] if more else []
     first = replace(first, try_=(*first.try_, *advice)).within(path)
     return TableError([first, *others, *told], found[0].rows)

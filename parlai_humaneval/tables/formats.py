@@ -151,7 +151,7 @@ def plain_cell(cell: Any) -> Any:
     if isinstance(cell, np.ndarray):
         cell = cell.tolist()
     if isinstance(cell, (list, dict, tuple)):
-        return json.dumps(cell, ensure_ascii=False, default=str)
+        return json.dumps(cell, ensure_ascii=False, default=lambda inside: getattr(inside, "tolist", inside.__str__)())
     if cell is None or cell is pd.NaT or cell is pd.NA:
         return None
     if isinstance(cell, date):

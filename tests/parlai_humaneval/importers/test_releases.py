@@ -425,6 +425,29 @@ def test_an_unknown_field_of_ratings_is_a_remark(command, tmp_path: Path, inside
     assert [*read_tables(command.out).ratings["value"]] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "cell"),
+    [
+        ("label_studio_ratings.json", (1, "annotations", 0, "result", 1, "from_name"), ["x"]),
+        ("mt_bench_judge_pairs.jsonl", (1, "g1_winner"), ["x"]),
+        ("prodigy_choices.jsonl", (1, "options", 0), "x"),
+    ],
+)
+def test_a_list_or_a_text_where_another_kind_belongs_is_no_traceback(
+    command, tmp_path: Path, name: str, path: tuple[str | int, ...], cell: object
+):
+    """Guards against a traceback where one row of a release differs in kind from the documented form."""
+    text = (SAMPLES / name).read_text()
+    rows = json.loads(text) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+    inside: Any = rows
+    for step in path[:-1]:
+        inside = inside[step]
+    inside[path[-1]] = cell
+    (tmp_path / name).write_text(json.dumps(rows))
+    done = command(tmp_path / name)
+    assert done.exit_code == 0 or "error: " in done.stderr
+
+
 def test_a_criterion_with_one_text_among_its_ratings_is_refused(command, tmp_path: Path):
     """It is a slip of the pen, and no reason to drop the criterion."""
     reply = {"response": "r", "model": "m", "Overall": [1, "two or so"], "Natural": [1, 2]}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
-from parlai_humaneval.tables.formats import read_frame
+from parlai_humaneval.tables.formats import plain_cell, read_frame
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"
 published = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not beside this checkout")
@@ -219,6 +221,10 @@ def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
             == 8
         )
         assert "… and 4 more rows" in said
+    reply = {"response": "r", "model": "m", "Overall": [1, 2]}
+    (tmp_path / "usr.json").write_text(json.dumps([{"fact": "f", "context": "c", "responses": [reply] * 9}]))
+    said = command("--from", "usr", tmp_path / "usr.json").stderr
+    assert (said.count("rows 1 and 1 are the same answer"), "… and 15 more rows" in said) == (1, True)
     (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n")
     with pytest.raises(TableError, match="row 2 has 1 cell, the header 2; row 4 has 3 cells, the header 2"):
         read_tables(tmp_path)
@@ -308,6 +314,23 @@ def test_a_decimal_comma_among_ratings_is_read_and_said(command, tmp_path: Path,
     assert done.exit_code == 0, done.stderr
     assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4, 4.5]
     assert ("fluent: 4,5 is 4.5" in done.stderr) == (value == "4,5")
+
+
+def test_a_printed_minus_is_one_and_no_answer_in_chinese_is_none(command, tmp_path: Path):
+    """A scale from −3 to 3 is copied with the minus of its form."""
+    rows = "".join(f"d{n},w{n},m,fluent,{value}\n" for n, value in enumerate(["−3", "-1", "0", "+2", "不适用", "−"]))
+    (tmp_path / "r.csv").write_text(f"dialogue_id,worker_id,model,criterion,value\n{rows}", encoding="utf-8")
+    done = command("--from", "tables", tmp_path / "r.csv")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).ratings["value"].tolist() == [-3, -1, 0, 2]
+
+
+def test_lists_inside_the_objects_of_a_parquet_file_stay_json():
+    """They come as arrays at every depth, as in the conversations of the arena."""
+    parts = np.array([{"type": "text", "text": "Hi!", "tokens": np.int64(2)}], dtype=object)
+    said = np.array([{"role": "user", "content": parts, "day": date(2024, 5, 1)}], dtype=object)
+    content = [{"type": "text", "text": "Hi!", "tokens": 2}]
+    assert json.loads(plain_cell(said)) == [{"role": "user", "content": content, "day": "2024-05-01"}]
 
 
 def test_a_word_with_a_comma_can_be_mapped(command, tmp_path: Path):

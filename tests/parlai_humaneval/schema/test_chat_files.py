@@ -101,10 +101,19 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     }
     (remark,) = taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))
     assert remark.endswith(": 1 dialogue, ParlAI conversations (ada = ?, bob = b)")
+    conversation["dialog"] *= 2
+    conversation["dialog"][0] = [{"id": "ada", "text": "Hi!"}, {"id": "bob", "text": ""}]
+    assert "turns without text" in taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))[0]
     assert "1 dialogue, fbdialog" in taken_as(read(tmp_path / "d.txt", "1 Hi!\tHello.\n"))[0]
     assert taken_as(read(tmp_path / "e.jsonl", '{"dialogue_id": "1", "turns": ["Hi!", "Hello."]}')) == [], (
         "it is our own"
     )
+
+
+def test_numbers_are_texts_of_messages(tmp_path: Path) -> None:
+    """Guards against a traceback, and against an answer of 0 that is taken for no text."""
+    said = [{"role": "user", "content": [{"type": "text", "text": 7}]}, {"role": "assistant", "content": 0}]
+    assert read(tmp_path / "c.jsonl", json.dumps({**CHAT, "messages": said}))[0].texts == ["7", "0"]
 
 
 def test_texts_are_separated_by_lines_of_dashes_or_blank_lines(tmp_path: Path) -> None:

@@ -215,6 +215,8 @@ MORE = [*TURNS, ("human", "Well?"), ("x", "Yes.")]
         ('["Hi!", "Well?"]', '["Hello.", "Yes."]', MORE),
         ("Hi!", "Model: T, a car", [TURNS[0], ("x", "Model: T, a car")]),
         ("Hi!", "", [TURNS[0], ("x", "")]),
+        ("Hi!", "Hi!", [TURNS[0], ("x", "Hi!")]),
+        ("Hi!", '[{"role": "assistant", "content": [{"type": "text", "text": 7}]}]', [TURNS[0], ("x", "7")]),
         ("", json.dumps([*TALK, TALK[0], {"role": "assistant", "content": ""}]), [*TURNS, TURNS[0], ("x", "")]),
         ('["Hi!", "Well?"]', '["Hello.", null]', [*TURNS, ("human", "Well?"), ("x", "")]),
         ("Hi!", "Quoted:\nUser: a\nBot: b", [TURNS[0], ("x", "Quoted:\nUser: a\nBot: b")]),

@@ -118,7 +118,7 @@ class _Known(BaseModel, extra="ignore"):
 
 class _Turns(_Known):
     dialogue_id: Sentence
-    turns: Annotated[list[Sentence], Field(min_length=2)]
+    turns: Annotated[list[str], Field(min_length=2)]
     speakers: list[Sentence] = [FIRST, SECOND]
     context: list[Sentence] = []
 
@@ -133,12 +133,18 @@ class _Turns(_Known):
 
     def said(self) -> Iterator[tuple[str, str]]:
         names = self.speakers if len(self.speakers) == len(self.turns) else self.speakers * len(self.turns)
-        return zip(names, self.turns, strict=False)
+        said = [(name, text.strip()) for name, text in zip(names, self.turns, strict=False)]
+        places = [place for place, (_, text) in enumerate(said) if text]
+        return ((name, text or EMPTY) for name, text in (said[places[0] : places[-1] + 1] if places else []))
+
+    def settings(self) -> dict[str, Any]:
+        empty = sum(not text.strip() for text in self.turns)
+        return {**super().settings(), **({"empty_turns": empty} if empty else {})}
 
 
 class _Chat(_Turns):
     dialogue_id: str
-    turns: list[Sentence]
+    turns: list[str]
 
 
 class _Act(BaseModel, extra="ignore"):
@@ -204,6 +210,8 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
     turns = validated(kind, data, where, f"expected {OURS}, or {SHAPES['messages']}")
     draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
     draft.entities, draft.settings = dict(turns.entities), turns.settings()
+    if "empty_turns" in draft.settings:  # worth a remark, also where the form is not
+        draft.format = "our form"
     for speaker, text in turns.said():
         draft.say(speaker, text)
     return draft

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parlai_humaneval._util.data_files import DataError
 from parlai_humaneval.allocation.pairing import NotEnough, Pairing, pair_items, parted_pairs
-from parlai_humaneval.dialogues.chats import form_of
+from parlai_humaneval.dialogues.chats import EMPTY, form_of
 from parlai_humaneval.dialogues.dialogue import HUMAN, Dialogue
 from parlai_humaneval.dialogues.messages import replies_in, texts_of, told_in
 from parlai_humaneval.dialogues.sources import load_sources, taken_as
@@ -104,6 +104,9 @@ def test_what_a_file_was_taken_for_is_said(tmp_path: Path) -> None:
     conversation["dialog"] *= 2
     conversation["dialog"][0] = [{"id": "ada", "text": "Hi!"}, {"id": "bob", "text": ""}]
     assert "turns without text" in taken_as(read(tmp_path / "d.jsonl", json.dumps(conversation)))[0]
+    blank = json.dumps({"dialogue_id": "d", "turns": ["Hi!", " ", "Still there?", "Yes."]})
+    (dialogue,) = read(tmp_path / "d.jsonl", blank)
+    assert (dialogue.texts[1], "turns without text" in taken_as([dialogue])[0]) == (EMPTY, True)
     assert "1 dialogue, fbdialog" in taken_as(read(tmp_path / "d.txt", "1 Hi!\tHello.\n"))[0]
     assert taken_as(read(tmp_path / "e.jsonl", '{"dialogue_id": "1", "turns": ["Hi!", "Hello."]}')) == [], (
         "it is our own"

@@ -70,7 +70,7 @@ setup(
             "judges/*.txt",
             "i18n/*.po",
             "opt_presets/**/*",
-            "report/methods.yaml",
+            "report/*.yaml",
             "report/**/templates/*",
             "report/render/*.bib",
             "report/render/*.yaml",

@@ -393,13 +393,15 @@ def _continued(main: _MainStudy, name: str, dialogues: int, raters: int | None) 
     from mephisto_tasks.cli.steer import give_and_wait, print_results, refusals
     from mephisto_tasks.control.orders import More
     from mephisto_tasks.control.snapshot import is_alive
+    from mephisto_tasks.crowds.registry import crowd_of
     from mephisto_tasks.storage.run_settings import read_settings
 
     earlier = read_settings(main.data_dir, name)
     if earlier is None:
         return dialogues
     settings = earlier.settings
-    is_pilot = settings.get("provider._provider_type") == "mock" and not settings.get("task.task_reward")
+    place = crowd_of(str(settings.get("provider._provider_type"))).place
+    is_pilot = place == "local" and not settings.get("task.task_reward")
     if not is_pilot or earlier.task != main.task:
         what = f"a pilot of {earlier.task}, not of {main.task}" if is_pilot else "a study, and not a pilot"
         raise CommandError(f"{name} is {what}", where="--task-name", try_="name a pilot, or leave the option out")

@@ -18,7 +18,6 @@ from mephisto_tasks.adapter.architect import check_server
 from mephisto_tasks.adapter.blueprint import StudySharedState, build_study, webapp_dist
 from mephisto_tasks.adapter.operator import StudyOperator
 from mephisto_tasks.admission.admission import load_eligibility, study_admission
-from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.crowds.crowd import Agree, Waiting
 from mephisto_tasks.crowds.registry import crowd_for
 from mephisto_tasks.launch import preparation
@@ -160,7 +159,7 @@ class _Launch:
             serving=Serving(
                 side_door=self.side_door,
                 languages=study.languages,
-                fresh_ids=None if signed_ids is None else lambda: {**signed_ids.fresh(), STUDY: page[STUDY]},
+                fresh_ids=None if signed_ids is None else lambda: preparation.of_study(signed_ids.fresh(), page),
                 guard=setup.guard,
                 site_calls=setup.site_calls,
                 images=study.images,

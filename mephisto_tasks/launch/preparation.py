@@ -6,7 +6,7 @@ import logging
 import math
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from mephisto_tasks.adapter.architect import ARCHITECT_TYPE
 from mephisto_tasks.adapter.blueprint import blueprint_of
+from mephisto_tasks.admission.identity import STUDY
 from mephisto_tasks.annotation.config import StaticConfig, check_cap
 from mephisto_tasks.annotation.items import pairings
 from mephisto_tasks.chat.wizard import partners_door
@@ -334,6 +335,11 @@ def open_database(study: Study, crowd: CrowdLaunch, data_dir: Path, task_name: s
     failed = [worker for worker, used in study.practice_tries_used.items() if used >= study.config.onboarding_tries]
     fail_who_was_cut_off(db, task_name, study.config.onboarding_qualification, failed)
     return db
+
+
+def of_study(ids: Mapping[str, str], page: Mapping[str, Any]) -> dict[str, str]:
+    """A new visitor's ``ids``, with the study that their page is of."""
+    return {**ids, STUDY: page[STUDY]}
 
 
 def page_config(study: Study, crowd: CrowdLaunch) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from parlai_humaneval.stopping.batch import Studies, drawn_pairs
 from parlai_humaneval.stopping.events import Forecast, PairForecast
 from parlai_humaneval.stopping.evidence import pairs_of
 from parlai_humaneval.stopping.rule import IN_FLIGHT, StoppingRule
-
-if TYPE_CHECKING:
-    from parlai_humaneval.stopping.units import Scores
 
 _STEPS = 256  # Steps in which the distribution of workers' chances is tabled
 _HELD = 64  # With more workers in memory, those who are evidence already are dropped
@@ -81,6 +78,17 @@ class Crowd:
     def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Crowded:
         """The studies with such raters before them. ``rates``: of each, models × models; ``begun``: dialogues of each."""
         return Crowded(studies, rates, self, begun=begun, seed=seed)
+
+
+class Raters(Protocol):
+    """Those of one kind of study: a :class:`Crowd` that chooses, or one that scores."""
+
+    @property
+    def independent(self) -> float: ...
+
+    def share_variance(self) -> float: ...
+
+    def before(self, studies: Studies, rates: Floats, *, begun: Ints, seed: int) -> Crowded: ...
 
 
 def win_rates(strengths: npt.ArrayLike) -> Floats:
@@ -302,7 +310,7 @@ ROUNDS = 40  # Of drawing strengths and spreads by turns
 
 
 def forecast(
-    studies: Studies, *, begun: int, crowd: Crowd | Scores | None = None, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: int, crowd: Raters | None = None, simulations: int = SIMULATIONS, seed: int = 0
 ) -> Forecast:
     """Run the first of ``studies`` on, ``simulations`` times; see :func:`forecasts`."""
     first = copy.deepcopy(studies)
@@ -311,7 +319,7 @@ def forecast(
 
 
 def forecasts(
-    studies: Studies, *, begun: Ints, crowd: Crowd | Scores, simulations: int = SIMULATIONS, seed: int = 0
+    studies: Studies, *, begun: Ints, crowd: Raters, simulations: int = SIMULATIONS, seed: int = 0
 ) -> list[Forecast]:
     """Run each of ``studies`` on, ``simulations`` times, with strengths drawn from what is known of them. ``begun``:
     dialogues of each that count towards its cap; ``crowd``: what their workers are like. Who is in flight is taken to
@@ -352,7 +360,7 @@ def forecasts(
     ]
 
 
-def _strengths(studies: Studies, row: int, crowd: Crowd | Scores, draws: int, rng: np.random.Generator) -> Floats:
+def _strengths(studies: Studies, row: int, crowd: Raters, draws: int, rng: np.random.Generator) -> Floats:
     """Draws × models: strengths of a study's models as probable as they are now, after Bradley and Terry. How far each
     model is from the others is drawn by turns with where it is (Gibbs sampling): several models may be alike, and another
     one far away. What was seen counts by a normal approximation (Laplace's)."""

@@ -176,7 +176,7 @@ def test_a_study_that_ends_when_it_is_decided_has_no_number(tmp_path: Path) -> N
     made = draft(Choices(settings=settings), path)
     write_study(made, path)
     assert "dialogues_per_group" not in yaml.safe_load(made.text)
-    assert "decided" in made.remark
+    assert "reaches a decision" in made.remark
     assert launched(path)["max_dialogues"] == 400
 
 

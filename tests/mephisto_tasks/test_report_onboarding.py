@@ -37,7 +37,7 @@ def test_onboarding_counts_once_for_each_worker(folder: Path) -> None:
     plain, more = rater_time(folder), rater_time(folder, "--onboarding", "900", "--reuse", "2")
     assert plain["pairs"][0]["hours"] == pytest.approx(16 * 10 / 3600)
     assert more["pairs"][0]["hours"] == pytest.approx(16 * 10 / 3600 + 1)
-    assert any("does not count" in remark for remark in plain["remarks"])
+    assert any("is not counted here" in remark for remark in plain["remarks"])
     assert any("900 seconds of onboarding" in remark for remark in more["remarks"])
 
 

@@ -80,7 +80,7 @@ async def test_bad_replies_are_refused_as_a_raters_are(start: Launch, data_dir: 
         for text, sentence in [
             ("  ", "write a message first"),
             ("x" * 2001, "2000"),
-            ("You fucking idiot", "other words"),
+            ("You fucking idiot", "another way"),
         ]:
             state = await partner.reply(text)
             assert state.notice is not None

@@ -63,7 +63,7 @@ async def test_ratings_of_single_models_decide(start: Launch, asked: str) -> Non
     document = build_report(tables, Options(draws=100), task=known)
     assert document.headline() == over.headline
     assert "ratings that were compared, half the scale as a whole win" in document.sentence()
-    assert "rated less than 20 % of the scale apart" in " ".join(document.sections["stopping"].remarks)
+    assert "ratings are less than 20 % of the scale apart" in " ".join(document.sections["stopping"].remarks)
 
 
 async def test_who_leaves_is_compared_with_nobody(start: Launch) -> None:

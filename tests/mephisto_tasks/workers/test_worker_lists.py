@@ -68,7 +68,7 @@ def test_missing_files_and_folders(tmp_path: Path) -> None:
 def test_twice_is_a_remark_and_no_error(tmp_path: Path) -> None:
     listed = read_worker_list(write(tmp_path, "A1\nA2\nA1\n"), lambda: HERE)
     assert listed.names == {"A1", "A2"}
-    assert "names 1 twice (line 1 and 3); once is enough" in listed.remarks[0]
+    assert "lists 1 twice (line 1 and 3). Once is enough." in listed.remarks[0]
 
 
 @pytest.mark.parametrize("stored", ["A1", "A1_sandbox", "prolific:A1"])

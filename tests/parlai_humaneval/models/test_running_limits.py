@@ -61,7 +61,7 @@ def test_an_agents_own_limit_follows_the_threads_of_the_entry(caplog: pytest.Log
     limited = spec(threads=32)
     with ModelPool([limited.model_copy(update={"options": {**limited.options, "concurrency": 4}})]) as pool:
         assert pool.worker("m").agent.concurrency == 4
-    assert "running.threads is 32 and options.concurrency 4: the lower" in caplog.text
+    assert "running.threads is 32 and options.concurrency is 4. The lower" in caplog.text
 
 
 def test_time_and_tries_of_the_entry_go_before_the_pools() -> None:

@@ -272,5 +272,5 @@ def test_a_download_that_fails_is_said(home: Path, monkeypatch: pytest.MonkeyPat
     shop = Shop(home, "lstm", {"task": "dailydialog"}, before=["a download of the data by ParlAI"])
     done = shop.train("--set", f"datapath={home / 'parlai'}", data=False)
     assert done.exit_code == 1
-    assert "the data of its task dailydialog is not here" in done.stderr
+    assert "the data of its task dailydialog is not on this machine" in done.stderr
     assert "--data" in done.stderr

@@ -177,7 +177,9 @@ def _completed(
     """The rows of a file with our names and words, and what was cleaned of them."""
     table, path, reading = source
     if reading is None:
-        frame = _distinct_names(one_header(read_frame(path)))
+        whole = read_frame(path)
+        seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
+        frame = _distinct_names(one_header(whole))
         if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
             use.left_out["rows below the table with averages or sums"] += len(below)

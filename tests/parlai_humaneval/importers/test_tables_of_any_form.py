@@ -486,3 +486,19 @@ def test_points_of_a_quiz_of_google_forms_are_no_ratings(command, tmp_path: Path
     assert "left out (--rename keeps them): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
     got = read_tables(command.out).ratings
     assert got[["criterion", "value"]].values.tolist() == [["Fluent?", 4.0], ["Fluent?", 2.0]]
+
+
+def test_sheets_of_excel_are_read_or_named(command, tmp_path: Path):
+    """No vote is lost in silence: sheets with the same columns are one table, others a remark, also the first."""
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "v.xlsx") as file:
+        pd.DataFrame({"how to": ["vote for the better one"]}).to_excel(file, sheet_name="Notes", index=False)
+        pd.DataFrame(VOTES[:2]).to_excel(file, sheet_name="Ann", index=False)
+        pd.DataFrame().to_excel(file, sheet_name="Empty", index=False)
+        pd.DataFrame(VOTES[2:])[[*reversed(VOTES[0])]].to_excel(file, sheet_name="Ben", index=False)
+    done = command("--from", "tables", tmp_path / "v.xlsx")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["item_id"].tolist() == ["i0", "i1", "i2", "i3"]
+    said = " ".join(done.stdout.split())
+    assert "read as one: Ann from row 1, Ben from row 4." in said
+    assert "only the sheets Ann, Ben are read, as other sheets have other columns: Notes." in said

@@ -286,6 +286,12 @@ def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
     values = set(found.values())
     if min(values) < 0:
         understood.guesses.append("winner: numbers below 0 are for model_a, numbers above 0 for model_b")
+        end = min(-min(values), max(values))
+        beyond = [word for word, number in found.items() if abs(number) > max(end, 3)]
+        if end > 0 and beyond:
+            ends = f"{understood.source}: winners go from {min(values):g} to {max(values):g}"
+            out = f"leave out what is beyond with {map_option('winner', beyond, '')}"
+            understood.notes.append(f"{ends}. If the scale ends at {max(end, 3):g}, {out}.")
         return {word: TIE if not n else SIDES[n > 0] for word, n in found.items()}
     if 2 in values and values <= {0, 1, 2}:
         understood.guesses.append(f"winner: 1 is model_a, 2 is model_b{', 0 is a tie' if 0 in values else ''}")

@@ -34,7 +34,7 @@ INSPECT = ".eval"
 """Logs of Inspect: a zip file of JSON files, read by :func:`read_rows` alone."""
 NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
 _PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
-_SEPARATORS = ",;\t|"
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _WHOLE = re.compile(r"-?\d+")
 _ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "annotations")
@@ -278,6 +278,15 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
+    if len(header) == 1 and second:
+        raise TableError(
+            f"it has only one column, {visible(header[0])}",
+            try_=f"separate columns with one of {', '.join(_SEPARATORS.values())}",
+        )
+    for mark, name in _SEPARATORS.items():
+        if len(second) != len(header) == separator.join(second).count(mark) + 1:
+            what = f"the header is separated by {_SEPARATORS.get(separator, separator)}, but the rows by {name}"
+            raise TableError(what, try_="separate both in the same way")
     meaning, places = _Cells().__getitem__, list[int]()
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(

@@ -502,3 +502,30 @@ def test_sheets_of_excel_are_read_or_named(command, tmp_path: Path):
     said = " ".join(done.stdout.split())
     assert "read as one: Ann from row 1, Ben from row 4." in said
     assert "only the sheets Ann, Ben are read, as other sheets have other columns: Notes." in said
+
+
+def test_a_winner_beyond_the_other_end_of_its_scale_is_a_remark(command, tmp_path: Path):
+    """Guards a slip among −3…3; a whole −5…5 is none."""
+    for end in (4, 5):
+        winners = ["-3", "0", "3", "4"] if end == 4 else ["-5", "0", "3", "5"]
+        rows = [{**vote, "winner": winner} for vote, winner in zip(VOTES, winners, strict=True)]
+        (tmp_path / "v.csv").write_text(csv_of(rows))
+        done = command("--from", "tables", tmp_path / "v.csv", "--force")
+        assert done.exit_code == 0, done.stderr
+        said = " ".join(done.stdout.split())
+        what = "winners go from -3 to 4. If the scale ends at 3, leave out what is beyond with --map winner:4=."
+        assert (what in said, "winners go from" in said) == (end == 4, end == 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rater,score,score\nw,1,2\n", "and the header has score more than once"),
+        ("rater,model,score\nw;m;1\n", "the header is separated by commas, but the rows by semicolons"),
+        ("rater\tmodel\tscore\nw,m,1\n", "the header is separated by tabs, but the rows by commas"),
+        ("rater model score\nw m 1\n", "it has only one column, rater model score"),
+    ],
+)
+def test_a_header_that_does_not_go_with_its_rows_is_named(command, tmp_path: Path, text: str, said: str):
+    (tmp_path / "export.csv").write_text(text)
+    assert said in " ".join(command("--from", "tables", tmp_path / "export.csv").stderr.split())

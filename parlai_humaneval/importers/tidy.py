@@ -85,11 +85,13 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
             raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
-        elif (guess := vocabulary.guessed_table(list(map(str, read_frame(path).columns)))) is not None:
+        elif (guess := vocabulary.guessed_table(names := list(map(str, read_frame(path).columns)))) is not None:
             found.append(Source(guess, path))
         else:
-            advice = vocabulary.table_advice(list(map(str, read_frame(path).columns)))
-            raise TableError("the file's name does not show which table it is", where=path, try_=advice)
+            what = "the file's name does not show which table it is"
+            if twice := [visible(name) for name, count in Counter(names).items() if name and count > 1]:
+                what += f", and the header has {', '.join(twice)} more than once"
+            raise TableError(what, where=path, try_=vocabulary.table_advice(names))
     return found
 
 
@@ -177,7 +179,9 @@ def _completed(
     """The rows of a file with our names and words, and what was cleaned of them."""
     table, path, reading = source
     if reading is None:
-        frame = _distinct_names(one_header(read_frame(path)))
+        whole = read_frame(path)
+        seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
+        frame = _distinct_names(one_header(whole))
         if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
             use.left_out["rows below the table with averages or sums"] += len(below)

@@ -17,7 +17,7 @@ import pandas as pd
 from parlai_humaneval._util.data_files import packaged, read_yaml
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import clean_label, escaped, visible
-from parlai_humaneval.tables.columns import plain_name
+from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TIE, TableName
 from parlai_humaneval.techniques.registry import picking, techniques
 
@@ -286,6 +286,12 @@ def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
     values = set(found.values())
     if min(values) < 0:
         understood.guesses.append("winner: numbers below 0 are for model_a, numbers above 0 for model_b")
+        end = min(-min(values), max(values))
+        beyond = [word for word, number in found.items() if abs(number) > max(end, 3)]
+        if end > 0 and beyond:
+            ends = f"{understood.source}: winners go from {min(values):g} to {max(values):g}"
+            out = f"leave out what is beyond with {map_option('winner', beyond, '')}"
+            understood.notes.append(f"{ends}. If the scale ends at {max(end, 3):g}, {out}.")
         return {word: TIE if not n else SIDES[n > 0] for word, n in found.items()}
     if 2 in values and values <= {0, 1, 2}:
         understood.guesses.append(f"winner: 1 is model_a, 2 is model_b{', 0 is a tie' if 0 in values else ''}")
@@ -311,15 +317,15 @@ def value_advice(frame: pd.DataFrame) -> str:
     return f"leave such answers out with {map_option('value', words, '')}, or write the number that each means behind its ="
 
 
-def map_option(column: str, words: Iterable[str], meaning: str) -> str:
+def map_option(column: str, words: Iterable[str], meaning: str, most: int = 4) -> str:
     """The option that gives words of a column a meaning, with escapes for what cannot be seen in them."""
-    pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:4])
+    pairs = (f'"{word}={meaning}"' if "," in word else f"{word}={meaning}" for word in sorted(words)[:most])
     return f"--map {quote(escaped(column + ':' + ','.join(pairs)))}"
 
 
-def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
-    """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and how many points a scale of words
-    has, else 0; nothing where they are numbers already, or too few of them are understood."""
+def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[dict[str, Any], dict[str, int]]:
+    """Word → number, of ratings in words such as “agree”, “4 – good” or “4,5”, and the scale of words that has the most
+    of them, then of those ``beside``; nothing where they are numbers already, or too few of them are understood."""
     every = Counter(clean_label(value) for value in values if isinstance(value, str))
     del every[""]
     words = {word for word in every if not (word.isascii() and _is_number(word))}
@@ -327,12 +333,17 @@ def in_numbers(values: Iterable[Any]) -> tuple[dict[str, Any], int]:
     numbered |= {word: f"{match[1]}.{match[2]}" for word in words if (match := _DECIMAL_COMMA.fullmatch(word))}
     numbered |= {word: f"{float(word.replace(MINUS, '-')):g}" for word in words if _is_number(word)}  # in any script
     if len(numbered) == len(words):
-        return numbered, 0
-    scale = max(_SCALES, key=lambda one: sum(count for word, count in every.items() if _plain(word) in one))
+        return numbered, {}
+
+    def fit(scale: dict[str, int]) -> tuple[int, int, int]:
+        held = sum(count for word, count in every.items() if _plain(word) in scale)
+        return held, len(beside & scale.keys()), -max(scale.values())
+
+    scale = max(_SCALES, key=fit)
     known = {word: scale[_plain(word)] for word in words if _plain(word) in scale}
     if len(words) < len(every) or sum(every[word] for word in known) < MOSTLY * every.total():
-        return {}, 0
-    return known, max(scale.values())
+        return {}, {}
+    return known, scale
 
 
 def are_ratings(column: pd.Series[Any], least: float = 1.0) -> bool:
@@ -341,9 +352,9 @@ def are_ratings(column: pd.Series[Any], least: float = 1.0) -> bool:
     cells = pd.Series(
         [None if isinstance(cell, str) and cell.strip().lower() in _BLANK else cell for cell in column], dtype=object
     ).dropna()
-    words, points = in_numbers(cells)
+    words, scale = in_numbers(cells)
     written = is_comment(str(column.name)) or any(isinstance(cell, Written) for cell in cells)
-    if points and (written or 2 * len(cells) <= len(column)):
+    if scale and (written or 2 * len(cells) <= len(column)):
         return False
     known = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in cells]
     numbers = pd.to_numeric(pd.Series(known, dtype=object), errors="coerce").notna().sum()
@@ -368,21 +379,26 @@ def is_comment(name: str) -> bool:
 
 
 def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
-    """``frame`` with ratings in words as numbers, of each criterion by itself."""
+    """``frame`` with ratings in words as numbers, of each criterion by itself. Raises TableError where two words of a
+    scale would be one number."""
     criteria = frame["criterion"] if "criterion" in frame.columns else pd.Series("", frame.index)
     value = frame["value"].astype(object)
     ends = {name: pd.Series(None, frame.index, dtype=object) for name in ("minimum", "maximum", "scale")}
     shown: dict[str, Any] = {}
+    every = {_plain(clean_label(cell)) for cell in value if isinstance(cell, str)}
     for criterion in criteria.dropna().unique():
         rows = criteria == criterion
-        words, points = in_numbers(value[rows])
-        if not words or (points and is_comment(str(criterion))):
+        words, scale = in_numbers(value[rows], every)
+        if not words or (scale and is_comment(str(criterion))):
             continue
+        if scale:
+            _check_scale(str(criterion), words, scale, every, understood)
         shown |= words
         if comma := next(filter(_DECIMAL_COMMA.fullmatch, words), None):
             understood.guesses.append(f"{criterion}: {comma} is {words[comma]}")
         value[rows] = [words.get(clean_label(cell), cell) if isinstance(cell, str) else cell for cell in value[rows]]
-        if points:
+        if scale:
+            points = max(scale.values())
             for name, end in (("minimum", 1), ("maximum", points), ("scale", "likert")):
                 ends[name][rows] = end
             understood.guesses.append(f"{criterion}: words of a scale from 1 to {points}")
@@ -396,6 +412,25 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         if column.notna().any()
     }
     return frame.assign(value=value, **new)
+
+
+def _check_scale(
+    criterion: str, words: Mapping[str, int], scale: Mapping[str, int], every: set[str], understood: Understood
+) -> None:
+    """Refuse two words as one number; a remark where no answer, nor another of ``every``, is the middle of a scale."""
+    advice = map_option("value", words, "…", 9)
+    first: dict[int, str] = {}
+    for word, number in words.items():
+        if _plain(other := first.setdefault(number, word)) != _plain(word):
+            both = f"{visible(other)} and {visible(word)} would both be {number}"
+            what = f"{criterion or 'value'}: no known scale has all these words, and {both}"
+            raise TableError(what, where=understood.source, try_=f"number the words with {advice}")
+    points = max(scale.values())
+    steps = [step for step in range(1, points + 1) if 2 * step != points + 1]
+    if points % 2 and {*steps} == {scale[word] for word in every & scale.keys()}:
+        numbers = ", ".join(map(str, steps))
+        note = f"{understood.source}: the words of {criterion or 'value'} become {numbers}, as no answer is the middle."
+        understood.notes.append(f"{note} If the scale has no middle, number them with {advice}.")
 
 
 def _is_number(text: str) -> bool:

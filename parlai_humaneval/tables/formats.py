@@ -14,7 +14,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain, islice
 from pathlib import Path
@@ -24,8 +24,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
-from parlai_humaneval._util.text import clean_label, unguarded
-from parlai_humaneval.tables.columns import MOST, TableError
+from parlai_humaneval._util.data_files import packaged, read_yaml
+from parlai_humaneval._util.text import clean_label, unguarded, visible
+from parlai_humaneval.tables.columns import MOST, TableError, plain_name
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 GZIP = ".gz"
@@ -33,7 +34,7 @@ INSPECT = ".eval"
 """Logs of Inspect: a zip file of JSON files, read by :func:`read_rows` alone."""
 NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
 _PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
-_SEPARATORS = ",;\t|"
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _WHOLE = re.compile(r"-?\d+")
 _ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "annotations")
@@ -61,7 +62,7 @@ def in_folder(folder: Path, name: str, endings: Sequence[str] = ENDINGS) -> list
 def read_frame(path: Path) -> pd.DataFrame:
     """The rows of a file as they are there, unchecked, with their places as index; empty cells are None, and nested ones
     are JSON texts. Blank rows are left out. The ending says which form it is; JSON is also recognised by its first
-    character. Raises TableError."""
+    character. Its ``attrs["notes"]`` say what became of further sheets. Raises TableError."""
     found = _read(path)
     return found if isinstance(found, pd.DataFrame) else _plain(pd.DataFrame([*found.values()], [*found], dtype=object))
 
@@ -121,10 +122,9 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     content = io.BytesIO(file.read())
     try:
         if kind == ".xlsx":
-            frame = pd.read_excel(content, dtype=object, engine="openpyxl")
-            frame.index += 1  # below the header
+            sheets = pd.read_excel(content, sheet_name=None, dtype=object, engine="openpyxl")
         else:
-            frame = pd.read_parquet(content, dtype_backend="numpy_nullable")
+            sheets = {"": pd.read_parquet(content, dtype_backend="numpy_nullable")}
     except ImportError as error:
         package = _PACKAGES[kind]
         raise TableError(
@@ -133,9 +133,39 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
         ) from error
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
+    sheets = {visible(name): _named(sheet) for name, sheet in sheets.items()}
+    return _of_sheets(sheets) if kind == ".xlsx" else _plain(sheets[""].dropna(how="all").astype(object))
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
     unnamed = [name for name in frame.columns if str(name).startswith("Unnamed: ") and frame[name].isna().all()]
-    frame = frame.drop(columns=unnamed).dropna(how="all")
-    return _plain(frame.set_axis([clean_label(str(name)) for name in frame.columns], axis=1).astype(object))
+    frame = frame.drop(columns=unnamed)
+    return frame.set_axis([clean_label(str(name)) for name in frame.columns], axis=1)
+
+
+def _of_sheets(sheets: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The first sheet with the most names of columns that ``import`` knows, and all others with the same columns, whose
+    rows count on."""
+    filled = {name: sheet for name, sheet in sheets.items() if sheet.notna().any(axis=None)} or sheets
+    words = read_yaml(packaged("import_words.yaml"))["columns"]
+    known = {plain_name(word) for name, others in words.items() for word in (name, *others)}
+    first = max(filled, key=lambda name: len(known & {*map(plain_name, filled[name].columns)}))
+    header = sorted(filled[first].columns)
+    plain = len({*header}) == len(header) and not any(name.startswith("Unnamed: ") for name in header)
+    read = [name for name in filled if name == first or (plain and sorted(filled[name].columns) == header)]
+    above, starts = 0, list[str]()
+    for name in read:
+        starts.append(f"{name} from row {above + 1}")
+        filled[name].index += above + 1  # below the header
+        above += len(filled[name]) + 1
+    whole = _plain(pd.concat([filled[name] for name in read]).dropna(how="all").astype(object))
+    others = [name for name in filled if name not in read]
+    left_out = f"only the sheet{'s' * (len(read) > 1)} {', '.join(read)} {'are' if len(read) > 1 else 'is'} read"
+    whole.attrs["notes"] = [
+        *([f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []),
+        *([f"{left_out}, as other sheets have other columns: {', '.join(others)}."] if others else []),
+    ]
+    return whole
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -248,6 +278,15 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if "" in header[:named]:  # a name above goes for the columns after it, of which a second row of names says more
         named = max(named, *(place for place, cell in enumerate(second[: len(header)], start=1) if cell), 0)
     header = header[:named]
+    if len(header) == 1 and second:
+        raise TableError(
+            f"it has only one column, {visible(header[0])}",
+            try_=f"separate columns with one of {', '.join(_SEPARATORS.values())}",
+        )
+    for mark, name in _SEPARATORS.items():
+        if len(second) != len(header) == separator.join(second).count(mark) + 1:
+            what = f"the header is separated by {_SEPARATORS.get(separator, separator)}, but the rows by {name}"
+            raise TableError(what, try_="separate both in the same way")
     meaning, places = _Cells().__getitem__, list[int]()
     # One array from the start: a list a row would keep Python's garbage collector busy in a large study.
     cells = np.fromiter(

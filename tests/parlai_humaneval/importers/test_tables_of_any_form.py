@@ -486,3 +486,46 @@ def test_points_of_a_quiz_of_google_forms_are_no_ratings(command, tmp_path: Path
     assert "left out (--rename keeps them): Fluent? [Score], Fluent? [Feedback], Score." in done.stdout
     got = read_tables(command.out).ratings
     assert got[["criterion", "value"]].values.tolist() == [["Fluent?", 4.0], ["Fluent?", 2.0]]
+
+
+def test_sheets_of_excel_are_read_or_named(command, tmp_path: Path):
+    """No vote is lost in silence: sheets with the same columns are one table, others a remark, also the first."""
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "v.xlsx") as file:
+        pd.DataFrame({"how to": ["vote for the better one"]}).to_excel(file, sheet_name="Notes", index=False)
+        pd.DataFrame(VOTES[:2]).to_excel(file, sheet_name="Ann", index=False)
+        pd.DataFrame().to_excel(file, sheet_name="Empty", index=False)
+        pd.DataFrame(VOTES[2:])[[*reversed(VOTES[0])]].to_excel(file, sheet_name="Ben", index=False)
+    done = command("--from", "tables", tmp_path / "v.xlsx")
+    assert done.exit_code == 0, done.stderr
+    assert read_tables(command.out).comparisons["item_id"].tolist() == ["i0", "i1", "i2", "i3"]
+    said = " ".join(done.stdout.split())
+    assert "read as one: Ann from row 1, Ben from row 4." in said
+    assert "only the sheets Ann, Ben are read, as other sheets have other columns: Notes." in said
+
+
+def test_a_winner_beyond_the_other_end_of_its_scale_is_a_remark(command, tmp_path: Path):
+    """Guards a slip among −3…3; a whole −5…5 is none."""
+    for end in (4, 5):
+        winners = ["-3", "0", "3", "4"] if end == 4 else ["-5", "0", "3", "5"]
+        rows = [{**vote, "winner": winner} for vote, winner in zip(VOTES, winners, strict=True)]
+        (tmp_path / "v.csv").write_text(csv_of(rows))
+        done = command("--from", "tables", tmp_path / "v.csv", "--force")
+        assert done.exit_code == 0, done.stderr
+        said = " ".join(done.stdout.split())
+        what = "winners go from -3 to 4. If the scale ends at 3, leave out what is beyond with --map winner:4=."
+        assert (what in said, "winners go from" in said) == (end == 4, end == 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rater,score,score\nw,1,2\n", "and the header has score more than once"),
+        ("rater,model,score\nw;m;1\n", "the header is separated by commas, but the rows by semicolons"),
+        ("rater\tmodel\tscore\nw,m,1\n", "the header is separated by tabs, but the rows by commas"),
+        ("rater model score\nw m 1\n", "it has only one column, rater model score"),
+    ],
+)
+def test_a_header_that_does_not_go_with_its_rows_is_named(command, tmp_path: Path, text: str, said: str):
+    (tmp_path / "export.csv").write_text(text)
+    assert said in " ".join(command("--from", "tables", tmp_path / "export.csv").stderr.split())

@@ -196,3 +196,46 @@ def test_what_forms_note_themselves_is_no_criterion(command, tmp_path: Path, for
     own = text.replace(",".join(names[:5]), "one,two,three,Status,progress")
     done = imported(command, tmp_path, own, *given, "--wide", "fluent,warm", "--force")
     assert {"Status", "progress"} <= {*read_tables(command.out).ratings}
+
+
+AGREE5 = ["Strongly disagree", "Somewhat disagree", "Neither agree nor disagree", "Somewhat agree", "Strongly agree"]
+
+
+@pytest.mark.parametrize(
+    ("fluent", "kind", "values"),
+    [
+        (["Poor", "Fair", "Good", "Very good", "Excellent"], [], [1, 2, 3, 4, 5]),
+        (["Very poor", "Poor", "Fair", "Good", "Excellent"], [], [1, 2, 3, 4, 5]),
+        (["Very poor", "Poor", "Fair", "Good", "Very good", "Excellent"], [], [1, 2, 3, 4, 5, 6]),
+        (AGREE5, [], [1, 2, 3, 4, 5]),
+        (AGREE5, ["Agree", "Disagree"], [1, 3, 4, 5, 7]),
+        (["Strongly disagree", "Disagree", "Agree", "Strongly agree"], [], [1, 2, 4, 5]),
+    ],
+)
+def test_a_scale_in_words_is_the_one_that_has_them_all(
+    command, tmp_path: Path, fluent: list[str], kind: list[str], values: list[int]
+):
+    """Guards “Very good” and “Excellent” as one number, and Qualtrics' five points as five of seven; another question of
+    the form shows which scale it is. A scale without a middle is a remark."""
+    kinds = [*kind, *fluent][: len(fluent)]
+    rows = [f"q{n},ann,bot,{one},{two}" for n, (one, two) in enumerate(zip(fluent, kinds, strict=True))]
+    text = "\n".join(["item,rater,model,fluent,kind", *rows, ""])
+    done = imported(command, tmp_path, text, "--table", "ratings", "--wide", "fluent,kind")
+    assert done.exit_code == 0, done.stderr
+    ratings = read_tables(command.out).ratings
+    assert ratings[ratings["criterion"] == "fluent"]["value"].tolist() == values
+    assert done.stdout.count("become 1, 2, 4, 5, as no answer is the middle") == 2 * (len(fluent) == 4)
+
+
+def test_two_words_of_a_scale_are_never_one_number(command, tmp_path: Path):
+    """What no scale holds together is refused, with what to type; typed so, it is read."""
+    words = ["Very bad", "Bad", "OK", "Fair", "Good"]
+    text = "\n".join(["item,rater,model,fluent", *(f"q{n},ann,bot,{word}" for n, word in enumerate(words)), ""])
+    arguments = ["--table", "ratings", "--wide", "fluent"]
+    done = imported(command, tmp_path, text, *arguments)
+    assert done.exit_code != 0
+    assert "OK and Fair would both be 3" in done.stderr
+    assert "--map 'value:Bad=…,Fair=…,Good=…,OK=…,Very bad=…'" in " ".join(done.stderr.split())
+    given = ["--map", "value:Very bad=1,Bad=2,OK=3,Fair=4,Good=5"]
+    assert imported(command, tmp_path, text, *arguments, *given).exit_code == 0
+    assert read_tables(command.out).ratings["value"].tolist() == [1, 2, 3, 4, 5]

@@ -160,9 +160,10 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     """Refuse names that no table has; a column of ours that is in the way may get any other name."""
     tables = sorted({source.table for source in files})
     known = {column.name for table in tables for column in TABLES[table]}
-    if "comparisons" in tables:
-        of_replies = (f"{name}_{side}" for name in COLUMNS_FILE["reply_columns"] for side in "ab")
-        known |= {*COLUMNS_FILE["prompt_columns"], *of_replies}
+    for table, ends in (("comparisons", ("_a", "_b")), ("ratings", ("",))):
+        if table in tables:
+            of_replies = (f"{name}{end}" for name in COLUMNS_FILE["reply_columns"] for end in ends)
+            known |= {*COLUMNS_FILE["prompt_columns"], *of_replies}
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
@@ -252,6 +253,8 @@ def _completed(
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
+        if name in COLUMNS_FILE["reply_columns"]:
+            continue
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
             seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean

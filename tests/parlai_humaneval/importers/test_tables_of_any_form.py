@@ -15,6 +15,7 @@ import pytest
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.formats import plain_cell, read_frame
+from parlai_humaneval.viewer.entries import entries
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"
 published = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not beside this checkout")
@@ -228,6 +229,22 @@ def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
     (tmp_path / "comparisons.csv").write_text("a,b\n1\n1,2\n1,2,3\n")
     with pytest.raises(TableError, match="row 2 has 1 cell, the header 2; row 4 has 3 cells, the header 2"):
         read_tables(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("conversations", []), ("messages", []), ("talk", ["--rename", "talk=response"])],
+)
+def test_a_rated_conversation_is_kept_and_shown_turn_by_turn(command, tmp_path: Path, name: str, arguments: list[str]):
+    """ShareGPT's column is not taken for a misspelt ``conversation``, which is a number."""
+    talk = [{"from": "human", "value": "Hi!"}, {"from": "gpt", "value": "Hello."}]
+    rated = [{"id": "c1", "model": "x", "rating": 3, name: talk}]
+    (tmp_path / "rated.json").write_text(json.dumps(rated))
+    given = ("--table", "ratings", "--set", "worker_id=", "--set", "criterion=quality", *arguments)
+    result = command(tmp_path / "rated.json", *given)
+    assert (result.exit_code, "is ignored" in result.output + result.stderr) == (0, False)
+    (shown,) = entries(read_tables(command.out))[0].talks.values()
+    assert [(line["who"], line["text"]) for line in shown["lines"]] == [("human", "Hi!"), ("x", "Hello.")]
 
 
 def test_a_missing_file_is_told_the_nearest_name(command, tmp_path: Path):

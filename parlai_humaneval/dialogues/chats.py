@@ -98,9 +98,8 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
                 chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
                 yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
             if not sides:
-                yield _chat(
-                    data, data if isinstance(data, list) else parts.messages_of(data), where, "messages", system
-                )
+                messages = data if isinstance(data, list) else parts.messages_of(data)
+                yield _chat(data, messages, where, "messages", system)
 
 
 def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dict[str, Any]:

@@ -344,8 +344,8 @@ SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of 
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
-    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, {"messages": […]}, or {"question": …, "answer": …}), '
-    "a list of them, User: … and Assistant: … in lines, "
+    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, {"messages": […]}, '
+    'or {"question": …, "answer": …}), a list of them, User: … and Assistant: … in lines, '
     "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
 )
 

@@ -393,6 +393,26 @@ def test_a_file_whose_name_does_not_say_its_table_is_told_the_likeliest(command,
     assert "it is most like ratings (it has worker_id, model; it lacks " in said
 
 
+@pytest.mark.parametrize(
+    ("row", "are_dialogues"),
+    [
+        ({"id": "c1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}, True),
+        ({"question": "Hi?", "answer": "Hello."}, True),
+        ({"dialogue_id": "d", "turns": ["Hi?", "Hello."]}, True),
+        ({"question": "Hi?", "answer": "Hello.", "rating": 3}, False),
+        ({"question": "Hi?", "answer": "Hello.", "Overall": 3}, False),
+        ({"question": "Hi?", "answer": "Hello.", "choice": "left"}, False),
+    ],
+)
+def test_a_file_of_dialogues_alone_is_sent_to_those_who_judge(command, tmp_path: Path, row: dict, are_dialogues: bool):
+    """With the command that has them judged; not where a column may hold a judgement."""
+    path = tmp_path / "some export.jsonl"
+    path.write_text(lines([{**row, "model": "m", "seed": n} for n in range(3)]))
+    said = " ".join(command("--from", "tables", path).stderr.split())
+    assert ("there are no judgements in it, only dialogues" in said) is are_dialogues
+    assert (f"launch pw_dialog 'dialogues=[{path}]'" in said) is are_dialogues
+
+
 @published
 @pytest.mark.parametrize(
     ("case", "arguments", "table", "rows"),

@@ -205,9 +205,11 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         models, kind, count = parted
         what = "pairs of the file" if kind == "given" else "answers to the same question"
         why = f"there are only {count} such pairings" if count < wanted else "some dialogues have no partner"
+        number = "max_dialogues" if config.is_decided else "judgements_per_group"
+        fewer = f" and {number}={count}" * (count < wanted)
         say(
             f"{what} are not kept together for {' vs '.join(models)}: {wanted} judgements are needed, but {why}. To keep "
-            f"them together, set pairing={kind}, with {count} judgements or fewer",
+            f"them together, set pairing={kind}{fewer}",
             err=True,
         )
     return _by_kind(items, {dialogue.dialogue_id: dialogue for dialogue in dialogues})

@@ -192,7 +192,7 @@ def view(
     with waiting_for("Loading the statistics…", on_screens_only=True), collector_off():
         from mephisto_tasks.storage.locks import image_store
         from mephisto_tasks.storage.logs import note_written
-        from mephisto_tasks.storage.results import check_task
+        from mephisto_tasks.storage.results import ResultsError, check_task
         from parlai_humaneval.display.images import SUFFIX
         from parlai_humaneval.report.build import default_title, tables_of
         from parlai_humaneval.tables.filters import rater_kinds
@@ -200,7 +200,11 @@ def view(
         from parlai_humaneval.viewer.write import check_folder, viewer_files, write_viewer
     tasks = [] if tables_at else list(dict.fromkeys(sources))
     for task in tasks:
-        check_task(data_dir, task)
+        try:
+            check_task(data_dir, task)
+        except ResultsError as error:
+            what = f"the folder {task} does not exist, and {error.what}"
+            raise CommandError(what, try_=error.try_, misspelt=error.problems[0].misspelt) from error
     check_folder(folder, force=force)
     with waiting_for(READING, on_screens_only=True), collector_off():
         tables = tables_of(tables_at[0], repeats) if tables_at else answers_of(data_dir, tasks, repeats=repeats)[0]

@@ -45,13 +45,12 @@ def pair_items(
     pairing: Pairing = "auto",
 ) -> list[Item]:
     """Every pairing of a dialogue of one model with one of the other, each to be judged once at most; ``pairing`` says
-    which (:data:`Pairing`). N dialogues of A
-    and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these are more than ``ALL_PAIRINGS``, a part of
-    them is taken in which each dialogue stands as often as any other of its model, or once more. Which part hangs on
-    ``seed``; the ids of items do not. ``dialogues``: those of two different models, or of models in no ``groups``, are
-    left aside. ``judged``: which speaker of a self-chat is asked about (with a person it is the model); ``random``:
-    drawn for each dialogue by ``seed``. ``wanted``: judgements of each pair of models. Raises NotEnough where there are
-    fewer pairings, DataError where it is not known who speaks in a dialogue."""
+    which (:data:`Pairing`). N dialogues of A and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these
+    are more than ``ALL_PAIRINGS``, a part of them is taken in which each dialogue stands as often as any other of its
+    model, or once more. Which part hangs on ``seed``; the ids of items do not. ``dialogues``: those of two different
+    models, or of models in no ``groups``, are left aside. ``judged``: which speaker of a self-chat is asked about (with
+    a person it is the model); ``random``: drawn for each dialogue by ``seed``. ``wanted``: judgements of each pair of
+    models. Raises NotEnough where there are fewer pairings, DataError where it is not known who speaks in a dialogue."""
     of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
@@ -120,10 +119,11 @@ def _pairings(
         if pairing in ("auto", kind):
             matched = _matched(ours, theirs, key)
             if pairing == kind and wanted > len(matched):
+                fewer = f"set judgements_per_group={len(matched)} or less, or " * bool(matched)
                 why = "begin alike" if kind == "same_start" else "are a pair in their file"
                 raise NotEnough(
                     f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
-                    try_=("ask for fewer, or collect more dialogues", "or compare all with all: pairing=any"),
+                    try_=(f"{fewer}collect more dialogues", "or compare all with all: pairing=any"),
                 )
             if pairing == kind or _are_kept(ours, theirs, key, wanted):
                 most = max(ALL_PAIRINGS, SPARE * wanted)

@@ -1,5 +1,5 @@
 """Chats as others keep them → dialogues of this project's own JSON: lists of messages, ShareGPT, ACUTE-Eval's pairs, logs of
-ParlAI's ``model_chat``, and texts such as “User: … Assistant: …”.
+ParlAI's ``model_chat``, questions with an answer, and texts such as “User: … Assistant: …”.
 
 Who speaks is known by the role: a user is a person, an assistant the model that the file names. System messages are no part
 of the dialogue; they are context where that is asked for.
@@ -16,15 +16,17 @@ from parlai_humaneval._util.errors import HumanevalError
 from parlai_humaneval.dialogues import messages as parts
 from parlai_humaneval.dialogues.dialogue import HUMAN
 
-Form = Literal["auto", "messages", "acute_pairs", "model_chat", "text"]
+Form = Literal["auto", "messages", "acute_pairs", "model_chat", "exchange", "text"]
 FORMS: tuple[Form, ...] = get_args(Form)
 SHAPES: Mapping[Form, str] = {
     "messages": '{"messages": [{"role": "user", "content": "…"}, …]}',
     "acute_pairs": '{"speakers_to_eval": ["…", "…"], "dialogue_dicts": [{"dialogue": [{"id": "…", "text": "…"}]}, …]}',
     "model_chat": '{"dialog": [{"agent_idx": 0, "text": "…"}, …], "task_description": {"model_nickname": "…"}}',
+    "exchange": '{"question": "…", "answer": "…", "model": "…"}',
     "text": "User: …<line break>Assistant: …",
 }
 _IDS = ("dialogue_id", "id", "conversation_id", "conv_id", "question_id", "uuid")
+_ASKED, _REPLIED = ("question", "prompt"), ("answer", "response")
 _MODELS = ("model", "model_name", "model_id", "generator")
 EMPTY = "…"  # Stands for a message without text between two others, so that both speakers keep their turns
 
@@ -63,13 +65,19 @@ def form_of(data: Any) -> Form | None:
     if (isinstance(found, list) and found and parts.is_message(found[0])) or _sides(data):
         return "messages"
     text = found if isinstance(found, str) else data.get("text")
-    return "text" if isinstance(text, str) and len(parts.labels_of(text)) > 1 and "turns" not in data else None
+    if isinstance(text, str) and len(parts.labels_of(text)) > 1 and "turns" not in data:
+        return "text"
+    return "exchange" if not found and "turns" not in data and len(_exchange(data)) > 1 else None
 
 
 def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iterator[dict[str, Any]]:
     """The dialogues in the data of a line, as this project's own JSON has them; ``chat_settings`` says the form, which two
     belong together, and how many turns were empty. Pairs of ACUTE-Eval's onboarding are left out. Raises DataError."""
-    is_fit = form_of(data) == form if form in ("acute_pairs", "model_chat") else isinstance(data, (str, list, Mapping))
+    is_fit = (
+        form_of(data) == form
+        if form in ("acute_pairs", "model_chat", "exchange")
+        else isinstance(data, (str, list, Mapping))
+    )
     if not is_fit or (form == "text" and isinstance(data, list)):
         raise DataError(f"it is not in form={form}", where=where, try_=f"expected {SHAPES[form]}, or form=auto")
     match form:
@@ -77,6 +85,8 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
             yield from _acute(data, where)
         case "model_chat":
             yield _model_chat(data, where)
+        case "exchange":
+            yield _chat(data, _exchange(data), where, form, system)
         case "text":
             text = data if isinstance(data, str) else parts.messages_of(data) or data.get("text")
             yield _chat(data, parts.said_in(str(text)), where, "text", system)
@@ -88,9 +98,8 @@ def chats_of(data: Any, form: Form, where: str, *, system: bool = False) -> Iter
                 chat = _chat(one, data[f"conversation_{side}"], where, "messages", system)
                 yield {**chat, "chat_settings": {**chat["chat_settings"], "pairs": [pair]}, "start_id": pair}
             if not sides:
-                yield _chat(
-                    data, data if isinstance(data, list) else parts.messages_of(data), where, "messages", system
-                )
+                messages = data if isinstance(data, list) else parts.messages_of(data)
+                yield _chat(data, messages, where, "messages", system)
 
 
 def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dict[str, Any]:
@@ -121,6 +130,15 @@ def _chat(data: Any, messages: Any, where: str, form: Form, system: bool) -> dic
         made["entities"] |= {str(who): str(name) for who, name in named.items()}
         made |= {name: data[name] for name in ("start_id", "seed") if data.get(name) is not None}
     return {**made, "context": context}
+
+
+def _exchange(data: Mapping[str, Any]) -> list[dict[str, str]]:
+    """A question and its answer as messages, as far as they are there."""
+    return [
+        {"role": role, "content": found}
+        for role, names in (("user", _ASKED), ("assistant", _REPLIED))
+        for found in [data[name] for name in names if isinstance(data.get(name), str)][:1]
+    ]
 
 
 def _ours(said: list[tuple[str, str]], form: Form) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def _draft(data: Any, where: str, number: int, metadata: tuple[dict[str, str], d
         draft.entities = {**names, **draft.entities}
         return draft
     kind = _Chat if isinstance(data, dict) and "chat_settings" in data else _Turns
-    turns = validated(kind, data, where, f"expected {OURS}, or {SHAPES['messages']}")
+    turns = validated(kind, data, where, f"expected {OURS}, {SHAPES['messages']}, or {SHAPES['exchange']}")
     draft.dialogue_id, draft.context = turns.dialogue_id, list(turns.context)
     draft.entities, draft.settings = dict(turns.entities), turns.settings()
     if "empty_turns" in draft.settings:  # worth a remark, also where the form is not
@@ -344,8 +344,8 @@ SHARED_ID = "shared_id"  # Setting of a dialogue whose id ends with the name of 
 PACKAGED_CORPUS = packaged("corpus.jsonl")  # The packaged conversations that the embedded models speak from
 
 FORMATS = (
-    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, or {"messages": […]}), '
-    "a list of them, User: … and Assistant: … in lines, "
+    'one JSON object per line ({"dialogue_id": …, "turns": […]}, ParlAI\'s {"dialog": […]}, {"messages": […]}, '
+    'or {"question": …, "answer": …}), a list of them, User: … and Assistant: … in lines, '
     "ParlAI's text format (text:…<TAB>labels:…), or fbdialog (1 text<TAB>reply)"
 )
 

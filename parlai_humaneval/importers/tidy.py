@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
+from shlex import quote
 from typing import Any, get_args
 
 import numpy as np
@@ -18,6 +19,8 @@ import pandas as pd
 from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
+from parlai_humaneval.dialogues.chats import form_of
+from parlai_humaneval.dialogues.messages import json_in
 from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
@@ -85,14 +88,31 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
             raise TableError("there is no such file or folder", where=path, misspelt=nearest_file(path))
         elif table or stem(path) in get_args(TableName):
             found.append(Source(table or stem(path), path))  # type: ignore[arg-type]  # the stem is one of the names
-        elif (guess := vocabulary.guessed_table(names := list(map(str, read_frame(path).columns)))) is not None:
-            found.append(Source(guess, path))
         else:
-            what = "the file's name does not show which table it is"
-            if twice := [visible(name) for name, count in Counter(names).items() if name and count > 1]:
-                what += f", and the header has {', '.join(twice)} more than once"
-            raise TableError(what, where=path, try_=vocabulary.table_advice(names))
+            frame = read_frame(path)
+            names = list(map(str, frame.columns))
+            guess = vocabulary.guessed_table(names)
+            if guess is None and _only_dialogues(frame):
+                advice = f"to have its dialogues judged, run parlai-humaneval launch pw_dialog {quote(f'dialogues=[{path}]')}"
+                raise TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
+            if guess is None:
+                what = "the file's name does not show which table it is"
+                if twice := [visible(name) for name, count in Counter(names).items() if name and count > 1]:
+                    what += f", and the header has {', '.join(twice)} more than once"
+                raise TableError(what, where=path, try_=vocabulary.table_advice(names))
+            found.append(Source(guess, path))
     return found
+
+
+def _only_dialogues(frame: pd.DataFrame) -> bool:
+    """Whether a file holds dialogues or parts of them, and no column that may be a rating or a choice."""
+    row = {str(name): json_in(cell) or cell for name, cell in _shown_row(frame).items() if isinstance(cell, str)}
+    answers = {plain_name(word) for name in ("winner", "value") for word in (name, *WORDS["columns"][name])}
+    return (form_of(row) is not None or isinstance(row.get("turns"), list)) and not any(
+        plain_name(str(name)) in answers
+        or (not vocabulary.NO_CRITERION.fullmatch(str(name)) and vocabulary.are_ratings(column))
+        for name, column in frame.items()
+    )
 
 
 @dataclass
@@ -162,9 +182,10 @@ def _check_names(files: Sequence[Source], plan: TidyPlan) -> None:
     """Refuse names that no table has; a column of ours that is in the way may get any other name."""
     tables = sorted({source.table for source in files})
     known = {column.name for table in tables for column in TABLES[table]}
-    if "comparisons" in tables:
-        of_replies = (f"{name}_{side}" for name in COLUMNS_FILE["reply_columns"] for side in "ab")
-        known |= {*COLUMNS_FILE["prompt_columns"], *of_replies}
+    for table, ends in (("comparisons", ("_a", "_b")), ("ratings", ("",))):
+        if table in tables:
+            of_replies = (f"{name}{end}" for name in COLUMNS_FILE["reply_columns"] for end in ends)
+            known |= {*COLUMNS_FILE["prompt_columns"], *of_replies}
     wanted = [new for old, names in plan.renames.items() if old not in known for new in names]
     for new in [*wanted, *plan.values] if files else ():
         if new not in known:
@@ -256,6 +277,8 @@ def _completed(
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
     for name in seen.passed:
+        if name in COLUMNS_FILE["reply_columns"]:
+            continue
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
             seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean

@@ -308,10 +308,6 @@ def percent(share: float | None) -> str:
     return f"{100 * (share or 0.0):.1f}".removesuffix(".0") + " %"
 
 
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
-
-
 _FILLED = (" \n", "\ue000\ue001")
 """In what is filled in, blanks and line ends stand for themselves: only the template's own text is folded."""
 
@@ -327,7 +323,8 @@ def _template() -> Template:
         autoescape=False,
         finalize=lambda value: str(value).translate(str.maketrans(*_FILLED)),
     )
-    blocks.filters |= {"f": format, "points": points, "percent": percent, "times": _times}
+    blocks.filters |= {"f": format, "points": points, "percent": percent}
+    blocks.filters["times"] = lambda number: {1: "once", 2: "twice"}.get(number, f"{number} times")
     return blocks.from_string(packaged("plan_words.jinja").read_text(encoding="utf-8"))
 
 

@@ -17,6 +17,7 @@ import pandas as pd
 from parlai_humaneval import __version__
 from parlai_humaneval._util.arrays import Flags
 from parlai_humaneval._util.text import json_list
+from parlai_humaneval.dialogues.messages import json_in
 from parlai_humaneval.report import document
 from parlai_humaneval.report.section import Options, Summary, say
 from parlai_humaneval.report.views import DataTable, listed_table, shown
@@ -172,7 +173,7 @@ def settings_of(tables: Tables) -> list[document.SettingFact]:
     for frame in (tables.dialogues, tables.judgements):
         rows = frame[frame["settings"].notna()].assign(setting=frame["setting"].fillna(""))
         for (technique, setting, text), own in rows.groupby(["technique", "setting", "settings"], sort=True):
-            values = _json(str(text))
+            values = json_in(str(text))
             if values and isinstance(values, dict):
                 fact = document.SettingFact(
                     technique=str(technique), setting=str(setting), values=values, units=len(own)
@@ -363,13 +364,6 @@ def _flagged(tables: Tables, include_partial: bool) -> list[document.Flagged]:
 def _list(text: str) -> Iterator[Any]:
     """Entries of a JSON list; nothing where the text, which may come from anywhere, is none."""
     yield from (one for one in json_list(text) if isinstance(one, dict))
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 NAMED = 20

@@ -292,13 +292,10 @@ def this_run() -> dict[str, str]:
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
+        above = "" if key in ("", "settings") else f"{key}."
         keys = dict.fromkeys([*old, *new])
-        return [found for name in keys for found in differences(old.get(name), new.get(name), _joined(key, str(name)))]
+        return [found for name in keys for found in differences(old.get(name), new.get(name), f"{above}{name}")]
     return [] if old == new else [f"{key}: {_shown(old)} there, {_shown(new)} now"]
-
-
-def _joined(key: str, name: str) -> str:
-    return name if key in ("", "settings") else f"{key}.{name}"
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from stored_study import StoredStudy, choices
 
-from mephisto_tasks.cli.report import export, report
+from mephisto_tasks.cli.report import export, report, view
 from parlai_humaneval.report.document import SCHEMA, SCHEMA_VERSION
 from parlai_humaneval.report.registry import SECTIONS
 
@@ -157,6 +157,8 @@ def test_bad_tables_are_named(tmp_path: Path, changes: dict[str, str], words: st
 def test_folders_that_hold_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "does not exist" in refused("--tables", tmp_path / "nowhere")
+    result = CliRunner().invoke(view, ["nowhere", "--data-dir", str(tmp_path)])
+    assert "the folder nowhere does not exist, and there is no Mephisto database" in result.stderr
     (tmp_path / "turns.csv").touch()
     assert "is a file, not a folder" in refused("--tables", tmp_path / "turns.csv")
     assert "holds none of turns, dialogues" in refused("--tables", tmp_path / "empty")

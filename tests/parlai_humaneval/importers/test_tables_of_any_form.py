@@ -15,6 +15,7 @@ import pytest
 from parlai_humaneval.tables.columns import TableError
 from parlai_humaneval.tables.files import read_tables
 from parlai_humaneval.tables.formats import plain_cell, read_frame
+from parlai_humaneval.viewer.entries import entries
 
 CASES = Path(__file__).parents[4] / "shared" / "cases"
 published = pytest.mark.skipif(not CASES.is_dir(), reason="the published cases are not beside this checkout")
@@ -230,6 +231,22 @@ def test_all_faults_of_a_file_are_listed_at_once(command, tmp_path: Path):
         read_tables(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("conversations", []), ("messages", []), ("talk", ["--rename", "talk=response"])],
+)
+def test_a_rated_conversation_is_kept_and_shown_turn_by_turn(command, tmp_path: Path, name: str, arguments: list[str]):
+    """ShareGPT's column is not taken for a misspelt ``conversation``, which is a number."""
+    talk = [{"from": "human", "value": "Hi!"}, {"from": "gpt", "value": "Hello."}]
+    rated = [{"id": "c1", "model": "x", "rating": 3, name: talk}]
+    (tmp_path / "rated.json").write_text(json.dumps(rated))
+    given = ("--table", "ratings", "--set", "worker_id=", "--set", "criterion=quality", *arguments)
+    result = command(tmp_path / "rated.json", *given)
+    assert (result.exit_code, "is ignored" in result.output + result.stderr) == (0, False)
+    (shown,) = entries(read_tables(command.out))[0].talks.values()
+    assert [(line["who"], line["text"]) for line in shown["lines"]] == [("human", "Hi!"), ("x", "Hello.")]
+
+
 def test_a_missing_file_is_told_the_nearest_name(command, tmp_path: Path):
     (tmp_path / "chats.csv").write_text("a\n1\n")
     assert "Did you mean chats.csv?" in command("--from", "tables", tmp_path / "nochats.csv").stderr
@@ -374,6 +391,26 @@ def test_a_file_whose_name_does_not_say_its_table_is_told_the_likeliest(command,
     (tmp_path / "export.csv").write_text("rater,system,comment\nw,m,hm\n")
     said = " ".join(command("--from", "tables", tmp_path / "export.csv").stderr.split())
     assert "it is most like ratings (it has worker_id, model; it lacks " in said
+
+
+@pytest.mark.parametrize(
+    ("row", "are_dialogues"),
+    [
+        ({"id": "c1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}, True),
+        ({"question": "Hi?", "answer": "Hello."}, True),
+        ({"dialogue_id": "d", "turns": ["Hi?", "Hello."]}, True),
+        ({"question": "Hi?", "answer": "Hello.", "rating": 3}, False),
+        ({"question": "Hi?", "answer": "Hello.", "Overall": 3}, False),
+        ({"question": "Hi?", "answer": "Hello.", "choice": "left"}, False),
+    ],
+)
+def test_a_file_of_dialogues_alone_is_sent_to_those_who_judge(command, tmp_path: Path, row: dict, are_dialogues: bool):
+    """With the command that has them judged; not where a column may hold a judgement."""
+    path = tmp_path / "some export.jsonl"
+    path.write_text(lines([{**row, "model": "m", "seed": n} for n in range(3)]))
+    said = " ".join(command("--from", "tables", path).stderr.split())
+    assert ("there are no judgements in it, only dialogues" in said) is are_dialogues
+    assert (f"launch pw_dialog 'dialogues=[{path}]'" in said) is are_dialogues
 
 
 @published

@@ -48,6 +48,7 @@ LOG = {
     ],
 }
 SHARE = {"id": "s", "conversations": [{"from": "human", "value": "Hi!"}, {"from": "gpt", "value": "Hello."}]}
+ASKED = {"question_id": 7, "question": "Hi!", "answer": "Hello.", "model": "alpha"}
 SIDES = {
     "question_id": 3,
     "model_a": "alpha",
@@ -72,6 +73,8 @@ def read(path: Path, text: str, **how: Any) -> list[Dialogue]:
         ("c.jsonl", json.dumps(MESSAGES), {"user": HUMAN}),
         ("c.jsonl", json.dumps(SHARE), {"human": HUMAN}),
         ("c.jsonl", json.dumps(LOG), {"human": HUMAN, "bot": "alpha"}),
+        ("c.jsonl", json.dumps(ASKED), {"user": HUMAN, "assistant": "alpha"}),
+        ("c.json", json.dumps([{"prompt": "Hi!", "response": "Hello."}], indent=1), {"user": HUMAN}),
         ("c.txt", "User: Hi!\nAssistant: Hello.\n", {"user": HUMAN}),
         ("c.txt", "\n\nHuman: Hi!\n\nAssistant: Hello.", {"human": HUMAN}),
         ("c.jsonl", json.dumps({"id": 1, "text": "User: Hi!\nBot: Hello."}), {"user": HUMAN}),
@@ -204,12 +207,25 @@ def test_answers_to_the_same_question_are_compared(tmp_path: Path) -> None:
     same = read(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
     assert items(same) == [("alpha0", "beta1"), ("alpha1", "beta0")]
     assert len(items(same, "any")) == len(items(same, wanted=3)) == 4
-    with pytest.raises(NotEnough, match=r"only 2 pairings begin alike.*pairing=any"):
+    with pytest.raises(NotEnough, match=r"only 2 pairings begin alike.*judgements_per_group=2 .*pairing=any"):
         items(same, "same_start", wanted=3)
     rows = [*answers("alpha", ["Rain?", "Rome?"]), *answers("beta", ["Rome?", "Tea?"])]
     other = read(tmp_path / "b.jsonl", "\n".join(map(json.dumps, rows)))
     assert parted_pairs(same, [("alpha", "beta")], 3) == (("alpha", "beta"), "same_start", 2)
     assert (len(items(other)), items(other, "same_start")) == (4, [("alpha1", "beta0")])
+
+
+def test_questions_with_their_answers_are_dialogues_that_pair_by_the_question(tmp_path: Path) -> None:
+    """With the id of their line, or its number; the launch says what it took them for."""
+    found = []
+    for model in ("alpha", "beta"):
+        rows = [{"prompt": start, "response": f"{model}: {start}", "model": model} for start in ("Rain?", "Rome?")]
+        found += read(tmp_path / f"{model}.jsonl", "\n".join(map(json.dumps, [*rows, {**ASKED, "model": model}])))
+    assert items(found[:2] + found[3:5]) == [("alpha-1", "beta-1"), ("alpha-2", "beta-2")]
+    assert (found[2].dialogue_id, found[5].dialogue_id) == ("7", "7")
+    assert "form=exchange (user = human, assistant = alpha)" in taken_as(found)[0]
+    with pytest.raises(DataError, match="not in form=exchange"):
+        read(tmp_path / "c.jsonl", json.dumps({"question": "Hi!"}), form="exchange")
 
 
 def test_models_that_share_a_question_id_in_a_file_are_told_apart(tmp_path: Path) -> None:

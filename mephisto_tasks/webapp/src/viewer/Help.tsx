@@ -4,6 +4,7 @@ import styles from "./Help.module.css";
 const KEYS: readonly [string, string][] = [
   ["j / k", "next / previous dialogue of the list"],
   ["/", "search all texts"],
+  ["Enter", "leave the search field"],
   ["Esc", "leave the search field; close the dialogue"],
   ["?", "this help"],
 ];

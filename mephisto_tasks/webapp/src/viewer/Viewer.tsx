@@ -10,6 +10,7 @@ import { wanted } from "./search";
 import type { Store } from "./store";
 
 const NOTHING_READ: readonly string[] = [];
+const NONE_FITS = "No dialogue fits these filters. Take one away.";
 
 /** The list of dialogues with its filters, and the dialogue that is open. The address says which, and what is filtered by. */
 export function Viewer({ store }: { store: Store }) {
@@ -75,7 +76,9 @@ export function Viewer({ store }: { store: Store }) {
         return;
       }
       if (target instanceof HTMLElement && target.closest("input, select, textarea")) {
-        if (event.key === "Escape") {
+        const isSent = event.key === "Enter" && target === search.current && !event.isComposing;
+        if (isSent || event.key === "Escape") {
+          event.preventDefault(); // Browsers clear a search field with Escape.
           target.blur();
         }
         return;
@@ -124,6 +127,7 @@ export function Viewer({ store }: { store: Store }) {
             {words.length > 0 && parts < all && `, ${Math.floor((100 * parts) / all)} % of the texts searched`}
             {failed > 0 && ". Some texts could not be read: is the folder complete?"}
           </p>
+          {shown.length === 0 && <p className={`soft ${styles.none}`}>{NONE_FITS}</p>}
           <EntryList
             index={index}
             shown={shown}
@@ -133,7 +137,7 @@ export function Viewer({ store }: { store: Store }) {
         </section>
         <section className={styles.open} aria-label="The open dialogue">
           {id === null ? (
-            <Nothing count={shown.length} />
+            shown.length > 0 && <p className={`soft ${styles.nothing}`}>Choose a dialogue, or press j.</p>
           ) : (
             <EntryView
               key={id}
@@ -152,14 +156,6 @@ export function Viewer({ store }: { store: Store }) {
       </main>
       {help && <Help onClose={() => setHelp(false)} madeWith={index.made_with} />}
     </>
-  );
-}
-
-function Nothing({ count }: { count: number }) {
-  return (
-    <p className={`soft ${styles.nothing}`}>
-      {count > 0 ? "Choose a dialogue, or press j." : "No dialogue fits these filters. Take one away."}
-    </p>
   );
 }
 

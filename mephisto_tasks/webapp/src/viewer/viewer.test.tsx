@@ -141,6 +141,26 @@ describe("page", () => {
     expect(rows()).toHaveLength(2);
   });
 
+  it.each(["Enter", "Escape"])("leaves the search field with %s, so that j steps through the hits", async (key) => {
+    await shown();
+    const user = userEvent.setup();
+    await user.keyboard("/zeppelin");
+    await waitFor(() => expect(rows()).toHaveLength(2));
+    const press = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+    act(() => void screen.getByRole("searchbox").dispatchEvent(press));
+    // Else the browser would clear the field.
+    expect(press.defaultPrevented).toBe(true);
+    await user.keyboard("j");
+    await waitFor(() => expect(window.location.hash).toBe("#d2?q=zeppelin"));
+    expect(screen.getByRole("searchbox")).toHaveValue("zeppelin");
+  });
+
+  it("says beside the list, which a phone shows alone, that nothing fits", async () => {
+    await shown("#?model=nobody");
+    const list = screen.getByRole("region", { name: "Dialogues" });
+    expect(within(list).getByText(/No dialogue fits these filters/)).toBeInTheDocument();
+  });
+
   it("adds filters and takes them away", async () => {
     await shown();
     const user = userEvent.setup();

@@ -63,9 +63,8 @@ class Arrival:
     door: str
     study: str = ""  # the panel's id of its study, or the invitation's
     session: str = ""  # one participation as the panel counts it, with one unit; empty where nobody counts
-    vouched: bool = field(
-        default=False, compare=False
-    )  # the address holds a secret of theirs, so any browser may go on
+    # The address holds a secret of theirs, so any browser may go on.
+    vouched: bool = field(default=False, compare=False)
 
 
 VisitStatus = Literal["here", "moved"] | Outcome

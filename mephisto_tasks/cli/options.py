@@ -173,9 +173,8 @@ def as_written(text: str, style: str = "", indent: int = 0) -> Text:
 @contextmanager
 def waiting_for(what: str, *, on_screens_only: bool = False) -> Iterator[None]:
     """Say on standard error what takes its time, moving on screens; elsewhere unless ``on_screens_only``."""
-    out = PlainConsole(
-        file=sys.stderr, highlight=False
-    )  # named now: what libraries print may be led elsewhere meanwhile
+    # Named now: what libraries print may be led elsewhere meanwhile.
+    out = PlainConsole(file=sys.stderr, highlight=False)
     if not out.is_terminal:
         if not on_screens_only:
             out.print(what)

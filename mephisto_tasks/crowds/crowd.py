@@ -71,9 +71,8 @@ class CrowdSetup:
     site_requirements: list[dict[str, Any]] = field(default_factory=list)  # that its site checks, in the site's terms
     site: Site = field(default_factory=NoSite)  # where raters go in the end
     guard: Guard | None = None  # who may see the pages
-    site_calls: dict[str, Handler] = field(
-        default_factory=dict
-    )  # path → what answers the site's own calls (POST) there
+    # Path → what answers the site's own calls (POST) there.
+    site_calls: dict[str, Handler] = field(default_factory=dict)
 
 
 class LaunchControl(Protocol):

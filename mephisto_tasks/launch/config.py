@@ -329,9 +329,8 @@ def _check_bounds(config: DictConfig, task: str) -> None:
     """Raises ConfigError where a setting besides those of the technique is out of its bounds: Mephisto knows none."""
     for section, model in documented():
         there = config.mephisto[section]
-        bounded = [
-            name for name, info in model.model_fields.items() if info.metadata and name != "port"
-        ]  # of which the server says what it is
+        # The server itself says which port it uses.
+        bounded = [name for name, info in model.model_fields.items() if info.metadata and name != "port"]
         values = {name: there[name] for name in bounded if name in there and not OmegaConf.is_missing(there, name)}
         try:
             model.model_validate(values)

@@ -93,9 +93,8 @@ class Setup(Generic[C]):
             )
         config.prereg = config.prereg or before
         facts = parse_preregistration(config.prereg, "prereg")
-        if config.seed is None and isinstance(
-            seed := facts.settings.get("seed"), int
-        ):  # a later launch need not name it
+        # A later launch need not name it.
+        if config.seed is None and isinstance(seed := facts.settings.get("seed"), int):
             config.seed = seed
         now = config.model_dump(mode="json")
         self.registered_judge = facts.judge

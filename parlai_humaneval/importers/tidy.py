@@ -93,7 +93,8 @@ def table_paths(paths: Sequence[Path], table: TableName | None) -> list[Source]:
             names = list(map(str, frame.columns))
             guess = vocabulary.guessed_table(names)
             if guess is None and _only_dialogues(frame):
-                advice = f"to have its dialogues judged, run parlai-humaneval launch pw_dialog {quote(f'dialogues=[{path}]')}"
+                launch = f"parlai-humaneval launch pw_dialog {quote(f'dialogues=[{path}]')}"
+                advice = f"to have its dialogues judged, run {launch}"
                 raise TableError("there are no judgements in it, only dialogues", where=path, try_=advice)
             if guess is None:
                 what = "the file's name does not show which table it is"
@@ -228,23 +229,15 @@ def _completed(
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
     missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
     missing = [name for name in missing if name not in plan.values]
-    if (
-        table == "comparisons"
-        and missing == ["winner"]
-        and not vocabulary.guessed_columns(missing, list(frame.columns))
-    ):
+    if (table, missing) == ("comparisons", ["winner"]) and not vocabulary.guessed_columns(missing, [*frame.columns]):
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
     needed = [name for name in missing if not (wide and name in wide.makes)]
     guesses = vocabulary.guessed_columns(needed, free)
-    if (
-        "item_id" in needed
-        and "item_id" not in guesses.values()
-        and "question" in frame
-        and frame["question"].nunique() > 1
-    ):
+    has_items = "item_id" not in needed or "item_id" in guesses.values()
+    if not has_items and "question" in frame and frame["question"].nunique() > 1:
         guesses["question"] = "item_id"
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
@@ -276,9 +269,7 @@ def _completed(
         frame = frame.drop(columns=private)
         seen.notes.append(f"{path}: columns that can identify raters are left out: {', '.join(private)}.")
     seen.passed = [name for name in map(str, frame.columns) if name not in ours and name not in seen.columns]
-    for name in seen.passed:
-        if name in COLUMNS_FILE["reply_columns"]:
-            continue
+    for name in (one for one in seen.passed if one not in COLUMNS_FILE["reply_columns"]):
         if (near := misspelt(name, ours.keys() - set(frame.columns), cutoff=NEARLY)) is not None:
             seen.notes.append(f"{path}: the column {name} is ignored. If it is {near}, add --rename {name}={near}.")
     return frame, clean

@@ -84,9 +84,8 @@ def one_header(frame: pd.DataFrame) -> pd.DataFrame:
         name = again[1] if again and again[1] in above else name
         above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
     several = {name for name in above if name and above.count(name) > 1}
-    if (
-        len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any()
-    ):  # Qualtrics: questions, and their ids
+    # Qualtrics writes its questions and their ids below the header.
+    if len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any():
         return frame.iloc[2:]
     if not several or len(frame) < 2:
         return frame

@@ -198,9 +198,8 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
             from parlai_humaneval.planning.power import dialogue_icc
 
             found["dialogue_icc"] = dialogue_icc(self.dialogue_sd, sides=habits.dialogue_sides, discordance=discordance)
-        if (
-            self.dialogue_pay is None and setting == "human_bot" and self.are_held
-        ):  # dialogues of models alone cost nothing
+        # Dialogues of models alone cost nothing.
+        if self.dialogue_pay is None and setting == "human_bot" and self.are_held:
             found["dialogue_pay"] = self.wage * ONE_DIALOGUE_MINUTES / 60
         return self.model_copy(update=found)
 

@@ -284,9 +284,8 @@ class _Made:
         return only(**{self.table: typed(self.table, whole.assign(metric=metric, **columns))})
 
 
-Asked = tuple[
-    Sequence[int], ChoiceDesign, Ints
-]  # Models that meet, how often each is chosen, and judgements of each worker
+# Models that meet, how often each is chosen, and judgements of each worker.
+Asked = tuple[Sequence[int], ChoiceDesign, Ints]
 
 
 def _choice_designs(found: Layout, models: int) -> list[tuple[tuple[int, int], ChoiceDesign]]:

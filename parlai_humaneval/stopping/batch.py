@@ -133,9 +133,8 @@ class Decisions:
         self.better, self.through = np.zeros((2, studies, models, models), dtype=bool)
         self.equal = np.zeros((studies, self.pairs.count), dtype=bool)
         self.asked, self._open, self._wanted = np.ones((3, studies, self.pairs.count), dtype=bool)
-        self._apart = np.zeros(
-            (studies, self.pairs.count), dtype=np.int64
-        )  # rivals that may be, of which one is better
+        # Rivals that may be, of which one is better.
+        self._apart = np.zeros((studies, self.pairs.count), dtype=np.int64)
         self._true = np.full(studies, 2 * self.pairs.count)  # directions that may be, for all that is claimed
         self.going = np.ones(studies, dtype=bool)
 

@@ -145,9 +145,8 @@ def replay_sequential(
     for name, given in (("shuffles", shuffles), ("seed", seed)):
         if given < 0:
             raise ValueError(f"{name} is {given}: give 0 or more")
-    stopping_rule(
-        models=("A", "B"), margin=margin, alpha=alpha, evidence=evidence, max_dialogues=FLOOR
-    )  # before all work
+    # Before all work.
+    stopping_rule(models=("A", "B"), margin=margin, alpha=alpha, evidence=evidence, max_dialogues=FLOOR)
     # Worker → when they first began something, where that is known, whatever the zone of their clock.
     began = pd.concat([table[["worker_id", "started"]] for table in (tables.dialogues, tables.judgements)])
     moments = pd.to_datetime(began["started"], utc=True, format="ISO8601", errors="coerce")

@@ -105,9 +105,8 @@ class CallableAgent(OutsideAgent):
     """Answers with what the function returns, called by one thread at a time unless ``concurrency`` says more."""
 
     OPTIONS = "callable"
-    KNOWN: ClassVar = {
-        "concurrency": {"default": 1}
-    }  # few models that compute here may be called by two threads at once
+    # Few models that compute here may be called by two threads at once.
+    KNOWN: ClassVar = {"concurrency": {"default": 1}}
     SHARED = ("function",)
 
     @classmethod

@@ -307,9 +307,8 @@ class ChatServer:
             if about_key:
                 return OutsideError(f"{answered}{about_key}{asked}", final=True)
             mend = None if status in ABSENT else self._mend(body, sent)
-            if mend is not None and (
-                status != TOO_MANY or mend.option == HISTORY
-            ):  # one that is too large for any minute
+            # Of those refused as too many, a request may be too large for any minute.
+            if mend is not None and (status != TOO_MANY or mend.option == HISTORY):
                 return refused(f"{answered}{asked}", mend, body, requests)
             if status in FINAL:
                 not_there = "check served_model (GET /models lists the names) and base_url (most end in /v1)"

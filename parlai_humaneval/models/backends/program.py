@@ -84,9 +84,8 @@ class Subprocess:
             if not at_once:
                 with suppress(subprocess.TimeoutExpired):
                     self.process.wait(END_S)
-            with suppress(
-                ProcessLookupError, PermissionError
-            ):  # the group outlives its leader as long as one of it runs
+            # The group outlives its leader as long as one of it runs.
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_S)

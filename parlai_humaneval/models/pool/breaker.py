@@ -27,9 +27,8 @@ from parlai_humaneval.models.backends.base import Absence, OutsideError
 from parlai_humaneval.schema.records import ReplyInfo
 
 logger = logging.getLogger(__name__)
-logger.setLevel(
-    logging.WARNING
-)  # also where failed tries are kept from the log: who waits for minutes must know for what
+# Also where failed tries are kept from the log: who waits for minutes must know for what.
+logger.setLevel(logging.WARNING)
 
 OUTAGE_S = 300.0
 """For how long conversations wait for a server, unless another time is given."""

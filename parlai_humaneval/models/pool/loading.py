@@ -237,9 +237,8 @@ class Child:
         if hasattr(self.agent, "set_seed"):
             chance = random.Random(f"attempt|{self._seed}|{line}|{attempt}")
             self.agent.set_seed(chance.getrandbits(31) if attempt else self._seed)
-        if hasattr(
-            self.agent, "set_conversation"
-        ):  # for those who know conversations by their seeds, whatever the chance
+        # For those who know conversations by their seeds, whatever the chance.
+        if hasattr(self.agent, "set_conversation"):
             self.agent.set_conversation(self._seed)
         self._heard = 0
         self._knows_persona = not self._persona

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mephisto_tasks.annotation.config import StaticConfig
+from mephisto_tasks.annotation.items import gather
 from mephisto_tasks.config.task import ConfigError, read_config
 
 PAIR: dict[str, Any] = {"technique": "pw_dialog", "metric": "preference", "dialogues": ["chats.jsonl"]}
@@ -137,3 +140,22 @@ def test_pairs_are_those_named_or_every_two() -> None:
     named = read_config(StaticConfig, {**PAIR, "groups": [["c", "a"], ["a", "d"]]})
     assert named.pairs() == [("c", "a"), ("a", "d")]
     assert named.model_names() == ["c", "a", "d"]
+
+
+@pytest.mark.parametrize(
+    ("of_beta", "wanted", "settings"),
+    [
+        (["Rain?", "Rome?"], 3, "set pairing=same_start and judgements_per_group=2"),
+        (["Rain?", "Rome?", "Tea?"], 2, "set pairing=same_start"),
+    ],
+)
+def test_the_settings_that_keep_answers_together_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], of_beta: list[str], wanted: int, settings: str
+) -> None:
+    """With the number of judgements only where that has to change."""
+    rows = [{"question": one, "answer": "x", "model": "alpha"} for one in ("Rain?", "Rome?")]
+    rows += [{"question": one, "answer": "y", "model": "beta"} for one in of_beta]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    gather(read_config(StaticConfig, {**PAIR, "dialogues": [str(path)], "judgements_per_group": wanted}), tmp_path, 1)
+    assert capsys.readouterr().err.strip().endswith(settings)

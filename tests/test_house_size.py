@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
-LINES = 98_760
+LINES = 98_880
 FILES = 429
 LONGEST = 600
 """Lines of a file, which has one idea."""

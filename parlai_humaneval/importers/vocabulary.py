@@ -420,7 +420,7 @@ def _check_scale(
     """Refuse two words as one number; a remark where no answer, nor another of ``every``, is the middle of a scale."""
     advice = map_option("value", words, "…", 9)
     first: dict[int, str] = {}
-    for word, number in words.items():
+    for word, number in sorted(words.items()):
         if _plain(other := first.setdefault(number, word)) != _plain(word):
             both = f"{visible(other)} and {visible(word)} would both be {number}"
             what = f"{criterion or 'value'}: no known scale has all these words, and {both}"

@@ -195,7 +195,11 @@ def _completed(
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
-    given = _renamed(frame, plan, use, seen)
+    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
+    use.names.update(names)
+    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
+    seen.columns.update({new: old for old, news in names.items() for new in news})
+    given = pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
     frame = with_our_names(table, given)
     seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
     frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
@@ -205,25 +209,18 @@ def _completed(
     if reading is None and of_form and not {*of_form} & {*plan.wide}:
         frame = frame.drop(columns=of_form)
         seen.notes.append(f"{path}: columns of the form are left out (--rename keeps them): {', '.join(of_form)}.")
-    missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok and c.name not in frame.columns]
-    missing = [name for name in missing if name not in plan.values]
-    if (
-        table == "comparisons"
-        and missing == ["winner"]
-        and not vocabulary.guessed_columns(missing, list(frame.columns))
-    ):
+    missing = [c.name for c in ours.values() if c.exchange and not c.empty_ok]
+    missing = [name for name in missing if name not in frame.columns and name not in plan.values]
+    lacks_winner = table == "comparisons" and missing == ["winner"]
+    if lacks_winner and not vocabulary.guessed_columns(missing, list(frame.columns)):
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
     free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
     needed = [name for name in missing if not (wide and name in wide.makes)]
     guesses = vocabulary.guessed_columns(needed, free)
-    if (
-        "item_id" in needed
-        and "item_id" not in guesses.values()
-        and "question" in frame
-        and frame["question"].nunique() > 1
-    ):
+    lacks_item = "item_id" in needed and "item_id" not in guesses.values()
+    if lacks_item and "question" in frame and frame["question"].nunique() > 1:
         guesses["question"] = "item_id"
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
@@ -277,14 +274,6 @@ def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis=1)
 
 
-def _renamed(frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
-    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
-    use.names.update(names)
-    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
-    seen.columns.update({new: old for old, news in names.items() for new in news})
-    return pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
-
-
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
     """``frame`` with the columns of ``--set``, and others that have a usual value."""
     defaults: Mapping[str, str] = WORDS["defaults"]
@@ -332,12 +321,8 @@ def _near_models(tables: Tables) -> list[str]:
     for name, other in combinations(sorted(counts), 2):
         one, two = plain_name(name), plain_name(other)
         rare, common = sorted((name, other), key=counts.__getitem__)
-        typo = (
-            counts[rare] * 10 <= counts[common]
-            and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
-            and SequenceMatcher(None, one, two).ratio() > NEARLY
-        )
-        if one == two or typo:
+        typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
+        if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
                 f"they are the same, repeat with {vocabulary.map_option('model', [rare], common)}."

@@ -220,11 +220,8 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     """``frame`` with models' names as winners. Where sides were named, ``side`` says that model_a was the first of two, if
     nothing else does; where some are both bad, ``both_bad`` says which."""
     rows = list(zip(frame["model_a"], frame["model_b"], frame["winner"], strict=True))
-    foreign = {
-        _word(winner)
-        for a, b, winner in rows
-        if not pd.isna(winner) and winner not in (a, b, TIE) and _word(winner) not in given
-    }
+    named = (winner for a, b, winner in rows if not pd.isna(winner) and winner not in (a, b, TIE))
+    foreign = {word for winner in named if (word := _word(winner)) not in given}
     if not foreign and not given:
         return frame
     names = {str(model).casefold() for a, b, _ in rows for model in (a, b)}
@@ -254,9 +251,9 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
             counts[word, str(meaning)] += 1
         bad.append(int(meaning == BOTH_BAD))
         winners.append(TIE if meaning == BOTH_BAD else _filled({"model_a": a, "model_b": b}.get(meaning, meaning)))
-    named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
+    models = {str(model) for a, b, _ in rows for model in (a, b)}
     shown = [
-        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named
+        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in models
     ]
     if shown:
         understood.values["winner"] = ", ".join(shown)
@@ -406,12 +403,9 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         return frame
     given = understood.values.get("value")
     understood.values["value"] = ", ".join([*([given] if given else []), *(f"{one} → {n}" for one, n in shown.items())])
-    new = {
-        name: column.combine_first(frame[name]) if name in frame.columns else column
-        for name, column in ends.items()
-        if column.notna().any()
-    }
-    return frame.assign(value=value, **new)
+    for name, column in ends.items() if ends["scale"].notna().any() else ():
+        frame = frame.assign(**{name: column.combine_first(frame[name]) if name in frame.columns else column})
+    return frame.assign(value=value)
 
 
 def _check_scale(
@@ -420,7 +414,7 @@ def _check_scale(
     """Refuse two words as one number; a remark where no answer, nor another of ``every``, is the middle of a scale."""
     advice = map_option("value", words, "…", 9)
     first: dict[int, str] = {}
-    for word, number in words.items():
+    for word, number in sorted(words.items()):
         if _plain(other := first.setdefault(number, word)) != _plain(word):
             both = f"{visible(other)} and {visible(word)} would both be {number}"
             what = f"{criterion or 'value'}: no known scale has all these words, and {both}"

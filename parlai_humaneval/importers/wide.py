@@ -60,6 +60,9 @@ _MAKES = {
 }
 
 
+_IS = {"criteria": "a criterion", "models": "a model", "both": "a model and a criterion", "ranks": "a model's ranks"}
+
+
 @dataclass(frozen=True)
 class Wide:
     """``columns`` to make rows of, and what they are. ``names``: the model and the criterion of each of ``both``; what each
@@ -84,9 +87,8 @@ def one_header(frame: pd.DataFrame) -> pd.DataFrame:
         name = again[1] if again and again[1] in above else name
         above.append(above[-1] if above and _UNNAMED.fullmatch(name) else name)
     several = {name for name in above if name and above.count(name) > 1}
-    if (
-        len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any()
-    ):  # Qualtrics: questions, and their ids
+    # Qualtrics: questions, and their ids
+    if len(frame) > 1 and frame.iloc[1].astype(str).str.startswith(_IMPORT_ID).any():
         return frame.iloc[2:]
     if not several or len(frame) < 2:
         return frame
@@ -140,13 +142,7 @@ def wide_columns(
             return None
     wide = _meant(table, frame, found, nameless, seen) if found else None
     if wide is not None and not asked:
-        what = {
-            "criteria": "a criterion",
-            "models": "a model",
-            "both": "a model and a criterion",
-            "ranks": "a model's ranks",
-        }
-        seen.guesses.append(f"{what[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+        seen.guesses.append(f"{_IS[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return wide
 
 

@@ -332,9 +332,10 @@ def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[d
     if len(numbered) == len(words):
         return numbered, {}
 
-    def fit(scale: dict[str, int]) -> tuple[int, int, int]:
-        held = sum(count for word, count in every.items() if _plain(word) in scale)
-        return held, len(beside & scale.keys()), -max(scale.values())
+    def fit(scale: dict[str, int]) -> tuple[int, int, int, int]:
+        held = {word: scale[plain] for word in every if (plain := _plain(word)) in scale}
+        answers = sum(every[word] for word in held)
+        return answers, len({*held.values()}), len(beside & scale.keys()), -max(scale.values())
 
     scale = max(_SCALES, key=fit)
     known = {word: scale[_plain(word)] for word in words if _plain(word) in scale}

@@ -175,14 +175,8 @@ def model_chat_rows(unit: Unit, plan: ImportPlan) -> Rows:
 def _reply(exchange: _Exchange, choices: Sequence[str], seconds: float | None) -> Row:
     buckets: Mapping[str, Any] | None = exchange.bot.data.get("problem_data")
     where = f"{exchange.bot.where}.problem_data"
-    row: Row = {
-        "position": 1,
-        "selected": 0,
-        "continued": 1,
-        "text": _text(exchange.bot),
-        "candidate_id": f"{exchange.turn}-1",
-        "seconds": None,
-    }
+    said = {"text": _text(exchange.bot), "candidate_id": f"{exchange.turn}-1"}
+    row: Row = {"position": 1, "selected": 0, "continued": 1, **said, "seconds": None}
     if buckets is None:  # this page asked for nothing, or not at this reply
         return row
     ticks = [name for name in choices if name in buckets and _ticked(buckets[name], name, where)]

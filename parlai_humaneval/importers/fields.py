@@ -117,10 +117,9 @@ def _computed(row: Data, field: Mapping[str, Any]) -> Any:
         number = take(row, field["number"])
         return take(row, field["of"][number - 1]) if number in range(1, len(field["of"]) + 1) else None
     if "class" in field:
-        held = (at(row, path) for path in field["among"])
-        return next(
-            (at(one, field["take"]) for one in held if at(one, field.get("by", "class")) == field["class"]), None
-        )
+        among = (at(row, path) for path in field["among"])
+        held = (one for one in among if at(one, field.get("by", "class")) == field["class"])
+        return at(next(held, None), field["take"])
     if "side" in field:
         held = opened(take(row, field["among"]))
         named = [one for one in held if side_of(str(at(one, "id"))) == field["side"]] if isinstance(held, list) else []

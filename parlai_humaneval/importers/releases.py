@@ -159,7 +159,10 @@ def read_release(name: str, paths: Sequence[Path]) -> list[Source]:
         if form is None and joins:
             items |= {str(one): row for row in rows if (one := take(row, ["id", "instance_id", "item_id"])) is not None}
         elif form is None:
-            raise TableError(_misfit(release, rows), where=path, try_="--from tables reads a plain table")
+            names = ", ".join(one for one in (rows[0] if rows else {}) if one != PLACE) or "nothing"
+            needed = " or ".join(", ".join(map(_origin, one.needs)) for one in release.forms)
+            what = f"it is not a file from {name} ({release.title}). Expected: {needed}; the file has {names}"
+            raise TableError(what, where=path, try_="--from tables reads a plain table")
         else:
             found.append((path, rows))
     if not found:
@@ -198,12 +201,6 @@ def _form(release: Release, rows: Sequence[Data], items: Mapping[str, Data], *, 
     return None
 
 
-def _misfit(release: Release, rows: Sequence[Data]) -> str:
-    names = ", ".join(name for name in (rows[0] if rows else {}) if name != PLACE) or "nothing"
-    forms = " or ".join(", ".join(map(_origin, form.needs)) for form in release.forms)
-    return f"it is not a file from {release.name} ({release.title}). Expected: {forms}; the file has {names}"
-
-
 def _read(
     release: Release, form: Form, files: Sequence[tuple[Path, Sequence[Data]]], items: Mapping[str, Data]
 ) -> list[Source]:
@@ -214,6 +211,9 @@ def _read(
     left_out: Counter[str] = Counter()
     made: list[_Made] = []
     unknown, unread = set[str](), set[str]()
+    # Names in what the form reads, and the common words for those that it knows by any word.
+    read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
+    used = {word for one in _ANY_WORD.findall(read) for word in WORDS["columns"].get(one, ())} | {*_NAME.findall(read)}
     is_numbered = False  # Some raters are called by the row, for want of a name
     for row in (row for _, rows in files for row in form.rows(rows, items)):
         if not form.takes(row) or not form.fits(row):
@@ -221,13 +221,10 @@ def _read(
             continue
         further = _further(row, form, ours, release.name) if form.passing or form.lift else {}
         answers = list(_answers(form, row))
-        rated = (
-            {answer["criterion"] for answer in answers if answer}
-            if form.criteria and not form.criteria["at"]
-            else set()
-        )
+        flat = form.criteria is not None and not form.criteria["at"]
+        rated = {answer["criterion"] for answer in answers if answer and flat}
         if form.passing or form.known:
-            unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *_used(form), *rated}
+            unknown |= row.keys() - {PLACE, "item", *form.known, *form.drop, *used, *rated}
         for inner, known in form.inside.items():
             inside = opened(at(row, inner))
             if isinstance(inside, Mapping):
@@ -309,9 +306,8 @@ def _rankings(made: Sequence[_Made], name: str, value: str, *, in_order: bool) -
         are_models = any(fields.model_of(row, option) for option in options for _, row in answers[:1])
         ranks = fields.ranks_in(lists, in_order=in_order, are_models=are_models)
         for (answer, row), inside, ranked in zip(answers, lists, ranks, strict=False):
-            said = {
-                str(one["model"]): one.get("answer") for one in inside if isinstance(one, Mapping) and "model" in one
-            }
+            named = (one for one in inside if isinstance(one, Mapping) and "model" in one)
+            said = {str(one["model"]): one.get("answer") for one in named}
             models = {option: option if option in said else fields.model_of(row, option) for option in ranked}
             themselves |= {option for option, model in models.items() if model is None}
             dropped = (name, value, "model", "dialogue_id")
@@ -368,13 +364,6 @@ def _answers(form: Form, row: Data) -> Iterator[Data]:
     name, value = ANSWERS[form.table]
     for criterion, rater, answer in fields.criteria_in(row, form.criteria):
         yield {name: criterion, value: answer, "criterion": criterion, "rater": f"rater {rater}"}
-
-
-def _used(form: Form) -> set[str]:
-    """Names in what a form reads, and the common words for those that it knows by any word."""
-    read = str([*form.needs, *form.columns.values(), form.join, form.each, form.where, form.criteria])
-    words = {word for name in _ANY_WORD.findall(read) for word in WORDS["columns"].get(name, ())}
-    return words | set(_NAME.findall(read))
 
 
 def _further(row: Data, form: Form, ours: set[str], release: str) -> Data:

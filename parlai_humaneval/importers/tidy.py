@@ -217,7 +217,11 @@ def _completed(
     use.present.update(map(str, frame.columns))
     use.names.update(name for name in plan.drop if name in frame.columns)
     frame = frame.drop(columns=[name for name in plan.drop if name in frame.columns])
-    given = _renamed(frame, plan, use, seen)
+    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
+    use.names.update(names)
+    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
+    seen.columns.update({new: old for old, news in names.items() for new in news})
+    given = pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
     frame = with_our_names(table, given)
     seen.columns.update({new: old for old, new in zip(given.columns, frame.columns, strict=True) if new != old})
     frame = vocabulary.with_texts_of_sides(frame, seen) if table == "comparisons" else frame
@@ -291,14 +295,6 @@ def _distinct_names(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(names, axis=1)
 
 
-def _renamed(frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
-    names = {old: new for old, new in plan.renames.items() if old in frame.columns}
-    use.names.update(names)
-    copies = [frame[[old]].rename(columns={old: name}) for old, (_, *more) in names.items() for name in more]
-    seen.columns.update({new: old for old, news in names.items() for new in news})
-    return pd.concat([frame.rename(columns={old: new for old, (new, *_) in names.items()}), *copies], axis=1)
-
-
 def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Use, seen: Understood) -> pd.DataFrame:
     """``frame`` with the columns of ``--set``, and others that have a usual value."""
     defaults: Mapping[str, str] = WORDS["defaults"]
@@ -346,12 +342,8 @@ def _near_models(tables: Tables) -> list[str]:
     for name, other in combinations(sorted(counts), 2):
         one, two = plain_name(name), plain_name(other)
         rare, common = sorted((name, other), key=counts.__getitem__)
-        typo = (
-            counts[rare] * 10 <= counts[common]
-            and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
-            and SequenceMatcher(None, one, two).ratio() > NEARLY
-        )
-        if one == two or typo:
+        typo = counts[rare] * 10 <= counts[common] and re.sub(r"\d", "", one) != re.sub(r"\d", "", two)
+        if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
                 f"they are the same, repeat with {vocabulary.map_option('model', [rare], common)}."

@@ -24,13 +24,7 @@ from parlai_humaneval.techniques.registry import PW_DIALOG, PW_TURN
 NOT_MTURK = "--NOT-MTURK-AGENT-"
 """ParlAI writes it before the name of every worker that it does not take for one of MTurk."""
 T = TypeVar("T")
-WORDS: Mapping[type, str] = {
-    str: "a text",
-    dict: "an object",
-    list: "a list",
-    int: "a whole number",
-    bool: "true or false",
-}
+WORDS: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list", int: "a whole number"}
 
 
 class UnreadableUnit(TableError):

@@ -220,11 +220,8 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
     """``frame`` with models' names as winners. Where sides were named, ``side`` says that model_a was the first of two, if
     nothing else does; where some are both bad, ``both_bad`` says which."""
     rows = list(zip(frame["model_a"], frame["model_b"], frame["winner"], strict=True))
-    foreign = {
-        _word(winner)
-        for a, b, winner in rows
-        if not pd.isna(winner) and winner not in (a, b, TIE) and _word(winner) not in given
-    }
+    named = (winner for a, b, winner in rows if not pd.isna(winner) and winner not in (a, b, TIE))
+    foreign = {word for winner in named if (word := _word(winner)) not in given}
     if not foreign and not given:
         return frame
     names = {str(model).casefold() for a, b, _ in rows for model in (a, b)}
@@ -254,9 +251,9 @@ def _winners(frame: pd.DataFrame, given: Mapping[str, str], understood: Understo
             counts[word, str(meaning)] += 1
         bad.append(int(meaning == BOTH_BAD))
         winners.append(TIE if meaning == BOTH_BAD else _filled({"model_a": a, "model_b": b}.get(meaning, meaning)))
-    named = {a for a, _, _ in rows} | {b for _, b, _ in rows}
+    models = {str(model) for a, b, _ in rows for model in (a, b)}
     shown = [
-        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in named
+        f"{visible(old)} → {new or 'empty'} ({n:,})" for (old, new), n in sorted(counts.items()) if new not in models
     ]
     if shown:
         understood.values["winner"] = ", ".join(shown)
@@ -335,9 +332,10 @@ def in_numbers(values: Iterable[Any], beside: Set[str] = frozenset()) -> tuple[d
     if len(numbered) == len(words):
         return numbered, {}
 
-    def fit(scale: dict[str, int]) -> tuple[int, int, int]:
-        held = sum(count for word, count in every.items() if _plain(word) in scale)
-        return held, len(beside & scale.keys()), -max(scale.values())
+    def fit(scale: dict[str, int]) -> tuple[int, int, int, int]:
+        held = {word: scale[plain] for word in every if (plain := _plain(word)) in scale}
+        answers = sum(every[word] for word in held)
+        return answers, len({*held.values()}), len(beside & scale.keys()), -max(scale.values())
 
     scale = max(_SCALES, key=fit)
     known = {word: scale[_plain(word)] for word in words if _plain(word) in scale}
@@ -406,12 +404,9 @@ def _numbers(frame: pd.DataFrame, understood: Understood) -> pd.DataFrame:
         return frame
     given = understood.values.get("value")
     understood.values["value"] = ", ".join([*([given] if given else []), *(f"{one} → {n}" for one, n in shown.items())])
-    new = {
-        name: column.combine_first(frame[name]) if name in frame.columns else column
-        for name, column in ends.items()
-        if column.notna().any()
-    }
-    return frame.assign(value=value, **new)
+    for name, column in ends.items() if ends["scale"].notna().any() else ():
+        frame = frame.assign(**{name: column.combine_first(frame[name]) if name in frame.columns else column})
+    return frame.assign(value=value)
 
 
 def _check_scale(

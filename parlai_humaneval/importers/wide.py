@@ -60,6 +60,9 @@ _MAKES = {
 }
 
 
+_IS = {"criteria": "a criterion", "models": "a model", "both": "a model and a criterion", "ranks": "a model's ranks"}
+
+
 @dataclass(frozen=True)
 class Wide:
     """``columns`` to make rows of, and what they are. ``names``: the model and the criterion of each of ``both``; what each
@@ -139,13 +142,7 @@ def wide_columns(
             return None
     wide = _meant(table, frame, found, nameless, seen) if found else None
     if wide is not None and not asked:
-        what = {
-            "criteria": "a criterion",
-            "models": "a model",
-            "both": "a model and a criterion",
-            "ranks": "a model's ranks",
-        }
-        seen.guesses.append(f"{what[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
+        seen.guesses.append(f"{_IS[wide.kind]} each: {', '.join(found)} (--wide names others, --drop leaves them out)")
     return wide
 
 

@@ -81,14 +81,8 @@ WORKERS = ("worker_id", "own_worker")  # Columns of ours that name workers
 def with_pseudonyms(tables: Tables, pseudonym: Callable[[str], str]) -> Tables:
     """Workers by pseudonym in the columns that name them, and in every other column that holds nothing but their ids."""
     frames: dict[str, pd.DataFrame] = {name: getattr(tables, name) for name in get_args(TableName)}
-    ids = {
-        str(value)
-        for frame in frames.values()
-        for name in WORKERS
-        if name in frame.columns
-        for value in frame[name].dropna()
-    }
-    renamed = {value: pseudonym(value) for value in ids}
+    named = (frame[name].dropna() for frame in frames.values() for name in WORKERS if name in frame.columns)
+    renamed = {value: pseudonym(value) for value in {str(value) for column in named for value in column}}
     for table, frame in frames.items():
         columns: dict[str, pd.Series[Any]] = {}
         for name in frame.columns:

@@ -57,7 +57,10 @@ def settled(
         raise ValueError(f"repeats {repeats!r}: expected one of {', '.join(get_args(Repeats))}, or None to refuse them")
     if frame.empty or (repeats is None and not frame["answer_number"].notna().any()):
         return frame, ()
-    plain = _without_numbers(table, frame)
+    plain = frame
+    if frame["answer_number"].notna().any():
+        own = {name: _renamed(frame[name], frame["answer_number"], _unmarked) for name in NUMBERED[table]}
+        plain = frame.assign(answer_number=pd.array([pd.NA] * len(frame), dtype="Int64"), **own)
     keys = plain[list(dict.fromkeys([*KEYS[table], "worker_id"]))]
     if table == "comparisons":
         keys = in_alphabet(with_dialogues(plain)[keys.columns])
@@ -181,13 +184,6 @@ def _with_numbers(table: TableName, frame: pd.DataFrame, number: Ints) -> pd.Dat
         for name in NUMBERED[table]
     }
     return frame.assign(answer_number=numbers, **marked)
-
-
-def _without_numbers(table: TableName, frame: pd.DataFrame) -> pd.DataFrame:
-    if not frame["answer_number"].notna().any():
-        return frame
-    own = {name: _renamed(frame[name], frame["answer_number"], _unmarked) for name in NUMBERED[table]}
-    return frame.assign(answer_number=pd.array([pd.NA] * len(frame), dtype="Int64"), **own)
 
 
 def _renamed(ids: pd.Series[Any], numbers: pd.Series[Any], rename: Callable[[str, int], str]) -> pd.Series[Any]:

@@ -159,12 +159,10 @@ def _of_sheets(sheets: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         filled[name].index += above + 1  # below the header
         above += len(filled[name]) + 1
     whole = _plain(pd.concat([filled[name] for name in read]).dropna(how="all").astype(object))
-    others = [name for name in filled if name not in read]
-    left_out = f"only the sheet{'s' * (len(read) > 1)} {', '.join(read)} {'are' if len(read) > 1 else 'is'} read"
-    whole.attrs["notes"] = [
-        *([f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []),
-        *([f"{left_out}, as other sheets have other columns: {', '.join(others)}."] if others else []),
-    ]
+    notes = [f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []
+    if others := [name for name in filled if name not in read]:
+        notes.append(f"sheets with other columns than {first} are left out: {', '.join(others)}.")
+    whole.attrs["notes"] = notes
     return whole
 
 

@@ -207,6 +207,8 @@ AGREE5 = ["Strongly disagree", "Somewhat disagree", "Neither agree nor disagree"
         (["Poor", "Fair", "Good", "Very good", "Excellent"], [], [1, 2, 3, 4, 5]),
         (["Very poor", "Poor", "Fair", "Good", "Excellent"], [], [1, 2, 3, 4, 5]),
         (["Very poor", "Poor", "Fair", "Good", "Very good", "Excellent"], [], [1, 2, 3, 4, 5, 6]),
+        (["差", "一般", "好", "很好", "非常好"], [], [1, 2, 3, 4, 5]),
+        (["Not at all", "Slightly", "Somewhat", "Moderately", "Extremely"], [], [1, 2, 3, 4, 5]),
         (AGREE5, [], [1, 2, 3, 4, 5]),
         (AGREE5, ["Agree", "Disagree"], [1, 3, 4, 5, 7]),
         (["Strongly disagree", "Disagree", "Agree", "Strongly agree"], [], [1, 2, 4, 5]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import sys
@@ -145,6 +146,7 @@ def test_a_section_of_this_package_may_be_such_a_function_too(tmp_path: Path, mo
     """A line in the list and a module under ``sections``; any other module has no right to the key."""
     monkeypatch.setitem(registry.SECTIONS, "speed", ("turns.text",))
     (tmp_path / "speed.py").write_text(MODULE.replace('"pace", title', '"speed", title'))
+    importlib.invalidate_caches()  # the folder may have been read within the same tick of its clock
     monkeypatch.setattr(sections, "__path__", [*sections.__path__, str(tmp_path)])
     monkeypatch.delitem(sys.modules, f"{sections.__name__}.speed", raising=False)
     assert [row["model"] for row in report(study()).to_json()["speed"]["rows"]] == ["eliza", "retrieval"]

@@ -1,6 +1,7 @@
 """What the pages of the site draw from the package: no figure, setting, column or option stands in two places.
 
-``python -m docs.facts FOLDER`` writes each fact as a Markdown file; pages include them (``--8<-- "columns.md"``).
+``python -m docs.facts FOLDER`` writes each fact as a Markdown file; ``docs/included.py`` puts them where a page
+names them (``<!-- included: columns.md -->``).
 """
 
 from __future__ import annotations

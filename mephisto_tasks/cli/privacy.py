@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mephisto_tasks.workers.roster import KnownWorker
 
 
+# Not by `read_yaml`, whose module takes too long to load for a command that only prints its help.
 _WORDS = yaml.safe_load(Path(__file__).with_name("forget.yaml").read_text(encoding="utf-8"))
 REMAINS = tuple(map(tuple, _WORDS["remains"]))
 KEPT_OUT, LOGGED = tuple(_WORDS["kept_out"]), tuple(_WORDS["logged"])

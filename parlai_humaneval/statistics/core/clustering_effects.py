@@ -185,8 +185,8 @@ def pooled_intraclass_correlation(
 def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[str, float]:
     """Standard deviations of one rater's ratings of a model, and of raters' levels, with 95 % intervals, by the method of
     moments: squares of the residuals of models and raters, and what raters take off those of models alone (Henderson's
-    method 3; intervals by Williams 1962). Empty where nothing varies. Where each rater rated one model, once, the first
-    holds both."""
+    method 3; intervals by Williams 1962). ``ratings``: (n,), in any unit, which is that of the result; ``raters``,
+    ``models``: (n,) codes from 0. Empty where nothing varies. Where each rater rated one model, once, the first holds both."""
     n = len(ratings)
     of_models, of_raters = (np.eye(int(codes.max(initial=-1)) + 1)[codes] for codes in (models, raters))
 
@@ -207,7 +207,8 @@ def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[s
     counts = of_models.T @ of_raters
     each = (n - float(((counts**2).sum(axis=1) / counts.sum(axis=1)).sum())) / df_raters
     ratio = (alone - within) / df_raters / (within / df)
-    squares = (alone - within) * (1 - fdtri(df_raters, df, 1 - tails) / ratio) / each / chdtri(df_raters, tails)
+    by_chance = fdtri(df_raters, df, 1 - tails) * df_raters * within / df
+    squares = (alone - within - by_chance) / each / chdtri(df_raters, tails)
     low, high = np.sqrt(squares.clip(min=0))
     between = math.sqrt(max(0.0, (ratio - 1) * within / df / each))
     return {**found, "rater_sd": between, "rater_sd_low": float(low), "rater_sd_high": float(high)}

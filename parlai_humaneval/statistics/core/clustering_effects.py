@@ -186,7 +186,8 @@ def variance_components(ratings: Floats, raters: Codes, models: Codes) -> dict[s
     """Standard deviations of one rater's ratings of a model, and of raters' levels, with 95 % intervals, by the method of
     moments: squares of the residuals of models and raters, and what raters take off those of models alone (Henderson's
     method 3; intervals by Williams 1962). ``ratings``: (n,), in any unit, which is that of the result; ``raters``,
-    ``models``: (n,) codes from 0. Empty where nothing varies. Where each rater rated one model, once, the first holds both."""
+    ``models``: (n,) codes from 0. Empty where nothing varies. Where each rater rated one model, once, the first
+    holds both."""
     n = len(ratings)
     of_models, of_raters = (np.eye(int(codes.max(initial=-1)) + 1)[codes] for codes in (models, raters))
 

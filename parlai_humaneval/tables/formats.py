@@ -120,11 +120,12 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     content = io.BytesIO(file.read())
+    read: pd.DataFrame | dict[str, pd.DataFrame]
     try:
         if kind == ".xlsx":
-            sheets = pd.read_excel(content, sheet_name=None, dtype=object, engine="openpyxl")
+            read = pd.read_excel(content, sheet_name=None, dtype=object, engine="openpyxl")
         else:
-            sheets = {"": pd.read_parquet(content, dtype_backend="numpy_nullable")}
+            read = pd.read_parquet(content, dtype_backend="numpy_nullable")
     except ImportError as error:
         package = _PACKAGES[kind]
         raise TableError(
@@ -133,8 +134,9 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
         ) from error
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
-    sheets = {visible(name): _named(sheet) for name, sheet in sheets.items()}
-    return _of_sheets(sheets) if kind == ".xlsx" else _plain(sheets[""].dropna(how="all").astype(object))
+    if isinstance(read, dict):
+        return _of_sheets({visible(name): _named(sheet) for name, sheet in read.items()})
+    return _plain(_named(read).dropna(how="all").astype(object))
 
 
 def _named(frame: pd.DataFrame) -> pd.DataFrame:

@@ -20,10 +20,11 @@ from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.dialogues.chats import form_of
-from parlai_humaneval.dialogues.messages import json_in
+from parlai_humaneval.dialogues.messages import SYSTEM, json_in, role_of, text_of, told_in
 from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
+from parlai_humaneval.importers.units import content_id
 from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
 from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
@@ -246,6 +247,10 @@ def _completed(
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
+    asked = [new for old, new in guesses.items() if plain_name(old) in WORDS["of_questions"]]
+    if asked and table == "comparisons" and "start" not in frame:
+        frame = frame.assign(start=frame[asked[0]])
+        seen.columns["start"] = seen.columns[asked[0]]
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
         use.names.update(wide.columns)
@@ -253,6 +258,7 @@ def _completed(
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
+    frame = _with_starts(frame, seen) if table == "comparisons" else frame
     frame, clean = with_clean_labels(table, frame)
     seen.values |= {name: f"cleaned in {counted(n, 'cell')}" for one in clean for name, n in one.cells.items()}
     if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
@@ -323,6 +329,28 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
             seen.columns[name] = f"“{defaults[name]}”"
             seen.guesses.append(f"{name} is “{defaults[name]}”, as the file does not say (--set {name}=…)")
     return frame
+
+
+def _with_starts(frame: pd.DataFrame, seen: Understood) -> pd.DataFrame:
+    """``frame`` with a ``start`` for what both models of a row were asked, so that answers about it are a cluster."""
+    prompts = [name for name in COLUMNS_FILE["prompt_columns"] if name in frame]
+    sides = [[f"{stem}_a", f"{stem}_b"] for stem in COLUMNS_FILE["reply_columns"]]
+    used = prompts or next((both for both in sides if {*both} <= {*frame}), [])
+    if "start" in frame or not used:
+        return frame
+    rows = frame[used].astype(object).where(frame[used].notna(), "").astype(str).to_numpy().tolist()
+    texts = ["\n".join(row) for row in rows] if prompts else [_opener(*row) for row in rows]
+    if not any(map(str.strip, texts)):
+        return frame
+    seen.columns["start"] = f"the text of {' and '.join(prompts)}" if prompts else "the first message of both dialogues"
+    return frame.assign(start=[content_id("s", text.strip().casefold()) if text.strip() else None for text in texts])
+
+
+def _opener(*cells: str) -> str:
+    """The message with which all these conversations begin; empty where they differ."""
+    told = [[text_of(one) for one in told_in("", cell)[1] if role_of(one).lower() not in SYSTEM] for cell in cells]
+    first = {said[0] if len(said) > 1 else "" for said in told}
+    return first.pop() if len(first) == 1 else ""
 
 
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:

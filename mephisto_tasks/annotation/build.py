@@ -56,8 +56,9 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     config, seed, data_dir, task_name = setup.config, setup.seed, setup.data_dir, setup.task_name
     setup.task_config = _task_config(config, task)
     recorded = recorded_settings(data_dir, task_name) if config.pairing == "auto" else None
-    if recorded is not None and "pairing" not in recorded:
-        config = config.model_copy(update={"pairing": "any"})  # the study began when all were compared with all
+    if recorded is not None:  # the study may have begun when all were compared with all
+        earlier = {"pairing": "any", "keep_pairs": False}.items()
+        config = config.model_copy(update={name: value for name, value in earlier if name not in recorded})
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)

@@ -1,4 +1,4 @@
-"""Made-up studies of finished dialogues that end when they are decided, with a judge and without: false claims, dialogues.
+"""Simulated studies of finished dialogues that stop once they reach a decision, with and without a judge: false claims.
 
 Each model has so many dialogues, of which some are better than others; every pairing of two is judged once at most, by
 people whose tastes differ. The win rate of a pair is that of its pairings by all people, and just what the truth says.

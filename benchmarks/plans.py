@@ -34,7 +34,7 @@ def run(quick: bool) -> list[Figure]:
 
 
 def _seconds(sizes: tuple[int, ...]) -> Iterator[Figure]:
-    """How long the plan of a study takes that ends when it is decided, at a gap of ten points."""
+    """How long the plan of a study takes that stops once it reaches a decision, at a gap of ten points."""
     for models in sizes:
         started = time.process_time()
         found = plan_until_decided(ask(technique="pw_turn", models=models, gap=0.1))

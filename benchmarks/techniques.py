@@ -1,4 +1,4 @@
-"""Techniques that end when decided: ratings, panels, spotted bots; their false claims, of fixed plans (twenty minutes).
+"""False claims of techniques that stop once they reach a decision, and of fixed plans (takes twenty minutes).
 
 Made-up raters of every kind run through the code that a live study runs. A fixed plan finds a gap of the margin with 95 %
 power in any one of all pairs, which are corrected for, by the differences of the same raters' answers. Ratings are compared

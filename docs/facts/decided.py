@@ -1,4 +1,4 @@
-"""What studies take that end when they are decided, of made-up ones."""
+"""What studies take that stop once they reach a decision, of made-up ones."""
 
 from __future__ import annotations
 

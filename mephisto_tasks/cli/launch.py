@@ -331,7 +331,7 @@ def follow(run: RunningStudy, stop: threading.Event) -> None:
 
 
 def tell_answer(run: RunningStudy) -> None:
-    """Of a study that ends when it is decided: the answer, or how far it is and what can be done."""
+    """Print the answer of a study that stops once it reaches a decision, or how far it is and what can be done."""
     if (deciding := run.study.deciding_now()) is not None:
         options.console().print(options.as_written(sentence(str(deciding)), "bold"), soft_wrap=True)
         if deciding.standing.next_step:

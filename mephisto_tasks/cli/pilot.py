@@ -205,7 +205,7 @@ class _MainStudy:
         return ask(**{**self.pilot.question(), **typed, "models": len(self.models)})
 
     def plan_until_decided(self) -> None:
-        """The plan of a study that ends when decided, if it is one: simulated, else with the cap that was typed."""
+        """The plan, if the study stops once it reaches a decision: simulated, or with the cap that was typed."""
         from parlai_humaneval.planning.inputs import PlanError
         from parlai_humaneval.planning.stopping import can_plan_until_decided
 
@@ -263,7 +263,7 @@ class _MainStudy:
         zoo_files = list(self.blueprint.get("zoo_files", ()))
         if self.entry.engine == "live" and (lacking := unknown_models(self.models, zoo_files)):
             self.command += " 'zoo_files=[FILE]'"
-            the_file = f"FILE is your zoo file with {listed(lacking)}, which the packaged zoo files do not contain."
+            the_file = f"Replace FILE with the zoo file that contains {listed(lacking)}; the packaged zoo files do not."
             self.remarks.append(the_file)
 
     def show(self, as_json: bool, collected: str | None) -> None:

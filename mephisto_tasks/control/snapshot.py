@@ -62,7 +62,7 @@ def so_far(groups: Iterable[GroupStatus], deciding: DecidingNow | None = None) -
 
 
 class DecidingNow(_Part):
-    """How far the answer of a study is that ends when it is reached."""
+    """How far the answer of a study is that stops once it reaches a decision."""
 
     standing: StoppingStatus
     margin: float  # two models are equal where their win rates are less than this apart

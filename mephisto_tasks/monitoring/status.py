@@ -161,8 +161,8 @@ class StudyStatus(_Part):
     headline: str
     answers: list[Answer]
     deciding: DecidingNow | None = None
-    """Of a study that ends when it is decided: what is, and how much is to go. It has no ``answers``, whose intervals and
-    p-values are right for one look at an end that was planned."""
+    """If the study stops once it reaches a decision: what is decided, and what remains. ``answers`` is empty then: its
+    intervals and p-values are right for one look at an end that was planned."""
     looking: str  # what it costs to look at the answers while the study goes on; empty where there are none
     counted: str  # what groups count: conversations, judgements
     groups: list[GroupStatus]

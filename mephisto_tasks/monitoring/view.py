@@ -138,7 +138,7 @@ def _money(amount: float, currency: str) -> str:
 
 
 def decided_pairs(standing: StudyStatus) -> list[DecidedPair]:
-    """Of a study that ends when it is decided: each two models, as the report's section has them; of another, none."""
+    """Every pair of models in a study that stops once it reaches a decision, as in the report; empty for other studies."""
     if standing.deciding is None:
         return []
     names = {"study": standing.task_name, "technique": standing.technique, "setting": "", "metric": ""}

@@ -119,8 +119,8 @@ class Setup(Generic[C]):
     def monitor(
         self, asked: Callable[[], tuple[Sequence[str], Collection[Sequence[str]], str]], *, judge: str = ""
     ) -> StoppingMonitor | None:
-        """The monitor of a study that ends when it is decided; ``asked``: models, groups, setting. ``judge``: name and
-        version of one whose predictions are taken off what raters say."""
+        """The monitor, if the study stops once it reaches a decision; ``asked``: models, groups, setting.
+        ``judge``: name, version of one whose predictions are taken off what raters say."""
         if not self.config.is_decided:
             refuse_to_go_on_without(self.data_dir, self.task_name)
             return None

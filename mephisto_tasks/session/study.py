@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def refuse_to_go_on_without(data_dir: Path, task_name: str) -> None:
-    """Raise where a task that ends when it is decided is launched as another one. Raises ConfigError."""
+    """Raise where a task that stops once it reaches a decision is launched as another one. Raises ConfigError."""
     if DECISIONS.exists(data_dir, task_name):
         techniques = [event.technique for event in DECISIONS.read(data_dir, task_name) if isinstance(event, Began)]
         of_what = f" ({techniques[0]})" if techniques and techniques[0] else ""

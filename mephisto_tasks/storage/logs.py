@@ -184,7 +184,7 @@ there, which are in no table: an erasure keeps them."""
 
 
 def stopping_logs(data_dir: Path, tasks: Sequence[str]) -> tuple[StoppingLog, ...]:
-    """The logs of those tasks that stop when they are decided, as they go with tables."""
+    """The logs of those tasks that stop once they reach a decision, as they go with tables."""
     from parlai_humaneval.tables.columns import StoppingLog
 
     return tuple(

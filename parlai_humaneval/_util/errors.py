@@ -158,7 +158,7 @@ def value_problem(error: Mapping[str, Any]) -> Problem:
         return HumanevalError(f"cannot be {given!r}", **choose_from(str(given), known)).problems[0]
     words = {
         "missing": "is missing",
-        "extra_forbidden": "is unknown here: is it misspelt?",
+        "extra_forbidden": "is not a known name here; check the spelling",
         "list_type": f"must be a list, such as [a,b], not {given!r}",
         "model_type": "must be an object of names and values",
         "model_attributes_type": "must be an object of names and values",

@@ -1,4 +1,4 @@
-"""Who rates what next in a study that ends when it is decided: what a worker rates is drawn when they come."""
+"""Who rates what next in a study that stops once it reaches a decision: what a worker rates is drawn when they come."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _write_option(name: str, mend: Mend, zoo_files: Sequence[str], *, ask: bool)
     if ask and not click.confirm(f"Write `{mend.as_yaml}` into {file}?", default=False, err=True):
         return False
     write_option(file, name, mend)
-    say(f"Wrote `{mend.as_yaml}` to the options of {name} in {file}. Asking it again.", err=True)
+    say(f"Wrote `{mend.as_yaml}` to the options of {name} in {file}. Asking the model again.", err=True)
     return True
 
 

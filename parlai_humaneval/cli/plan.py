@@ -128,7 +128,9 @@ def plan(
             command = shlex.join(["parlai-humaneval", "launch", str(technique), f"prereg={prereg}", *own])
             text += f"\n\nRegistered as {facts.name} in {prereg}: {command}"
             if lacking and zoo_files == ["FILE"]:
-                text += f"\nFILE is your zoo file with {listed(lacking)}, which the packaged zoo files do not contain."
+                text += (
+                    f"\nReplace FILE with the zoo file that contains {listed(lacking)}; the packaged zoo files do not."
+                )
         _print(written, text, out, as_json)
     except PlanError as error:
         raise WrongUsage(error) from error
@@ -179,7 +181,7 @@ def _check_comparison(compare: bool, technique: str | None, given: dict[str, Any
 
 
 def _check_stop(stop: str | None, own: dict[str, Any], typed: dict[str, Any]) -> None:
-    """``own``: options that only a study has which ends when it is decided."""
+    """``own``: options that only a study has which stops once it reaches a decision."""
     given = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
     if given and not stop:
         named = " and ".join(given)
@@ -364,7 +366,10 @@ def comparison_text(plans: Sequence[Plan], impossible: Mapping[str, PlanError]) 
     judged = _wrapped(*(f"{plan.title}: {plan.judge['headline']}" for plan in plans if plan.judge), mark="- ")
     lines += [*judged, ""] if judged else []
     if plans and plans[0].models > 2 and plans[0].method != "liu2023":
-        lines += [*_wrapped(f"All plans distinguish every pair of the {plans[0].models} models, after correction."), ""]
+        lines += [
+            *_wrapped(f"Every plan can tell all pairs of the {plans[0].models} models apart, after correction."),
+            "",
+        ]
     for note in comparison_notes(plans):
         lines += [*_wrapped(note), ""]
     titles: dict[str, list[str]] = {}

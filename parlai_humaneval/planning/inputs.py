@@ -77,7 +77,7 @@ class PlanInputs(BaseModel, extra="forbid", frozen=True):
         dialogue_icc, dialogue_sd: of finished dialogues that are judged again and again, the intraclass correlation of
             judgements that share one; or, instead, the standard deviation of the quality of one model's dialogues, in
             log-odds of winning.
-        rating_sd, rater_sd: where studies end when decided, standard deviations of ratings as parts of their scale: of one
+        rating_sd, rater_sd: if studies stop once decided, standard deviations of ratings as parts of their scale: of one
             rater's, and of how high raters rate.
         worker_inequality: coefficient of variation of the number of judgements of a worker; 0: all give equally many.
         exclusion: share of dialogues that are lost to checks.

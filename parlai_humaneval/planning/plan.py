@@ -58,7 +58,7 @@ class Plan(BaseModel, extra="forbid", frozen=True):
         pairs: of more than two models at once, the plan for all pairs.
         best_reuse: of dialogues that are judged again and again and differ, how often costs least, and what that takes.
         judge: where a judge answers all dialogues, what people must still judge, what that saves, and on what it rests.
-        stop: of a study that ends when it is decided, an :class:`~parlai_humaneval.planning.stopping.UntilDecided`.
+        stop: of a study that stops once it reaches a decision, an :class:`~parlai_humaneval.planning.stopping.UntilDecided`.
         simulated: what :func:`~parlai_humaneval.planning.made_studies.simulated_power` found.
         pilot: what a :class:`~parlai_humaneval.planning.pilot.Pilot` says.
         at_upper_icc: what the study takes if workers (and dialogues) are as alike as the pilot's interval allows.

@@ -110,7 +110,7 @@ def preregistration_of(
     exclude: tuple[str, ...] = (),
 ) -> Preregistration:
     """The facts of the study that was planned. ``settings``: of its launch, among them the names of its models;
-    ``rule``: of a study that ends when it is decided. Raises PreregistrationError."""
+    ``rule``: of a study that stops once it reaches a decision. Raises PreregistrationError."""
     question = inputs.filled()
     entry, models = question.entry, settings.get("models")
     if not isinstance(models, list) or len(models) != question.models:

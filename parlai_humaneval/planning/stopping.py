@@ -126,7 +126,7 @@ def plan_until_decided(
     studies: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> UntilDecided:
-    """What a study takes that ends when it is decided, by what is true of its models.
+    """What a study takes that stops once it reaches a decision, by what is true of its models.
 
     Args:
         inputs: the question of a fixed plan; its workers, times and pay are those of the simulated studies.
@@ -279,7 +279,7 @@ def _levels(question: PlanInputs, scores: Scores, step: float) -> Floats:
 
 
 def is_usual(technique: str, models: int) -> bool:
-    """Whether studies are planned to end when decided unless anything else is asked for: where raters choose one of two."""
+    """Whether planned studies stop once they reach a decision by default, as they do if raters choose one of two."""
     habits = plannable()[technique]
     return habits.measures == "choice" and not (habits.at_once and models > 2)
 

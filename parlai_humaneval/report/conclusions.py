@@ -25,7 +25,7 @@ from parlai_humaneval.statistics.ranking.fit import other_groups
 from parlai_humaneval.statistics.ranking.order import EQUAL, ModelOrder, not_compared, order_of
 
 DECIDED = "stopping"
-"""The section of studies that end when they are decided."""
+"""The section of studies that stop once they reach a decision."""
 DECIDED_TITLE = "What was decided, and when"
 SMALLEST = 0.0001
 """Smaller p are written “< .0001”, and no pair is clearer than another by them."""
@@ -178,7 +178,7 @@ def _named(models: Sequence[str]) -> str:
 def told_leader(summary: Summary) -> Summary:
     """The summary with ranks and who leads, by its pairs where its section does not say, also in the words of its verdict.
 
-    The answer of a study that ended when it was decided says so itself.
+    The answer of a study that stopped once it reached a decision says so itself.
     """
     if summary.section == DECIDED:
         return summary
@@ -271,7 +271,7 @@ def deciding_p(p: float | None, p_holm: float | None) -> str:
 def once_more(first: str, how: str, *, decided: bool = False) -> str:
     """Said by a section that has answers of another one, ``first``, in another way: which to cite, and why both differ.
 
-    ``decided``: they are of studies that end when they are decided, whose p-values nobody should cite.
+    ``decided``: they are of studies that stop once they reach a decision, whose p-values nobody should cite.
     """
     return f"Cite “{DECIDED_TITLE if decided else first}”. The same answers appear here again, {how}, so p may differ."
 
@@ -290,7 +290,7 @@ def pair_p(pair: PairLine) -> str:
 def to_cite(pairs: Sequence[PairLine], decided: OfDecided, *, alike: bool = False) -> tuple[str, ...]:
     """Said below the table of pairs that answers: which of its p-values to cite; nothing where none was made.
 
-    ``decided``: how many of a section's studies end when they are decided, whose p-values nobody should cite. ``alike``:
+    ``decided``: how many of a section's studies stop once they reach a decision, so that no p-value is cited. ``alike``:
     some pairs have a p with both positions weighted equally.
     """
     if all(pair.p_decides is None for pair in pairs):

@@ -1,4 +1,4 @@
-"""What a report document holds, and what ordinary answers say of a study that ended when it was decided."""
+"""What a report document holds, and what ordinary answers say of a study that stopped once it reached a decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TESTED_TOO = ("crowd_time",)
 
 
 def labels_in(sections: Mapping[str, Section]) -> Mapping[tuple[str, str, str], str]:
-    """Technique, setting, metric → what other sections say of a study of it that ended when it was decided."""
+    """Technique, setting, metric → what other sections say of a study of it that stopped once it reached a decision."""
     if DECIDED not in sections:
         return {}
     labels = sections[DECIDED].labels()
@@ -327,7 +327,7 @@ class Document(BaseModel, extra="forbid", defer_build=True):
     examples: list[Example] = Field(default_factory=list)
 
     def summaries(self) -> list[Summary]:
-        """The answers of all sections, each with who leads; those of a study that ended when it was decided say so."""
+        """The answers of all sections, each with who leads; those of a study that stopped once decided say so."""
         if self._answers is None:
             self._answers = list(self._told())
         return self._answers

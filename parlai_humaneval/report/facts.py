@@ -183,7 +183,7 @@ def settings_of(tables: Tables) -> list[document.SettingFact]:
 
 
 def decided_designs(tables: Tables) -> list[tuple[str, str, str]]:
-    """Technique, setting and metric of each study that ends when it is decided, by its log or its settings. Attention
+    """Technique, setting and metric of each study that stops once it reaches a decision, by its log or settings. Attention
     checks, whose setting may be another one, are no study."""
     of_studies = replace(tables, judgements=tables.judgements[~is_set(tables.judgements, "gold")])
     ending = (fact for fact in settings_of(of_studies) if fact.values.get("stop") == "decided")

@@ -195,8 +195,8 @@ class Best(Part):
 
 
 class DecidedRule(Part):
-    """By which rule a study ends when it is decided: two models whose win rates are less than ``margin`` apart are equal,
-    and the chance of any false claim of either kind is ``alpha``, however often one looks. ``max_dialogues``: the cap of its
+    """The rule by which a study stops once it reaches a decision: models whose win rates differ by less than ``margin`` are
+    equal, and the chance of any false claim of either kind is ``alpha``, however often one looks. ``max_dialogues``: the cap of its
     ``dialogues``. ``rated``: whether models were rated together, or each by itself.
     """
 
@@ -214,7 +214,7 @@ class Summary(Part):
     largest gap first, with intervals of coverage ``level``. ``paper``: the answer as a paper has it, where that is more
     than the verdict. ``reference``: the value by chance alone. ``model_table``,
     ``pair_table``: keys of the tables that the numbers come from; ``cite``: the latter in words. ``best``: None where
-    ``models`` stand in the order to go by, or there are no tests. ``rule``: of a study that ends when it is decided,
+    ``models`` stand in the order to go by, or there are no tests. ``rule``: if the study stops once it reaches a decision,
     whose intervals hold at all times.
     """
 
@@ -276,7 +276,7 @@ class Section(Part):
         headline: the answer in one sentence, with its interval; empty where the section answers no question.
         remarks: what a reader must know before using it: what could not be estimated and why, where the
             i.i.d. and the clustered answer disagree (:func:`disagreement`), what was left out.
-        of_decided: how many of the studies whose models it tests end when they are decided, so that none of their
+        of_decided: how many of the studies whose models it tests stop once they reach a decision, so that none of their
             p-values is to be cited.
     """
 

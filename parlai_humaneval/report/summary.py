@@ -26,7 +26,7 @@ _SAME_ANSWERS: Mapping[str, tuple[str, ...]] = {
 }
 """Section → sections that say the same of the same answers, and say it first."""
 _SAME_AS_DECIDED = frozenset({"turns", "free_for_all", "comparisons"})
-"""Sections that say, of a study that ends when it is decided, what was decided, by tests of one look."""
+"""Sections that say, of a study that stops once it reaches a decision, what was decided, by tests of one look."""
 _SAME_ANSWERS_IN_PAIRS: Mapping[str, tuple[str, ...]] = {"turns": ("comparisons",)}
 _HOW: Mapping[str, str] = {
     "turns": "as shares of turns in which a reply was chosen",
@@ -39,7 +39,7 @@ def leading(summaries: Sequence[Summary]) -> list[Summary]:
     """One answer to each question: where two sections answer from the same data, that of the technique's paper.
 
     A section keeps its summaries of a technique, setting and metric unless another one that says the same has them too.
-    Where a study ended when it was decided, its claims are the answer.
+    Where a study stopped once it reached a decision, its claims are the answer.
     """
     present: dict[tuple[str, str, str], set[str]] = {}
     for summary in summaries:

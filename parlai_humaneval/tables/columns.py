@@ -250,7 +250,7 @@ def _rows_are(count: int) -> str:
 
 @dataclass(frozen=True)
 class StoppingLog:
-    """What happened in a study that ends when it is decided, as it was logged; ``study``: its name. ``events``: oldest
+    """What happened in a study that stops once it reaches a decision, from its log; ``study``: its name. ``events``: oldest
     first, as they stand in the log. What they mean, and whether they lead to the decisions that stand among them, is
     for who reads them."""
 
@@ -268,7 +268,7 @@ class Tables:
     beginning of a finished dialogue. ``judgements``: a row per judgement of finished dialogues. ``repeats``: what was
     done about answers that a worker gave again, of each table that held some. ``judges``: tables of what models answered in
     the place of raters (:mod:`.build`), which nothing that counts raters' answers reads; None: no model did.
-    ``stopping``: the log of each study of them that ends when it is decided. ``cleaned``: which ids and names were cleaned
+    ``stopping``: the log of each study that stops once it reaches a decision. ``cleaned``: which ids and names were cleaned
     when they were read (:func:`.columns.with_clean_labels`).
     """
 

@@ -212,7 +212,7 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 """First line of the README beside tables."""
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
-STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
+STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables
 ABOUT_STOPPING = (
     "Events of studies that stop once they reach a decision, one per line, oldest first: arrivals, the dialogues that "
     "raters were given and their probabilities, outcomes, and decisions. Each decision can be reproduced from these events. "
@@ -353,7 +353,7 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
 
 def with_besides(tables: Tables, directory: Path, format: Format | None = None) -> Tables:
     """``tables`` with what stands in their folder besides raters' answers: those of judges, and the logs of studies that
-    end when they are decided. Raises TableError."""
+    stop once they reach a decision. Raises TableError."""
     of_judges = _read_all(directory / JUDGES, format, None, JUDGE_COLUMNS)
     judges = None if of_judges is None else tables_of(of_judges)
     cleaned = added_up([*tables.cleaned, *(judges.cleaned if judges else ())])

@@ -1,4 +1,4 @@
-"""The benchmark of techniques that end when decided: it simulates what it says, and the rules keep their promise."""
+"""Guards the benchmark of techniques that stop once decided: it simulates what it says, and the rules keep their promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a study that ends when it is decided, beside stored dialogues of models alpha and beta."""
+"""The log of a study that stops once it reaches a decision, beside stored dialogues of models alpha and beta."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def chats(path: Path, each: int) -> None:
     ],
 )
 def test_a_rule_is_registered_as_it_is_typed(technique: str, margin: float, more: list[str], tmp_path: Path) -> None:
-    """Guards typed settings: a study that is to end when it is decided is never registered as a fixed one. Five models in
-    a chat cannot each be .3 apart, so nothing is simulated of the last."""
+    """Guards typed settings: a study that stops once it reaches a decision is never registered as a fixed one. Five models
+    in a chat cannot each be .3 apart, so nothing is simulated of the last."""
     write_tables(example_tables(), tmp_path / "pilot")
     typed_in = ["stop=decided", "max_dialogues=400", f"margin={margin}", *more]
     path, where = tmp_path / "study.md", str(tmp_path / "pilot")
@@ -146,7 +146,7 @@ def test_tables_with_a_known_icc_are_planned_by_it(tmp_path: Path) -> None:
     assert found["command"] == (
         "parlai-humaneval launch pw_turn 'models=[ada,bob]' stop=decided margin=0.4 max_dialogues=40 'zoo_files=[FILE]'"
     )
-    assert any("FILE is your zoo file with ada and bob" in remark for remark in found["remarks"])
+    assert any("Replace FILE with the zoo file that contains ada and bob" in remark for remark in found["remarks"])
 
 
 def test_what_a_small_pilot_cannot_tell_is_said(tmp_path: Path) -> None:

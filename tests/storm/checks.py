@@ -242,13 +242,13 @@ def _group(record: Rated) -> str:
 
 
 def has_ended(task_name: str, ended: bool) -> list[str]:
-    """Whether raters who go on coming bring a study that ends when it is decided to its end."""
+    """Whether raters who go on coming bring a study that stops once it reaches a decision to its end."""
     return [] if ended else [f"{task_name} has not ended, though raters go on coming"]
 
 
 def every_dialogue_counts(data_dir: Path, task_name: str) -> list[str]:
-    """Of a study that ends when it is decided: its log leads to its decisions, everybody who came was folded in up to the
-    end, and every complete dialogue (judgement) is evidence, once."""
+    """In a study that stops once it reaches a decision, the log leads to the decisions, everybody who came was folded in up
+    to the end, and every complete dialogue (judgement) is evidence, once."""
     log = DECISIONS.read(data_dir, task_name)
     study = replay(log)
     folded = {event.worker for event in log if isinstance(event, Folded)}

@@ -27,7 +27,7 @@ Kind = Literal[
     "locked_database",
     "kill_browser",
 ]
-"""``kill_deciding``, ``end_deciding``: kill -9 and SIGTERM of the study that ends when it is decided; one of the raters
+"""``kill_deciding``, ``end_deciding``: kill -9 and SIGTERM of the study that stops once it reaches a decision; a rater
 inside never comes back."""
 
 OF_RATERS: Mapping[Kind, float] = {

@@ -33,7 +33,7 @@ from storm.weather import Weather
 HEALED_S = 60.0
 """How long after everything was healed a rater may still be at it."""
 ENDING_S = 150.0
-"""How long raters go on coming, after a storm, to a study that ends when it is decided."""
+"""How long raters go on coming, after a storm, to a study that stops once it reaches a decision."""
 COMMAND_S = 120
 LOOK_S = 0.5
 MOST_HISTORIES = 3
@@ -45,7 +45,7 @@ Say = Callable[[str], None]
 
 class Crowd:
     """Raters who come one after another, so many at a time, until it is late; then those who are here finish, and somebody
-    new comes only to what ends when it is decided."""
+    new comes only to what stops once it reaches a decision."""
 
     def __init__(self, chosen: Sequence[Script], seed: int, until: float, on_end: Say) -> None:
         self.raters: list[StormRater] = []

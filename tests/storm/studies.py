@@ -1,5 +1,5 @@
 """The studies of a storm: chats that are rated turn by turn, finished dialogues, units of several chats, and one study that
-ends when it is decided."""
+stops once it reaches a decision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AWAY_AFTER_S = 25
 """After how much silence a rater counts as gone."""
 THINK_S = 0.35
 DECIDING = "deciding"
-"""What the study is called that ends when it is decided."""
+"""What the study is called that stops once it reaches a decision."""
 
 
 def most_wanted(seconds: float) -> int:
@@ -32,7 +32,7 @@ def most_wanted(seconds: float) -> int:
 
 
 def most_decided(seconds: float) -> int:
-    """The cap of the study that ends when it is decided, which its raters reach soon after a storm."""
+    """The cap of the study that stops once it reaches a decision, which its raters reach soon after a storm."""
     return round(10 + 0.5 * seconds)
 
 
@@ -47,7 +47,7 @@ class Script:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it ends when it is decided; the others ask for more than they get."""
+        """Whether it stops once it reaches a decision; the others ask for more than they get."""
         return self.study.task_name.endswith(DECIDING)
 
 

@@ -166,7 +166,7 @@ def test_who_waits_while_nothing_is_wrong_hangs_though_a_later_fault_wakes_them_
 
 
 def test_a_study_that_waits_for_somebody_and_a_dialogue_that_does_not_count_are_seen(tmp_path: Path) -> None:
-    """The log of a study that ends when it is decided, without its end, and with an answer of which there is no record."""
+    """The log of a study that stops once it reaches a decision, without its end, and with an unrecorded answer."""
     study = SequentialStudy(StoppingRule(models=("a", "b"), margin=0.2, max_dialogues=8), seed=1)
     study.arrive("ghost", at=0.0)
     study.arrive("quick", at=1.0)

@@ -1,4 +1,4 @@
-"""Section ``stopping``: what a study that ends when it is decided has decided, after how much, and how sure that is.
+"""Section ``stopping``: the decisions of studies that stop once they reach one, their cost and how certain they are.
 
 Everything is made of the study's log, by making each of its decisions again. It answers before every other section: their
 intervals and tests are right for one look at an end that was planned.
@@ -66,7 +66,7 @@ class StudyPart(Row):
 
 
 class DecidedStudy(StudyPart):
-    """A study that ends when it is decided: its rule, what it took, and what came of it.
+    """A study that stops once it reaches a decision: its rule, what it took, and what came of it.
 
     ``said``: how it stands, in a sentence. ``helped``: what a ``judge`` adds. ``unit``: what its dialogues are called.
     ``question``: what raters were asked, where that is known and is no general preference. ``trouble``: why nothing can be
@@ -184,7 +184,7 @@ class StoppedModel(StudyPart):
 
 
 class Stopping(Section):
-    """Studies that end when they are decided."""
+    """Studies that stop once they reach a decision."""
 
     TITLE: ClassVar[str] = DECIDED_TITLE
 
@@ -248,7 +248,7 @@ class Stopping(Section):
 
 
 def build(tables: Tables, options: Options) -> Stopping | None:
-    """Of all studies that end when they are decided, also of those whose log is not there; None where there is none."""
+    """All studies that stop once they reach a decision, including those without a log; None if there are none."""
     found = Stopping(studies=[], pairs=[], peeks=[], strengths=[])
     for log in tables.stopping:
         _tell(found, log, tables)

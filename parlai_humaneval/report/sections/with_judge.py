@@ -78,7 +78,7 @@ class WithJudge(Section):
 
 
 def build(tables: Tables, options: Options) -> WithJudge | None:
-    """Only where a judge is asked for. Studies that ended when they were decided are left out: their intervals are
+    """Only where a judge is asked for. Studies that stopped once they reached a decision are left out: their intervals are
     others."""
     if options.judged is None:
         return None

@@ -135,7 +135,7 @@ def prediction_powered(tables: Tables, judge: Tables | str, *, level: float = 0.
 
     Assumes that what people judged was drawn by chance from what the judge judged, that the judge judged both alike, and
     that answers without a common worker or dialogue are independent. For one look at data that are complete: it is not
-    for studies that stop when they are decided.
+    for studies that stop once they reach a decision.
 
     Source: Angelopoulos, Duchi & Zrnic 2023, PPI++; clusters: Cameron, Gelbach & Miller 2011.
 

@@ -176,7 +176,7 @@ def test_a_panel_of_ones_own_is_a_file(tmp_path: Path) -> None:
         ({"name": "invitation"}, "taken by this package"),
         ({"name": "Our Panel"}, "name: String should match pattern"),
         ({"parameters": {}}, "parameters.worker: is missing"),
-        ({"colour": "red"}, "colour: is unknown here"),
+        ({"colour": "red"}, "colour: is not a known name here"),
     ],
 )
 def test_a_panels_file_says_what_is_wrong(tmp_path: Path, changed: dict[str, object], says: str) -> None:

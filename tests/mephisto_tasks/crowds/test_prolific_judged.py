@@ -21,7 +21,7 @@ def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
 
 
 async def test_finished_dialogues_are_judged_there(site: StandIn, data_dir: Path, tmp_path: Path) -> None:
-    """The other engine, in a study that ends when it is decided: a window of places, which moves as people finish."""
+    """The other engine, in a study that stops once it reaches a decision: a window of places that moves as people finish."""
     files = [chats(tmp_path, name, says(text), dialogues=8) for name, text in ((WORDY, LONG), (TERSE, SHORT))]
     blueprint = [
         f"dialogues=[{','.join(files)}]",

@@ -1,4 +1,4 @@
-"""A study that ends when it is decided goes on without raters whom a launch cut off, and who do not come back."""
+"""A study that stops once it reaches a decision goes on without raters whom a launch cut off, and who do not come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study that ends when it is decided as somebody launches it from a terminal: killed, stopped, and launched again."""
+"""A study that stops once it reaches a decision launched from a terminal: killed, stopped, and launched again."""
 
 from __future__ import annotations
 

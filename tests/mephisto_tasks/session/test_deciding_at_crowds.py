@@ -1,4 +1,4 @@
-"""Studies that end when they are decided, where people are paid: HITs on a stand-in for MTurk, links of a panel."""
+"""Studies that stop once they reach a decision, where people are paid: HITs on a stand-in for MTurk, links of a panel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a researcher sees of a study that ends when it is decided: while it runs, at its end, and without its launch."""
+"""What a researcher sees of a study that stops once it reaches a decision: while it runs, at its end, and later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies of finished dialogues that end when they are decided, with a judge that is asked before any rater comes."""
+"""Studies of finished dialogues that stop once they reach a decision, with a judge that is asked before any rater comes."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_fix_writes_what_is_asked_for_until_the_model_answers(picky: Path) -> No
     assert result.exit_code == 0, result.output
     assert "answers “Hi!” with: Fine." in result.output
     for option in ("send_seed: false", "temperature: null"):
-        assert f"Wrote `{option}` to the options of mine in {picky}. Asking it again." in result.output
+        assert f"Wrote `{option}` to the options of mine in {picky}. Asking the model again." in result.output
         assert option in picky.read_text()
     assert "# of the lab" in picky.read_text()
 

@@ -354,7 +354,7 @@ def rated(raters: int = 120, *, within: float = 0.1, between: float = 0.2, each:
 
 
 def test_how_ratings_vary_is_estimated_and_planned_with(tmp_path: Path) -> None:
-    """Guards both components against what the ratings were made of, a plan that ends when decided, and its registration."""
+    """Guards both components against what the ratings were made of, a plan that stops once decided, and its registration."""
     found = pilot_of(rated())
     assert found.rating_sd == pytest.approx(0.1, abs=0.02)
     assert found.rater_sd == pytest.approx(0.2, abs=0.05)

@@ -1,4 +1,4 @@
-"""Plans of studies that end when they are decided: the numbers are those of the simulation, priced as a fixed plan is."""
+"""Plans of studies that stop once they reach a decision: the numbers are the simulation's, priced like a fixed plan."""
 
 from __future__ import annotations
 

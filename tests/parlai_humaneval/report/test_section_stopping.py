@@ -1,4 +1,4 @@
-"""The section on studies that end when they are decided: it answers first, by the log; others say what they are."""
+"""The section on studies that stop once they reach a decision: it answers first, by the log; others say what they are."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_log_that_was_changed_breaks_nothing(study: SequentialStudy) -> None:
 
 @pytest.mark.usefixtures("only_answers")
 def test_tables_without_their_log_say_so() -> None:
-    """Guards a release, which has no log: its settings tell that it ended when it was decided."""
+    """Guards a release, which has no log: its settings tell that it stopped once it reached a decision."""
     settings = {"stop": "decided", "metric": "preference"}
     record = make_choice("d1", [["a"]] * 3, technique="sata", setting="soba")
     record.settings = settings

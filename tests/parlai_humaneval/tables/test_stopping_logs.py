@@ -1,4 +1,4 @@
-"""The logs of studies that end when they are decided, in the folder of their tables and back."""
+"""The logs of studies that stop once they reach a decision, in the folder of their tables and back."""
 
 from __future__ import annotations
 

@@ -26,10 +26,11 @@ from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
 from parlai_humaneval.importers.units import content_id
 from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
-from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
+from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
+    MOST,
     CleanedLabels,
     Repeats,
     TableError,
@@ -238,7 +239,9 @@ def _completed(
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
-    free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
+    free = [
+        name for name in vocabulary.with_known_names(frame) if name not in ours and not (wide and name in wide.columns)
+    ]
     needed = [name for name in missing if not (wide and name in wide.makes)]
     guesses = vocabulary.guessed_columns(needed, free)
     has_items = "item_id" not in needed or "item_id" in guesses.values()
@@ -274,6 +277,14 @@ def _completed(
     if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
         frame = frame[~empty]
+    asked_for = next(iter(ANSWERS.get(table, ())), "")
+    if asked_for in frame.columns and not seen.columns.get(asked_for, "").startswith("“"):
+        counts = Counter(map(str, frame[asked_for].dropna())).most_common()
+        more = f" … and {len(counts) - MOST:,} more" if len(counts) > MOST else ""
+        listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[:MOST])
+        seen.values[asked_for] = "; ".join(
+            [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
+        )
     private = [name for name in map(str, frame.columns) if name not in ours and plain_name(name) in WORDS["private"]]
     if private:
         frame = frame.drop(columns=private)

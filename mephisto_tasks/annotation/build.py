@@ -79,6 +79,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     golds = GoldDeck(_golds(config, setup.task_config), config.golds_per_unit, seed)
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
+    images = images_of(config, gathered.dialogues, data_dir, task_name)  # before a judge is asked, who may see them
     judge = judge_of(config)
     monitor = setup.monitor(lambda: _asked(config, gathered), judge=f"{judge.name}@{judge.version}" if judge else "")
     said: list[str] = []
@@ -114,7 +115,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
         closing=setup.closing,
         golds=golds,
         presenter=presenter,
-        images=images_of(config, gathered.dialogues, data_dir, task_name),
+        images=images,
         once_open=lambda: presenter.prepare(sorted(models)),
         remarks=[*_remarks(config, whole), *said, *unprotected_languages(config, presenter)],
     )

@@ -130,8 +130,8 @@ def unprotected(tags: Iterable[str], vocabulary: Vocabulary, scripts: Iterable[s
     if not unknown:
         return None
     return (
-        f"Blinding has no phrases for {', '.join(unknown)}: a reply in this language that says that a program wrote "
-        "it is shown unchanged, unless replies.disclosures_file adds that language."
+        f"Blinding has no phrases for {', '.join(unknown)}: replies in which the model says, in such a language, "
+        "that it is a program are shown unchanged, unless replies.disclosures_file adds the language."
     )
 
 

@@ -110,8 +110,8 @@ def language(tag: str, folder: Path | None = None) -> Language:
     if tag not in tags(folder):
         raise CatalogueError(
             f"there is no language {tag!r}",
-            try_=f"there are: {', '.join(tags(folder))}, or {AUTO} (the browser's). Another one is a file {tag}.po "
-            "in the folder of languages_dir",
+            try_=f"choose one of: {', '.join(tags(folder))}, or {AUTO} (the browser's). To "
+            "add it, put a file {tag}.po in the folder of languages_dir",
         )
     paths = tuple(path for place in _folders(folder) if (path := place / f"{tag}.po").is_file())
     return _read(tag, paths) if paths else ENGLISH

@@ -258,15 +258,15 @@ def _read(
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
-        lacking = f" {counted(silent, 'rater')} of an item answered only other questions." if silent else ""
+        lacking = f" {counted(silent, 'rater')} answered only other questions about an item." if silent else ""
         notes.append(
             f"Each option that was ever ticked is a criterion, 1 or 0: {', '.join(ticked)}. Raters who ticked nothing "
             f"count only if the file has an empty answer from them.{lacking}"
         )
     if unknown:
-        fate = "pass through" if form.passing else "are left out"
-        notes.append(f"Fields that are unknown in {release.name} {fate}: {', '.join(sorted(unknown))}.")
-    notes += [f"Fields that fit no table are left out: {', '.join(sorted(unread))}."] if unread else []
+        fate = "are kept" if form.passing else "are left out"
+        notes.append(f"Unknown fields of {release.name} {fate}: {', '.join(sorted(unknown))}.")
+    notes += [f"Fields that do not fit in any table are left out: {', '.join(sorted(unread))}."] if unread else []
     left_out.update({ALONE: apart.lost} if apart.lost else {})
     sources: list[Source] = []
     parts: list[tuple[TableName, pd.DataFrame, Mapping[str, str]]] = [(form.table, answered, of_columns)]

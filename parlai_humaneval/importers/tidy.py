@@ -385,7 +385,7 @@ def _near_models(tables: Tables) -> list[str]:
         if one == two or (typo and SequenceMatcher(None, one, two).ratio() > NEARLY):
             told.append(
                 f"{visible(rare)} ({counts[rare]:,}) and {visible(common)} ({counts[common]:,}) count as two models. If "
-                f"they are the same, repeat with {vocabulary.map_option('model', [rare], common)}."
+                f"they are the same, repeat the import with {vocabulary.map_option('model', [rare], common)}."
             )
     return told
 

@@ -307,7 +307,7 @@ def _by_number(words: set[str], understood: Understood) -> dict[str, str]:
         beyond = [word for word, number in found.items() if abs(number) > max(end, 3)]
         if end > 0 and beyond:
             ends = f"{understood.source}: winners go from {min(values):g} to {max(values):g}"
-            out = f"leave out what is beyond with {map_option('winner', beyond, '')}"
+            out = f"leave out the answers beyond it with {map_option('winner', beyond, '')}"
             understood.notes.append(f"{ends}. If the scale ends at {max(end, 3):g}, {out}.")
         return {word: TIE if not n else SIDES[n > 0] for word, n in found.items()}
     if 2 in values and values <= {0, 1, 2}:
@@ -444,7 +444,9 @@ def _check_scale(
     steps = [step for step in range(1, points + 1) if 2 * step != points + 1]
     if points % 2 and {*steps} == {scale[word] for word in every & scale.keys()}:
         numbers = ", ".join(map(str, steps))
-        note = f"{understood.source}: the words of {criterion or 'value'} become {numbers}, as no answer is the middle."
+        note = (
+            f"{understood.source}: the words of {criterion or 'value'} become {numbers}, because none is in the middle."
+        )
         understood.notes.append(f"{note} If the scale has no middle, number them with {advice}.")
 
 

@@ -310,8 +310,8 @@ def answers_apart(
         if keep:
             answers = answers.copy()
             answers[beside[-1]] = [given.get(key) for key in _ids(answers, keys)]
-    what, fate = "ratings" if table == "ratings" else "choice", "become columns" if keep else "are left out"
-    notes = [f"Fields that hold no {what} {fate}: {', '.join(beside)}."] if beside else []
+    what, fate = "rating" if table == "ratings" else "choice", "become columns" if keep else "are left out"
+    notes = [f"Fields without a {what} {fate}: {', '.join(beside)}."] if beside else []
     return Apart(answers, pd.concat(ratings) if ratings else None, lost if keep else 0, notes)
 
 

@@ -196,8 +196,8 @@ class Best(Part):
 
 class DecidedRule(Part):
     """The rule by which a study stops once it reaches a decision: models whose win rates differ by less than ``margin`` are
-    equal, and the chance of any false claim of either kind is ``alpha``, however often one looks. ``max_dialogues``: the cap of its
-    ``dialogues``. ``rated``: whether models were rated together, or each by itself.
+    equal, and the chance of any false claim of either kind is ``alpha``, however often one looks. ``max_dialogues``: the cap
+    of its ``dialogues``. ``rated``: whether models were rated together, or each by itself.
     """
 
     margin: float

@@ -134,7 +134,7 @@ def test_a_file_may_hold_short_names_and_what_is_typed_rules(tmp_path: Path) -> 
         (
             b"models: [eliza\nturns: 4\n",
             ", line 2: ",
-            "not YAML (expected a comma or the ] of the list that begins in line 1): turns: 4",
+            "not YAML (expected a comma, or the ] that ends the list from line 1): turns: 4",
         ),
     ],
 )

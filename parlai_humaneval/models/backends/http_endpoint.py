@@ -125,8 +125,8 @@ _CHAT_AGENT = (
     "parlai_humaneval.agents.chat_completions:ChatCompletionsAgent with base_url {base} and served_model"
 )
 _ADVICE: Mapping[int, str] = {
-    HTTPStatus.NOT_FOUND: ": is the path in the url right?",
-    HTTPStatus.METHOD_NOT_ALLOWED: ": questions are sent by POST; is the path in the url right?",
+    HTTPStatus.NOT_FOUND: ": check the path in the url",
+    HTTPStatus.METHOD_NOT_ALLOWED: ": requests are sent by POST; check the path in the url",
     **dict.fromkeys(
         (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY),
         ': it must take a JSON object with "history", "persona" and "seed", and ignore keys that it does not know',

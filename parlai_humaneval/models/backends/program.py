@@ -50,7 +50,7 @@ def words_of(command: str) -> list[str]:
 def lacking(words: Sequence[str], folder: Path) -> list[str]:
     if shutil.which(str(folder / words[0]) if "/" in words[0] else words[0]):
         return []
-    return [f"command: there is no program {words[0]!r} to start in {folder}."]
+    return [f"command: the program {words[0]!r} does not exist (it would be started in {folder})."]
 
 
 class Subprocess:

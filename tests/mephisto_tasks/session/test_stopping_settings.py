@@ -93,7 +93,7 @@ def test_a_plan_that_is_named_can_be_made() -> None:
         read_config(InteractiveConfig, {**PW_TURN, **DECIDED, "max_dialogues": None})
     (command,) = re.findall("`parlai-humaneval (plan [^`]+)`", str(refused.value))
     told = CliRunner().invoke(main, [*command.split(), "--max-dialogues", "1"])
-    assert "--max-dialogues 1 is below the floor" in told.output, "the last that is checked"
+    assert "--max-dialogues 1 is too low" in told.output, "the last that is checked"
 
 
 def test_listed_settings_say_what_is_taken() -> None:

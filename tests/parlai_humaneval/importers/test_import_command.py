@@ -96,7 +96,7 @@ def test_dialogues_without_ids(command, tmp_path: Path):
     assert (section.pairs[0].kind, section.pairs[0].n, section.pairs[0].n_dialogues) == ("dialogue", 3, 4)
     turned = write(tmp_path, ["i1,V1,zoe,adam,zoe,1"], "item,rater,a,b,choice,turn")
     refused = command("--from", "tables", turned, "--table", "comparisons", *RENAMES, *empty, "--force")
-    assert "dialogue_a: None in row 2, expected the dialogue of the turn" in refused.stderr
+    assert "dialogue_a: None in row 2, expected the dialogue that the given turn belongs to" in refused.stderr
 
 
 def test_the_columns_are_told():
@@ -149,7 +149,7 @@ def test_an_import_can_be_imported(command, votes: Path, tmp_path: Path):
     ("rows", "words"),
     [
         (["i1,V1,zoe,adam,d1,d2,nobody,3"], r"comparisons.winner: 'nobody' in row 2, expected 'adam'"),
-        (["i1,V1,zoe,zoe,d1,d2,zoe,3"], "expected another model than model_a"),
+        (["i1,V1,zoe,zoe,d1,d2,zoe,3"], "expected a model other than model_a"),
         (["i1,V1,zoe,adam,d1,d2,zoe,-3"], "comparisons.seconds: -3.0 in row 2"),
         (["i1,,zoe,adam,d1,d2,zoe,3"], "comparisons.worker_id: empty in row 2"),
         (["i1,V1,zoe,adam,d1,d2,zoe,3"] * 2, "rows 2 and 3 are the same answer"),

@@ -32,7 +32,7 @@ def test_ranks_of_nectar_are_comparisons_with_their_texts(command, tmp_path: Pat
     ]
     said = [line["text"] for entry in entries(tables) for talk in entry.details()["talks"] for line in talk["lines"]]
     assert sorted(said) == ["Hi", "Hi", "by heron", "by otter"]
-    assert "that are unknown in" not in done.stdout
+    assert "Unknown fields of" not in done.stdout
 
 
 def test_attacks_of_red_teams_are_ratings(command, tmp_path: Path):

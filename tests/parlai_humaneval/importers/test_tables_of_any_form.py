@@ -551,7 +551,7 @@ def test_a_winner_beyond_the_other_end_of_its_scale_is_a_remark(command, tmp_pat
         done = command("--from", "tables", tmp_path / "v.csv", "--force")
         assert done.exit_code == 0, done.stderr
         said = " ".join(done.stdout.split())
-        what = "winners go from -3 to 4. If the scale ends at 3, leave out what is beyond with --map winner:4=."
+        what = "winners go from -3 to 4. If the scale ends at 3, leave out the answers beyond it with --map winner:4=."
         assert (what in said, "winners go from" in said) == (end == 4, end == 4)
 
 

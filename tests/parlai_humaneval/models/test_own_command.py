@@ -191,7 +191,7 @@ def test_a_program_that_cannot_answer_is_found_when_it_is_loaded(tmp_path: Path,
     [
         ("", "expected a program and its arguments"),
         ("python 'bot.py", "No closing quotation"),
-        ("no-such-program bot.py", "there is no program 'no-such-program'"),
+        ("no-such-program bot.py", "the program 'no-such-program' does not exist"),
     ],
 )
 def test_a_wrong_command_is_refused(tmp_path: Path, command: str, sentence: str) -> None:
@@ -206,7 +206,7 @@ def test_checking_starts_nothing(tmp_path: Path) -> None:
     """Guards `models check` without --load: a program may take minutes and gigabytes; a path is the zoo file's."""
     bot = written(tmp_path / "bot", "#!/bin/sh\ntouch started\n")
     spec = own("command", tmp_path, command="./bot")
-    assert missing(spec) == [f"command: there is no program './bot' to start in {tmp_path}."]
+    assert missing(spec) == [f"command: the program './bot' does not exist (it would be started in {tmp_path})."]
     bot.chmod(0o755)
     assert missing(spec) == []
     assert not (tmp_path / "started").exists()

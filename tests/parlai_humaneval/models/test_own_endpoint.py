@@ -251,7 +251,7 @@ def test_a_wrong_key_is_called_one(server: Server, monkeypatch: pytest.MonkeyPat
             "OpenAI's API: use the agent .*ChatCompletionsAgent with base_url http",
         ),
         ("reply", 422, 'must take a JSON object with "history", "persona" and "seed"'),
-        ("reply", 404, "is the path in the url right"),
+        ("reply", 404, "check the path in the url"),
         ("reply", 405, "sent by POST"),
         ("reply", 415, "must take application/json"),
         ("reply", 413, "a whole dialogue at once"),

@@ -135,9 +135,9 @@ def test_spot_the_bot_is_planned_on_the_scale_of_leads() -> None:
 
 def test_pilots_that_say_too_little() -> None:
     """Guards the errors: no such technique, several without a choice, none named."""
-    with pytest.raises(PlanError, match="name what to plan with --technique"):
+    with pytest.raises(PlanError, match="choose one with --technique"):
         pilot_of(example_tables())
-    with pytest.raises(PlanError, match="no judgements of two models by arena"):
+    with pytest.raises(PlanError, match="no comparisons of two models by arena"):
         pilot_of(example_tables(), "arena")
     with pytest.raises(PlanError, match="does not name a technique"):
         pilot_of(Tables(**NOTHING))

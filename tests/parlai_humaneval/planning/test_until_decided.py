@@ -225,16 +225,16 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("--technique pw_turn --gap 0.1 --stop decided --margin 0", "two equal models would never be decided"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "set, say, --margin 0.1"),
-        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "set, say, --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin 0", "never find two models equal"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin 1", "set a margin such as --margin 0.1"),
+        ("--technique pw_turn --gap 0.1 --stop decided --margin nan", "set a margin such as --margin 0.1"),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 1.5",
             "--margin 1.5: win rates are between 0 and 1, and so",
         ),
         (
             "--technique pw_turn --gap 0.1 --stop decided --margin 0.001",
-            "--margin 0.001: below 0.01 such a study takes",
+            "--margin 0.001: below 0.01, a study takes",
         ),
         ("--technique pw_turn --gap 0.1 --judge-agreement 70", "--judge-agreement 70.0: expected a share of answers"),
         ("--technique pw_turn --gap 0.005 --stop decided", "set a --margin of 0.01 or more"),
@@ -242,7 +242,7 @@ def test_where_a_fixed_plan_is_smaller_is_said() -> None:
             "--technique pw_turn --models 4 --gap 0.1 --stop decided --max-dialogues 5",
             "set --max-dialogues 11 or more",
         ),
-        ("--technique pw_turn --gap 0.1 --stop decided --max-dialogues 0", "below the floor"),
+        ("--technique pw_turn --gap 0.1 --stop decided --max-dialogues 0", "is too low"),
         ("--technique pw_turn --gap 0.1 --margin 0.1", "add --stop decided, or leave --margin out"),
         ("--technique pw_turn --gap 0.1 --max-dialogues 90", "add --stop decided"),
         ("--technique pw_turn --gap 0.1 --stop decided --method liu2023", "leave --method out"),

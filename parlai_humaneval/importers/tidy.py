@@ -43,7 +43,7 @@ from parlai_humaneval.tables.columns import (
     with_our_names,
 )
 from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
-from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
+from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 NEARLY = 0.85  # Names of models that are so much like each other may be the same
@@ -167,7 +167,7 @@ def read_tidy(
     parts: dict[TableName, list[tuple[Path, pd.DataFrame]]] = {}
     kept = skipped if skip_bad else None
     for source, frame, seen in zip(sources, frames, understood, strict=True):
-        good = _checked(source, frame, plan.repeats, kept)
+        good = _checked(source, frame, plan.repeats, kept, seen.row_names)
         parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats, kept) for name in get_args(TableName)}
@@ -205,6 +205,9 @@ def _completed(
     if reading is None:
         whole = read_frame(path)
         seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
+        seen.row_names = {
+            place: name for place, name in zip(whole.index, row_names(whole), strict=True) if place != name
+        }
         frame = _distinct_names(one_header(whole))
         if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
@@ -390,7 +393,13 @@ def _near_models(tables: Tables) -> list[str]:
     return told
 
 
-def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipped: list[str] | None) -> pd.DataFrame:
+def _checked(
+    source: Source,
+    frame: pd.DataFrame,
+    repeats: Repeats | None,
+    skipped: list[str] | None,
+    names: Mapping[int, int | str],
+) -> pd.DataFrame:
     """The typed table, with the places of its rows in the file as index; rows that do not pass are listed in ``skipped``,
     where that is asked for."""
     table, path, reading = source
@@ -406,24 +415,29 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
         try:
             return check(frame).frame.set_axis(places)
         except TableError as wrong:
-            error = wrong.of_file(places)
+            named = np.array([names.get(place, place) for place in places.tolist()], dtype=object)
+            error = wrong.of_file(named)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
             if skipped is None or not error.rows or most_are_bad:
                 hints = [
                     *(["--skip-bad leaves out single rows, and this is most of them"] if skipped is not None else []),
                     *([reading.advice] if reading and reading.advice else []),
-                    *_hints(table, frame, error, places),
+                    *_hints(table, frame, error, named),
                 ]
-                raise all_faults(frame, check, places, path, hints) from wrong
+                raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
-            rows = ", ".join(map(str, dict.fromkeys(places[bad] + 1)))  # of a wide row several are bad
-            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")
+            rows = ", ".join(dict.fromkeys(map(_row_number, named[bad])))  # of a wide row several are bad
+            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
     return from_rows(table, [])
 
 
-def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[np.int64]) -> list[str]:
+def _row_number(name: int | str) -> str:
+    return name if isinstance(name, str) else str(name + 1)
+
+
+def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[Any]) -> list[str]:
     """What to try besides, and the first row that is wrong, as it is."""
     text = str(error)
     hints = []
@@ -453,7 +467,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
-        hints.append(f"row {places[error.rows[0]] + 1} of the file: {row}")
+        hints.append(f"row {_row_number(places[error.rows[0]])} of the file: {row}")
     return hints
 
 

@@ -65,7 +65,8 @@ class Written(str):
 @dataclass
 class Understood:
     """What was made of a file. ``columns``: our column → the column or value that it comes from; ``values``: column →
-    what its values are taken for, with counts; ``guesses``: readings that may be wrong."""
+    what its values are taken for, with counts; ``guesses``: readings that may be wrong; ``row_names``: place of a row →
+    words for it."""
 
     source: str
     table: TableName
@@ -75,6 +76,7 @@ class Understood:
     passed: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    row_names: dict[int, int | str] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
 

@@ -44,13 +44,7 @@ FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
 _IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
-_KNOWN = {
-    "fluency",
-    "coherence",
-    "overall",
-    "relevance",
-    *(plain_name(name) for one in CRITERIA.values() for name in one),
-}
+_KNOWN = {plain_name(name) for one in (WORDS["criteria"], *CRITERIA.values()) for name in one}
 _KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
 
 _MAKES = {

@@ -323,7 +323,8 @@ def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:
 
 def test_the_page_for_maintainers_has_the_rules_in_their_order(house: House) -> None:
     page = (Path(__file__).parents[3] / "docs" / "pages" / "develop" / "admission.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| `(\w+Rule)`", page, re.MULTILINE)
-    assert named == [type(rule).__name__ for rule in house.admission.rules]
+    named = re.findall(r"^\| `(\w+Rule)` \| `(\w+)\.py`", page, re.MULTILINE)
+    rules = [type(rule) for rule in house.admission.rules]
+    assert named == [(rule.__name__, rule.__module__.rpartition(".")[2]) for rule in rules]
     for case in CASES:
         assert f"`{case.kind}`" in page

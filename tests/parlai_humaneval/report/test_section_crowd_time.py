@@ -167,7 +167,10 @@ def test_what_is_shown(tmp_path):
         assert all(list(row) == [column.key for column in table.columns] for row in table.rows)
     figures = section.figures()
     assert len({figure.key for figure in figures}) == len(figures) == 4
-    assert all(len(figure.curves) <= 8 for figure in figures if figure.kind == "curves")
+    curves = [figure for figure in figures if figure.kind == "curves"]
+    assert all((len(figure.curves), "(8 of 45 pairs" in figure.title) == (8, True) for figure in curves)
+    few = section.model_copy(update={"pairs": section.pairs[:8]}).figures()
+    assert not any(" pairs" in figure.title for figure in few), "all are shown"
     assert all(method.source for method in section.methods())
 
 

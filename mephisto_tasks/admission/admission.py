@@ -24,10 +24,9 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor
-from mephisto_tasks.admission.wording import filled
+from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor, filled
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, completed_work

@@ -19,7 +19,6 @@ from aiohttp.typedefs import Handler, Middleware
 from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, Connection
 from mephisto_tasks.server.hosts import ONLY_HERE, Hosts, PagePolicy
-from mephisto_tasks.server.images import ImageRoutes
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
@@ -34,7 +33,7 @@ from mephisto_tasks.server.security import (
     new_token,
     security_headers,
 )
-from mephisto_tasks.server.static import SideDoor, StaticFiles, plain_page
+from mephisto_tasks.server.static import ImageRoutes, SideDoor, StaticFiles, plain_page
 from parlai_humaneval.display.images import SUFFIX, ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, speaking, t
 

@@ -230,6 +230,14 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
 
     JSONL holds all texts as they were. In CSV a text that a spreadsheet would run as a formula gets an
     apostrophe before it, which :func:`read_tables` takes off again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> with TemporaryDirectory() as folder:
+    ...     files = write_tables(example_tables(), folder)
+    ...     turns = len(read_tables(folder).turns)
+    >>> files[0].name, turns
+    ('turns.csv', 192)
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -346,6 +354,14 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
             an answer that appears twice, rows that contradict each other (:mod:`.validate`). The message
             names the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "comparisons.csv")
+    ...     header = "item_id,worker_id,metric,model_a,model_b,winner"
+    ...     written = path.write_text(f"{header}\\nd1:1,ann,preference,ada,bob,ada\\n")
+    ...     read_tables(path).comparisons["winner"].tolist()
+    ['ada']
     """
     directory = Path(directory)
     read = _read_all(directory, format, repeats)

@@ -142,6 +142,14 @@ def write_document(
     written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call
     :func:`check_output` before. Raises TableError: two tables have the same key; ViewerMissing: ``with_viewer``, and
     its page has not been built; OSError: the place cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from parlai_humaneval.report.build import build_report
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> with TemporaryDirectory() as folder:
+    ...     files = write_document(build_report(example_tables()), Path(folder) / "report.html")
+    >>> files[0].name, files[1].name
+    ('report.html', 'report.json')
     """
     folder, raters = folder_of(page), document.facts.rater_kinds.kind
     texts = dict(_texts(document))

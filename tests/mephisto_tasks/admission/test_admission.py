@@ -19,9 +19,18 @@ from mephisto_tasks.admission import admission as eligibility
 from mephisto_tasks.admission import identity
 from mephisto_tasks.admission.admission import Admission, load_eligibility, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome, Refusal, Rule, Stage, Visitor
-from mephisto_tasks.admission.wording import UnitWords, filled
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.admission.visits import (
+    GO_ON_THERE,
+    ClaimPolicy,
+    Outcome,
+    Refusal,
+    Rule,
+    Stage,
+    UnitWords,
+    Visitor,
+    filled,
+)
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.control.snapshot import Presence
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked

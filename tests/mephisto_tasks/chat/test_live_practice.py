@@ -10,7 +10,7 @@ from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
 from mephisto_tasks.admission.admission import PRACTICE_FAILED
 from mephisto_tasks.admission.identity import BUSY
-from mephisto_tasks.admission.wording import PRACTICE_PASSED, UnitWords, filled
+from mephisto_tasks.admission.visits import PRACTICE_PASSED, UnitWords, filled
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE

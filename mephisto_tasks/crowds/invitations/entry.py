@@ -51,8 +51,8 @@ REVOKED = (
 FULL = (
     phrase("This link has been used up"),
     phrase(
-        "Everyone for whom it was made has already used it. If you would like to take part, please ask the person who "
-        "gave you the link."
+        "Everyone this link was made for has already used it. If you would like to take part, please ask the person "
+        "who gave you the link."
     ),
 )
 BROKEN = (

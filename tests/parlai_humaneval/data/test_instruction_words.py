@@ -203,7 +203,11 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "said", "unsaid"),
     [
-        (NONE, ["select the one that seems better to you, even if only slightly"], ["drawn at random", "29", "or none of them."]),
+        (
+            NONE,
+            ["select the one that seems better to you, even if only slightly"],
+            ["drawn at random", "29", "or none of them."],
+        ),
         (
             {"none_allowed", "several_choices"},
             ["If you select none, the chat still continues with one of the replies", "or none of them"],

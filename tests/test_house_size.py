@@ -10,7 +10,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 LINES = 98_840
-FILES = 425
+FILES = 426
 LONGEST = 600
 """Lines of a file, which has one idea."""
 SHORTEST = 80
@@ -24,7 +24,6 @@ SHORT = {
     "mephisto_tasks/crowds/mturk/settings.py": "every command loads it; its client loads Amazon's library",
     "mephisto_tasks/crowds/prolific/settings.py": "every command loads it, and not the crowd's launch",
     "mephisto_tasks/crowds/prolific/statuses.py": "a space of names: six files say statuses.ACTIVE",
-    "mephisto_tasks/server/images.py": "the only file of the server that knows pictures",
     "mephisto_tasks/storage/provider_names.py": "the only file that may know the names of old runs",
     "parlai_humaneval/_util/arrays.py": "loads numpy, which its neighbours must not",
     "parlai_humaneval/_util/plugins.py": "every command imports it at its start",

@@ -38,15 +38,15 @@ STOPPED = (
 AWAY = (
     phrase("You were away for a while"),
     phrase(
-        "This {one} was closed because we heard nothing from you. Your work is saved{part_paid}. To continue where "
-        "you left off, please reload this page, or return the task and take it again."
+        "This {one} was closed because we did not hear from you. Your work is saved{part_paid}. To continue where you "
+        "left off, please reload this page, or return the task and take it again."
     ),
 )
 AWAY_FOR_GOOD = (
     AWAY[0],
     phrase(
-        "This {one} was closed because we heard nothing from you. Your work is saved{part_paid}. There is nothing "
-        "else for you to do in this study, so please return the task. Thank you for your help!"
+        "This {one} was closed because we did not hear from you. Your work is saved{part_paid}. There is nothing else "
+        "for you to do in this study, so please return the task. Thank you for your help!"
     ),
 )
 NOTHING_LEFT = (
@@ -66,13 +66,14 @@ PAUSED = (
 RETURNED = (
     phrase("You have returned the task"),
     phrase(
-        "Your work until then is saved{part_paid}. Your place is free for somebody else. Thank you for your interest!"
+        "Your work up to that point is saved{part_paid}. Somebody else can now take your place. Thank you for your "
+        "interest!"
     ),
 )
 PRACTICE_PASSED = phrase("Practice passed. {begins}")
 AGAIN = phrase(
-    "Your earlier conversation was interrupted by a problem on our side. It is saved{too_paid}. Here is a new one, "
-    "from the beginning."
+    "Your earlier conversation was interrupted by a problem on our side. It is saved{too_paid}. Here is a new "
+    "conversation, which starts from the beginning."
 )
 AGAIN_OF_SEVERAL = phrase(
     "Your earlier conversations were interrupted by a problem on our side. Your work is saved. Please start "
@@ -81,7 +82,7 @@ AGAIN_OF_SEVERAL = phrase(
 ALL_DONE = (
     phrase("The study is complete"),
     phrase(
-        "The last {many} in this study have just been finished or stopped. There is nothing left for you to do. "
+        "The last {many} in this study have just been completed or stopped. There is nothing left for you to do. "
         "Please return the task. Thank you for your interest!"
     ),
 )

@@ -75,7 +75,7 @@ NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please w
 ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
 OFFENSIVE = phrase("Please put that another way: “{words}” may offend the person who reads it.")
-TOO_MANY = phrase("Enough people are here already, so nobody else is needed. Please come back later.")
+TOO_MANY = phrase("Enough people are already taking part, so nobody else is needed. Please come back later.")
 ENDED = (
     phrase("Thank you"),
     phrase(

@@ -35,7 +35,7 @@ class OperatorSilent(Exception):
 
 SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
 BUSY = phrase(
-    "The study is busy for a moment. This page keeps trying, so please leave it open. You do not need to do anything, "
+    "The study is busy at the moment. This page keeps trying, so please leave it open. You do not need to do anything, "
     "and none of your work is lost."
 )
 

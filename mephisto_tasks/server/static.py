@@ -110,7 +110,7 @@ def plain_page(status: int, title: str, text: str) -> web.Response:
 
 WRONG_LINK = phrase(
     "This is not the right address; part of the link may be missing. Please copy the whole link again, or ask the "
-    "person who gave it to you. The right link does not change while the study is running."
+    "person who gave it to you. The correct link does not change while the study is running."
 )
 
 

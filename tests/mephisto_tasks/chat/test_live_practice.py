@@ -172,7 +172,7 @@ async def test_nobody_practises_for_nothing(start: Launch) -> None:
             await first.finish()
         async with Rater(run, "third") as third:
             assert third.client.refused is not None
-            assert "All conversations in this study are done" in third.client.refused
+            assert "All conversations in this study have been completed" in third.client.refused
 
 
 async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(start: Launch) -> None:

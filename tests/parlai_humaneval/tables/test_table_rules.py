@@ -147,7 +147,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
         (
             "comparisons",
             [{**PAIR, "turn": 1, "dialogue_a": ""}],
-            r"dialogue_a: None in row 1, expected the dialogue of",
+            r"dialogue_a: None in row 1, expected the dialogue that the given turn belongs to",
         ),
         (
             "ratings",
@@ -169,7 +169,7 @@ def test_rows_that_can_be_are_not_refused(table: TableName, rows: list[dict[str,
             [PAIR, {**PAIR, "winner": "c"}],
             r"winner: 'c' in row 2, expected 'a' \(model_a\), 'b' .* or 'tie'",
         ),
-        ("comparisons", [{**PAIR, "model_b": "a"}], r"comparisons.model_b: 'a' in row 1, expected another model"),
+        ("comparisons", [{**PAIR, "model_b": "a"}], r"comparisons.model_b: 'a' in row 1, expected a model other"),
         (
             "ratings",
             [{**RATING, "value": 101, "maximum": 100}],

@@ -147,7 +147,7 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, Status, str]]:
 def closing_sentence(findings: Sequence[Finding]) -> str:
     wrong = list(dict.fromkeys(finding.what for finding in findings if finding.status == "error"))
     if wrong:
-        return f"Please fix, as described in the lines marked “wrong”: {', '.join(wrong)}."
+        return f"Please fix these as described in the lines marked “wrong”: {', '.join(wrong)}."
     if any(finding.status == "warning" for finding in findings):
         if any(
             finding.what.startswith(PROVIDER) and "no launch is following it" in finding.found for finding in findings

@@ -57,7 +57,7 @@ def judge(
                 ran = ask(study, max_cost)
             except KeyboardInterrupt:
                 kept = f"{len(study.answers):,} answers are stored"
-                say(f"Stopped. {kept}. Run the same command to ask the rest.", err=True)
+                say(f"Stopped. {kept}. Run the same command to ask the remaining questions.", err=True)
                 sys.exit(130)
     summary = summary_of(study, ran)
     if as_json:

@@ -225,7 +225,7 @@ class _MainStudy:
                 raise CommandError(what, try_="set margin=… and max_dialogues=…, or leave stop=decided out")
             names = ("margin", "alpha", "max_dialogues", "raters_at_a_time")
             self.rule, self.amount = {name: self.blueprint[name] for name in names}, self.cap
-            self.expected = f"The cap of {self.cap:,} is yours: {what}."
+            self.expected = f"You set the cap to {self.cap:,}: {what}."
             self.remarks.append(self.expected)
 
     def _simulated(self) -> dict[str, Any]:

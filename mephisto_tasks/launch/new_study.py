@@ -41,7 +41,7 @@ FIELDS = (
 """Settings that everybody is asked for, where the technique has them, in this order; the amount goes before the language."""
 LEAST_POWER_SIZE = 2
 WIDTH = 100
-DECIDED = "The study stops once it reaches a decision. The figures are for a study with a fixed number."
+DECIDED = "The study stops once it reaches a decision. The figures are for a study of fixed size."
 SAMPLES = "The packaged dialogues are only samples, fewer than the {:,} that your gap needs. Use your own dialogues."
 
 

@@ -45,7 +45,7 @@ def rater_facts(standing: StudyStatus) -> Iterator[Pair]:
         away = f"; {counted(refused, 'visit')} {'was' if refused == 1 else 'were'} turned away" if refused else ""
         yield "Came", f"{door.came:,} came, {door.let_in:,} began, {door.completed:,} finished in this launch{away}."
         if door.waited:
-            yield "Waited", f"{counted(door.waited, 'rater')} came while the study was full, and waited for a place."
+            yield "Waited", f"{counted(door.waited, 'rater')} arrived while the study was full, and waited for a place."
         kinds = sorted(door.turned_away.items(), key=lambda one: -one[1])[:PLACES_NAMED]
         if kinds:
             yield "Turned away", "; ".join(f"{count:,}: {kind.replace('_', ' ')}" for kind, count in kinds)

@@ -91,7 +91,7 @@ def until_decided(standing: StoppingStatus, what: str) -> str:
         if standing.cap < LITTLE * of_a_pair
         else ""
     )
-    return f"{what.capitalize()} are collected until every pair of models is decided, at most {standing.cap:,}{little}:"
+    return f"{what.capitalize()} are collected until every pair of models has a decision, at most {standing.cap:,}{little}:"
 
 
 P = TypeVar("P")

@@ -302,7 +302,7 @@ class PageClient:
 
     def _need_socket(self) -> PageSocket:
         if self._socket is None:
-            raise PageError("This page has no task; register() comes first.")
+            raise PageError("This page has no task yet. Call register() first.")
         return self._socket
 
     async def _hang_up(self) -> None:

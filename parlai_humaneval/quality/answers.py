@@ -75,7 +75,7 @@ def same_position(record: DialogueRecord) -> Finding:
     patterns = {_pattern(turn) for turn in asked}
     if len(patterns) == 1:
         return Finding(False, f"In all {len(asked)} turns, the rater chose {patterns.pop()}.")
-    return Finding(True, f"Over {len(asked)} turns, the rater chose different positions.")
+    return Finding(True, f"In {len(asked)} turns, the rater chose replies in different positions.")
 
 
 def reading_speed(record: Rated) -> float:
@@ -175,7 +175,7 @@ def same_side(records: Sequence[JudgementRecord]) -> Finding:
     sides = {side for options in chosen for side in options if side}
     if len(sides) == 1:
         return Finding(False, f"In all {len(chosen)} items, the worker chose the dialogue on the {SIDES[sides.pop()]}.")
-    return Finding(True, f"Over {len(chosen)} items, the worker chose dialogues on both sides.")
+    return Finding(True, f"In {len(chosen)} items, the worker chose dialogues on both sides.")
 
 
 def one_label(records: Sequence[JudgementRecord]) -> Finding:

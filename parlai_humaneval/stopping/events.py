@@ -319,7 +319,7 @@ class StoppingStatus(BaseModel, frozen=True):
     def next_step(self) -> str:
         """What can be done where the study ended with pairs open; else empty."""
         again = "To continue where it stopped, launch the study again with a higher max_dialogues"
-        return f"{again}. No error rate depends on it." if self.ended == "cap" else ""
+        return f"{again}. A higher cap does not change any error rate." if self.ended == "cap" else ""
 
     def __str__(self) -> str:
         if self.ended == "decided":

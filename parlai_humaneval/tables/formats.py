@@ -164,7 +164,7 @@ def _of_sheets(sheets: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     notes = [note for name in read for note in filled[name].attrs.get("notes", ())]
     notes += [f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []
     if others := [name for name in filled if name not in read]:
-        notes.append(f"sheets with other columns than {first} are left out: {', '.join(others)}.")
+        notes.append(f"sheets whose columns differ from those of {first} are left out: {', '.join(others)}.")
     whole.attrs |= {"notes": notes, "sheets": starts}
     return whole
 
@@ -373,7 +373,7 @@ def _checked(
         if len(row) != length:
             what = f"row {number} has {len(row)} cell{'s' * (len(row) != 1)}, the header {length}"
             if end > line:
-                raise ValueError(f"{what}: is a quotation mark in line {line} not closed?")
+                raise ValueError(f"{what}; check that every quotation mark is closed, starting in line {line}")
             wrong.append(what)
         yield row
     if end > line:  # the last cell may have run to the end of the file

@@ -161,7 +161,7 @@ def test_the_check_fails_where_something_is_broken(tmp_path: Path) -> None:
     (tmp_path / "database.db").write_text("no database")
     done = CliRunner().invoke(main, ["doctor", "--port", "65000", "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
-    assert "Please fix, as described in the lines marked “wrong”: " in done.stdout
+    assert "Please fix these as described in the lines marked “wrong”: " in done.stdout
     assert "Data directory" in done.stdout.splitlines()[-1]
     assert "ERROR" not in done.stdout + done.stderr
 

@@ -105,7 +105,7 @@ def test_a_rule_is_registered_as_it_is_typed(technique: str, margin: float, more
     settings = read_preregistration(path).settings
     assert (settings["stop"], settings["margin"], settings["max_dialogues"]) == ("decided", margin, 400)
     for text in (printed, path.read_text()):
-        assert ("The cap of 400 is yours" in " ".join(text.split())) is (technique == "sata")
+        assert ("You set the cap to 400" in " ".join(text.split())) is (technique == "sata")
 
 
 def test_dialogues_that_are_there_bound_the_cap_and_are_not_paid(tmp_path: Path) -> None:

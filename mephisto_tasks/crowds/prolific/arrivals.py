@@ -133,7 +133,7 @@ logger = logging.getLogger(__name__)
 
 EVENT = "submission.status.change"
 CALL_TIME, CALL_SIGNATURE = "X-Prolific-Request-Timestamp", "X-Prolific-Request-Signature"
-WITHOUT = "%s. So Prolific does not report changes immediately. It is asked every few seconds, as without webhooks=true"
+WITHOUT = "%s. Prolific cannot report changes immediately, so it is asked every few seconds, as without webhooks=true"
 
 
 class Hooks:

@@ -45,7 +45,7 @@ GONE = (statuses.RETURNED, statuses.TIMED_OUT)
 DONE_WITH = ("complete", "timed_out", "moved")
 """Visits whose place on Prolific needs no unit any more. That of who was turned away counts until Prolific knows it: after
 a screen-out it is free there, and otherwise it stays taken."""
-PAUSED_THERE = "The study was paused or stopped on Prolific itself and stays so. Start it again there, or launch again"
+PAUSED_THERE = "The study was paused or stopped on Prolific itself. Start it again there, or launch again"
 
 AGREED_USED_UP = (
     "More places are needed than the %d that you agreed to: people who were asked to return their submission still hold "

@@ -120,7 +120,7 @@ def _expression(schema: Schema, name: str = "") -> str:
             return "v.number()"
         case {"type": kind}:
             return f"v.{kind}()"
-    raise ValueError(f"The page has no check for {schema}: teach scripts/wire_types.py to write it.")
+    raise ValueError(f"scripts/wire_types.py cannot write a check for {schema}: add one to it.")
 
 
 def _fields(name: str, fields: Mapping[str, Schema], required: list[str]) -> str:
@@ -154,4 +154,4 @@ if __name__ == "__main__":
     if "--check" not in sys.argv:
         FILE.write_text(text, encoding="utf-8")
     elif FILE.read_text(encoding="utf-8") != text:
-        sys.exit(f"{FILE.name} is not what parlai_humaneval/schema says: run npm run wire.")
+        sys.exit(f"{FILE.name} does not match parlai_humaneval/schema: run npm run wire.")

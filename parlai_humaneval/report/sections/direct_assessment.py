@@ -38,7 +38,7 @@ class DirectAssessment(Assessment, Section):
             Summary(
                 section="direct_assessment",
                 **Family(TECHNIQUE, self.basis.setting, self.basis.metric, OVERALL)._asdict(),
-                what="overall z (0: the mean of all that a worker rated)",
+                what="overall z (0: the mean over everything that a worker rated)",
                 verdict=self.headline,
                 models=lines,
                 pairs=self.lines,

@@ -160,7 +160,7 @@ def stability_curves(
     best = np.asarray(reference, dtype=float)
     if cube.ndim != 3 or len(cube) != len(turns) or best.shape != cube.shape[2:]:
         raise ValueError(
-            "points must be limits × dialogues × models, with a limit for each turns entry and a reference."
+            "points must have the shape limits × dialogues × models, with one limit per entry of turns, and a reference."
         )
     limits, dialogues, models = cube.shape
     shares = (0.02, 0.05, 0.1, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0)

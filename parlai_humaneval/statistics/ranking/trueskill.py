@@ -48,7 +48,7 @@ class SkillModel:
 
     def __post_init__(self) -> None:
         if not (self.sigma > 0 and self.beta > 0 and self.tau >= 0 and 0 <= self.draw < 1):
-            raise ValueError("TrueSkill needs sigma and beta above 0, tau of at least 0 and a draw chance from 0 to 1.")
+            raise ValueError("sigma and beta must be above 0, tau 0 or more, and the draw chance from 0 to 1.")
 
     @property
     def margin(self) -> float:

@@ -48,7 +48,7 @@ def seen_by_length(k: npt.ArrayLike, spotted: npt.ArrayLike, weights: npt.ArrayL
     if weight.size != found.size:
         raise ValueError(f"{weight.size} weights for {found.size} observations: give one for each.")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError("weights must be numbers of at least 0, with none missing.")
+        raise ValueError("weights must be numbers, 0 or more, with none missing.")
     counted = weight > 0
     lengths, place = np.unique(exchanges[counted], return_inverse=True)
     own, size = weight[counted], len(lengths)
@@ -68,9 +68,9 @@ def checked(k: npt.ArrayLike, spotted: npt.ArrayLike) -> tuple[Ints, Floats]:
     if exchanges.size != found.size:
         raise ValueError(f"{exchanges.size} lengths k, but {found.size} values of spotted: expected one per segment.")
     if not (np.isfinite(exchanges).all() and (exchanges >= 1).all() and (exchanges % 1 == 0).all()):
-        raise ValueError("k, the number of exchanges shown, must be a whole number of at least 1, with none missing.")
+        raise ValueError("k, the number of exchanges shown, must be a whole number, 1 or more, with none missing.")
     if not np.isin(found, (0.0, 1.0)).all():
-        raise ValueError("spotted must be 1 where the speaker was taken for a bot and 0 elsewhere, with none missing.")
+        raise ValueError("spotted must be 1 if the speaker was taken for a bot and 0 otherwise, with none missing.")
     return exchanges.astype(np.int64), found
 
 

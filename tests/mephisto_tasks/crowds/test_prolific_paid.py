@@ -148,5 +148,5 @@ async def test_what_a_killed_launch_subscribed_to_ends_with_the_next(
     site.faults.next("POST hooks/subscriptions/", Fault(change=lambda answer: "made"))
     async with on_prolific(data_dir, "mephisto.provider.webhooks=true"):
         await eventually(lambda: left not in site.market.subscriptions)
-        await eventually(lambda: "It is asked every few seconds, as without webhooks=true" in caplog.text)
+        await eventually(lambda: "it is asked every few seconds, as without webhooks=true" in caplog.text)
         assert "others" in site.market.subscriptions

@@ -193,7 +193,7 @@ def test_a_chat_server_that_lists_no_models_is_known_by_its_whole_address() -> N
         ({"folder/notes.txt": ""}, "folder", "folder is not a model: it has neither config.json .* but notes.txt"),
         ({"folder/config.json": "{"}, "folder", "config.json is not a model's configuration"),
         ({"notes.txt": ""}, "notes.txt", "notes.txt is not a model"),
-        ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not respond .*is the server running"),
+        ({}, "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1 does not respond .*check that the server is running"),
         ({}, "http://me:key@127.0.0.1:9/", "must not contain a user, password or query"),
         ({}, "http://[::1/v1", r"http://\[::1/v1 is not an address"),
         ({}, "http://localhost:99999/", "http://localhost:99999/ is not an address: Port out of range"),

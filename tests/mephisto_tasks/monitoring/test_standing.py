@@ -174,7 +174,7 @@ def test_a_launch_speaks_for_itself(study: StoredStudy) -> None:
         words = dict([*progress_facts(standing), *rater_facts(standing)])
         assert words["Complete"] == "5 of 25 conversations are complete."
         assert words["Came"] == "9 came, 7 began, 0 finished in this launch; 3 visits were turned away."
-        assert words["Waited"] == "2 raters came while the study was full, and waited for a place."
+        assert words["Waited"] == "2 raters arrived while the study was full, and waited for a place."
         assert words["Turned away"] == "2: practice failed; 1: all done"
         assert words["Left at"] == "1 at “choose” (this launch)."
         assert "1 active" in line(standing)

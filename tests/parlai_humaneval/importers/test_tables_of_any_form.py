@@ -539,7 +539,7 @@ def test_sheets_of_excel_are_read_or_named(command, tmp_path: Path):
     assert read_tables(command.out).comparisons["item_id"].tolist() == ["i0", "i1", "i2", "i3"]
     said = " ".join(done.stdout.split())
     assert "read as one: Ann, Ben." in said
-    assert "sheets with other columns than Ann are left out: Notes." in said
+    assert "sheets whose columns differ from those of Ann are left out: Notes." in said
 
 
 def test_a_winner_beyond_the_other_end_of_its_scale_is_a_remark(command, tmp_path: Path):

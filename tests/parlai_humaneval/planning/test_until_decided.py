@@ -200,7 +200,7 @@ def test_a_cap_at_which_nothing_is_decided_is_the_headline() -> None:
     found = until_decided(models=3, gap=0.1, max_dialogues=20)
     assert {(truth.expected.n, truth.percentile_90.n, truth.at_cap) for truth in found.truths} == {(20, 20, 1.0)}
     assert found.headline.startswith(
-        "With a cap of 20 dialogues, PW-Turn most likely ends before every pair of models is decided"
+        "With a cap of 20 dialogues, PW-Turn most likely ends before there is a decision about every pair of models"
     )
     assert "100 % of studies reach the cap with pairs open" in found.headline
     assert any("Many studies reach the cap (see the table)" in note for note in found.notes)

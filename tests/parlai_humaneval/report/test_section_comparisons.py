@@ -145,7 +145,7 @@ def test_independent_and_clustered_answers_that_disagree(tmp_path):
     section = build(exchange_tables(tmp_path, {"comparisons": frame}), Options())
     pair = section.pairs[0]
     assert pair.paper.p_value < 0.05 < pair.win_rate.p_value
-    assert any("Believe the second" in remark for remark in section.remarks)
+    assert any("Rely on the second result" in remark for remark in section.remarks)
 
 
 def test_few_dialogues_that_are_judged_again_and_again(tmp_path):

@@ -310,7 +310,7 @@ def test_lengths_below_one_are_refused():
     """A segment has at least one exchange."""
     table = tables([segment(1, ("human", "bot"))])
     wrong = type(table)(**{**vars(table), "segments": table.segments.assign(k=0)})
-    with pytest.raises(ValueError, match="whole number of at least 1"):
+    with pytest.raises(ValueError, match="whole number, 1 or more"):
         build(wrong, QUICK)
 
 

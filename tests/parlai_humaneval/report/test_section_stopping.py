@@ -164,7 +164,7 @@ def test_a_study_that_goes_on() -> None:
     assert (
         found.sections["turns"]
         .remarks[0]
-        .startswith("This study ends once it reaches a decision, which it has not done yet")
+        .startswith("This study stops once it reaches a decision, which it has not done yet")
     )
     (told,) = [
         remark for remark in found.sections["stopping"].remarks if remark.startswith("Two models count as equal")

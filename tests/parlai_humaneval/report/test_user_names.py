@@ -199,7 +199,7 @@ def test_a_win_of_a_model_called_tie_survives_files(tmp_path):
     imported = read_tidy(table_paths([tmp_path], None), TidyPlan()).tables
     assert imported.comparisons["tied"].tolist() == data.comparisons["tied"].tolist()
     data.comparisons.drop(columns=["tied"]).to_csv(tmp_path / "comparisons.csv", index=False)
-    with pytest.raises(TableError, match="tied which comparisons nobody won"):
+    with pytest.raises(TableError, match="tied that marks the comparisons that neither model won"):
         read_tables(tmp_path)
 
 

@@ -273,7 +273,7 @@ def test_weights_count_as_rows_do():
     """A row of weight 3 is three rows; one of weight 0 is none; bad weights are refused."""
     plain = survival_curve([2, 2, 2, 2, 3, 3], [1, 1, 1, 0, 0, 1])
     assert survival_curve([2, 2, 3, 3, 5], [1, 0, 0, 1, 1], [3, 1, 1, 1, 0]) == pytest.approx(plain)
-    with pytest.raises(ValueError, match="numbers of at least 0"):
+    with pytest.raises(ValueError, match="numbers, 0 or more"):
         survival_curve([2, 3], [1, 0], [1, -1])
     with pytest.raises(ValueError, match="1 weights for 2"):
         survival_curve([2, 3], [1, 0], [1])

@@ -311,9 +311,9 @@ def test_zhao_sun_of_three_groups():
     ("k", "spotted", "group", "words"),
     [
         ([2, 3], [1], [0, 1], "2 lengths k, but 1"),
-        ([0, 3], [1, 0], [0, 1], "whole number of at least 1"),
-        ([2.5, 3], [1, 0], [0, 1], "whole number of at least 1"),
-        ([2, 3], [1, 2], [0, 1], "1 where the speaker"),
+        ([0, 3], [1, 0], [0, 1], "whole number, 1 or more"),
+        ([2.5, 3], [1, 0], [0, 1], "whole number, 1 or more"),
+        ([2, 3], [1, 2], [0, 1], "1 if the speaker"),
         ([2, 3], [1, float("nan")], [0, 1], "none missing"),
         ([2, 3], [1, 0], [0, None], "missing values"),
         ([2, 3], [1, 0], [0], "1 groups for 2"),

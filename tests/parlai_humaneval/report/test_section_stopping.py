@@ -22,7 +22,7 @@ from parlai_humaneval.report.render.html import references_of, to_html
 from parlai_humaneval.report.render.leaderboard import leaderboard_of, ranks_table, to_page
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary
 from parlai_humaneval.report.section import Options
-from parlai_humaneval.report.sections.stopping import Stopping, build, own_dialogues, pairs_table
+from parlai_humaneval.report.sections.stopping import Stopping, build, pairs_remark, pairs_table
 from parlai_humaneval.report.summary import figure_of, leading
 from parlai_humaneval.report.summary import pairs_table as table_of_pairs
 from parlai_humaneval.report.views import IntervalFigure
@@ -96,7 +96,7 @@ def test_it_answers_before_the_tests_of_one_look(document: Document) -> None:
     assert answer.section == "stopping"
     assert all(pair.p_decides is None for pair in answer.pairs)
     assert [pair.differs for pair in answer.pairs] == [True, True, False]
-    assert own_dialogues(document.sections["stopping"].pairs, in_points=True) in answer.remarks  # type: ignore[attr-defined]
+    assert pairs_remark(document.sections["stopping"].pairs, in_points=True) in answer.remarks  # type: ignore[attr-defined]
     others = [summary for summary in document.summaries() if summary.section != "stopping"]
     assert others
     (label,) = document.sections["stopping"].labels().values()

@@ -222,7 +222,7 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that end when they are decided, beside their tables
-_README: Mapping[str, str] = COLUMNS_FILE["readme"]
+README_WORDS: Mapping[str, str] = COLUMNS_FILE["readme"]
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -235,7 +235,7 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
     out.mkdir(parents=True, exist_ok=True)
     written = [_write(getattr(tables, name), out / f"{name}.{format}") for name in get_args(TableName)]
     readme = out / "README.md"
-    besides = f"\n## {STOPPING}\n\n{_README['stopping']}\n" if tables.stopping else ""
+    besides = f"\n## {STOPPING}\n\n{README_WORDS['stopping']}\n" if tables.stopping else ""
     readme.write_text(_readme(format, rater_kinds(tables).note) + besides, encoding="utf-8")
     return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
 
@@ -273,7 +273,7 @@ def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
     frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
     filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
     readme = out / "README.md"
-    readme.write_text(_readme(format, _README["judges"], filled, JUDGE_COLUMNS), encoding="utf-8")
+    readme.write_text(_readme(format, README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8")
     return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
 
 
@@ -433,7 +433,7 @@ def _readme(
     names: Sequence[TableName] = get_args(TableName),
     besides: Mapping[TableName, Sequence[Column]] = MappingProxyType({}),
 ) -> str:
-    lines = [TITLE, "", *([f"**{note}**", ""] if note else []), _README[format], "", _README["all"]]
+    lines = [TITLE, "", *([f"**{note}**", ""] if note else []), README_WORDS[format], "", README_WORDS["all"]]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]

@@ -16,7 +16,6 @@ from itertools import combinations, product
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.linalg import block_diag
 
 from parlai_humaneval._util.arrays import Flags, Floats, Ints, Objects
 from parlai_humaneval.statistics.core.multiplicity import Family, corrected
@@ -236,8 +235,9 @@ def _fit(sets: _Sets, owners: Objects, known: tuple[int, ...]) -> tuple[Fitted |
 def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int) -> Fitted | None:
     """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
     of_models, of_places = contrasts(len(known)), contrasts(places)
-    basis = block_diag(of_models, of_places)
-    width, size = of_models.shape[1], basis.shape[1]
+    width, size = of_models.shape[1], of_models.shape[1] + of_places.shape[1]
+    basis = np.zeros((len(known) + places, size))
+    basis[: len(known), :width], basis[len(known) :, width:] = of_models, of_places
     by_place = [(sets.picked * (sets.places == place)).sum(axis=1) for place in range(places)]
     picked = np.column_stack([sets.picked, *by_place])
     total = picked.sum(axis=0)

@@ -236,7 +236,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     """The maximum, found in the effects of models and places; ``places``: how many, 0 where they are not modelled."""
     of_models, of_places = contrasts(len(known)), contrasts(places)
     width, size = of_models.shape[1], of_models.shape[1] + of_places.shape[1]
-    basis = np.zeros((len(known) + places, size))
+    basis: Floats = np.zeros((len(known) + places, size))
     basis[: len(known), :width], basis[len(known) :, width:] = of_models, of_places
     by_place = [(sets.picked * (sets.places == place)).sum(axis=1) for place in range(places)]
     picked = np.column_stack([sets.picked, *by_place])
@@ -257,7 +257,7 @@ def _maximised(sets: _Sets, owners: Objects, known: tuple[int, ...], places: int
     _, expected, spread = _moments(sets, len(known), places, basis @ at)
     codes, _ = pd.factorize(owners)
     scores = picked - expected[sets.pattern]
-    sums = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
+    sums: Floats = np.stack([np.bincount(codes, weights=column) for column in scores.T], axis=1) @ basis
     blocks = {"models": np.hstack([of_models, np.zeros((len(known), size - width))])}
     if places:
         blocks["positions"] = np.hstack([np.zeros((places, width)), of_places])

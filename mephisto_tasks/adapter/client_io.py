@@ -52,8 +52,8 @@ PASSING_S = 30.0
 
 OUR_ERROR_TITLE = phrase("Something broke on our side")
 OUR_ERROR = phrase(
-    "The task could not start, and that is not your fault. Please reload this page in a few minutes. If it happens "
-    "again, please contact the researchers. Nothing was submitted."
+    "The task could not start. This is not your fault. Please reload this page in a few minutes. If it happens again, "
+    "please contact the researchers. Nothing was submitted."
 )
 
 _GONE = {"disconnect", "timeout", "returned"}

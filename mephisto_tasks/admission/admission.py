@@ -24,10 +24,9 @@ from mephisto_tasks.admission.identity import (
     Reception,
     StudyRule,
 )
-from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor
-from mephisto_tasks.admission.wording import filled
+from mephisto_tasks.admission.visits import ClaimPolicy, Refusal, Rule, Signer, Stage, StudyState, Visitor, filled
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, ERASED_BUT_BLOCKED, REFUSALS, RefusalLine, blocked_here
 from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, task_names, worker_records
 from mephisto_tasks.storage.work import Work, completed_work
@@ -54,41 +53,41 @@ NOT_QUALIFIED = phrase(
     "the task. Thank you for your interest!"
 )
 SEEN_BEFORE = phrase(
-    "You took part in an earlier study that this one builds on, and this time we need people who did not. Thank you "
-    "for your help! There is no penalty. Please return the task."
+    "You took part in an earlier study that this one builds on, and this time we need people who did not take part in "
+    "it. Thank you for your help! There is no penalty. Please return the task."
 )
 DONE_ALL = phrase(
-    "You have already taken part in this study as many times as one person can. Thank you! Please return the task."
+    "You have already taken part in this study the maximum number of times. Thank you! Please return the task."
 )
 DONE_ALL_ACROSS = phrase(
-    "You have already taken part in this study and its sister studies as many times as one person can. Thank you! "
-    "Please return the task."
+    "You have already taken part in this study and in related studies the maximum number of times. Thank you! Please "
+    "return the task."
 )
 
 PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
 PRACTICE_FAILED = phrase(
-    "Thank you for trying the practice. Some of your answers differed from the ones this task needs, so you cannot "
-    "take part in it. There is no penalty. Please return the task."
+    "Thank you for trying the practice. Some of your answers did not match the answers that this task requires, so you "
+    "cannot take part in it. There is no penalty. Please return the task."
 )
 PRACTICE_FAILED_PAID = phrase(
-    "Thank you for trying the practice. Some of your answers differed from the ones this task needs, so you cannot "
-    "take part in it. There is no penalty, and you are paid for the practice. Please return the task."
+    "Thank you for trying the practice. Some of your answers did not match the answers that this task requires, so you "
+    "cannot take part in it. There is no penalty, and you are paid for the practice. Please return the task."
 )
 PRACTICE_AGAIN = phrase(
-    "This is only a trial of the study on this computer. To practise again, run `{command}` and reload this page."
+    "This is only a trial run of the study on this computer. To practice again, run `{command}` and reload this page."
 )
 ALL_TAKEN = phrase(
-    "All {many} are taken right now. If somebody leaves, one becomes free again: you can try again later, or return "
-    "the task."
+    "All {many} are taken right now. If somebody leaves, one will become available again: you can try again later, or "
+    "return the task."
 )
 INTERRUPTED = phrase(
     "This study is taking a short technical break. Please try again in a few minutes, or return the task."
 )
-ALL_DONE = phrase("All {many} in this study are done. Thank you for your interest! Please return the task.")
+ALL_DONE = phrase("All {many} in this study have been completed. Thank you for your interest! Please return the task.")
 GIVEN_ON = phrase(
-    "While you were away, your {one} was given to somebody else, or is no longer needed, and there is nothing else "
-    "for you to do right now. Your work is saved, and it counts. If your {one} becomes free again, you can continue "
-    "where you left off: try again later, or return the task."
+    "While you were away, your {one} was given to somebody else or was no longer needed. There is nothing else for you "
+    "to do right now. Your work is saved, and it counts. If your {one} becomes available again, you can continue where "
+    "you left off: try again later, or return the task."
 )
 
 WENT_ON = phrase(

@@ -25,7 +25,7 @@ from parlai_humaneval.schema.steps import Redirect
 CONSENT = "consent"
 """In a registration: the version and digest that somebody agrees to. In its answer: the text that they are asked to read."""
 AGREED = "agreed_to_consent"  # in what Mephisto passes on of a registration, where somebody has just agreed
-WORDS = phrase("Please read this, and choose whether you agree. Nothing about you is stored until you do.")
+WORDS = phrase("Please read this and decide whether you agree. Nothing about you is stored until you agree.")
 
 
 class ConsentRule(Rule):
@@ -90,12 +90,12 @@ KEPT_S = 30.0
 
 FULL_TITLE = phrase("The study is full right now")
 FULL = phrase(
-    "All places in this study are taken right now. You do not need to do anything: this page keeps trying, and lets "
-    "you in as soon as a place is free. If you started earlier, all your work is saved."
+    "All places in this study are taken right now. You do not need to do anything: this page keeps trying, and will "
+    "let you in as soon as a place becomes free. If you started earlier, all your work is saved."
 )
 BUSY = phrase(
-    "You have another page of this study open. Please continue there; you can close this one. If you have already "
-    "closed the other one, please try again in a few minutes."
+    "You already have this study open on another page. Please continue there; you can close this one. If you have "
+    "already closed the other page, please try again in a few minutes."
 )
 
 

@@ -56,8 +56,9 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     config, seed, data_dir, task_name = setup.config, setup.seed, setup.data_dir, setup.task_name
     setup.task_config = _task_config(config, task)
     recorded = recorded_settings(data_dir, task_name) if config.pairing == "auto" else None
-    if recorded is not None and "pairing" not in recorded:
-        config = config.model_copy(update={"pairing": "any"})  # the study began when all were compared with all
+    if recorded is not None:  # the study may have begun when all were compared with all
+        earlier = {"pairing": "any", "keep_pairs": False}.items()
+        config = config.model_copy(update={name: value for name, value in earlier if name not in recorded})
     gathered = gather(config, data_dir, steady(task_name) if config.seed is None else config.seed)
     models = {name for item in gathered.items for name in item.cell.models}
     specs = known_specs(config, models)
@@ -78,6 +79,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
     golds = GoldDeck(_golds(config, setup.task_config), config.golds_per_unit, seed)
     whole = _whole_unit(config, gathered)
     unit = whole + min(config.golds_per_unit, len(golds.items))
+    images = images_of(config, gathered.dialogues, data_dir, task_name)  # before a judge is asked, who may see them
     judge = judge_of(config)
     monitor = setup.monitor(lambda: _asked(config, gathered), judge=f"{judge.name}@{judge.version}" if judge else "")
     said: list[str] = []
@@ -113,7 +115,7 @@ def build_study(setup: Setup[StaticConfig], task: str) -> AnnotationStudy:
         closing=setup.closing,
         golds=golds,
         presenter=presenter,
-        images=images_of(config, gathered.dialogues, data_dir, task_name),
+        images=images,
         once_open=lambda: presenter.prepare(sorted(models)),
         remarks=[*_remarks(config, whole), *said, *unprotected_languages(config, presenter)],
     )

@@ -27,7 +27,7 @@ Show = Literal["pair", "segment", "replay", "turn", "whole"]
 APART = APART_IN_ALL | {
     "dialogues", "human_dialogues", "human_share", "sample", "judgements_per_group", "judgements_per_item", "items_per_unit",
     "units_per_worker", "items_per_worker_and_group", "golds_per_unit", "generate", "num_dialogues", "exchanges", "start",
-    "start_file", "context_kind", "batch_size", "pairing",
+    "start_file", "context_kind", "batch_size", "pairing", "keep_pairs",
 }  # fmt: skip
 """What may change while a unit is cut off: what is judged stands on record, and who judges how much may change."""
 
@@ -62,6 +62,9 @@ class StaticConfig(TaskConfig):
     """Which dialogues raters compare: same_start (answers to the same question), any, or given (a file of pairs). auto:
     given, or same_start if every dialogue has such a partner and there are enough pairings, otherwise any. Answers to
     different questions differ for reasons other than the model, so you need more raters."""
+    keep_pairs: bool = False
+    """With ``pairing=auto``: whether pairs stay together even if there are fewer of them than ``judgements_per_group``, of
+    which the study then collects as many as there are pairs. Only the presets turn it on, for their own number."""
     segment_lengths: list[int] = Field(default_factory=list)
     """Lengths of the segments in exchanges (one line of each speaker), not counting ``seed_exchanges``. Short segments
     show what raters notice immediately. Longer ones show what they discover later."""

@@ -44,7 +44,9 @@ class Gathered:
         """Judgements to collect for each group; None: as many as its items need."""
         if config.judgements_per_group is None:
             return None
-        return {item.cell: config.judgements_per_group for item in self.items}
+        there = Counter(item.cell for item in self.items)
+        most = config.judgements_per_group
+        return {cell: min(most, count) if config.keep_pairs else most for cell, count in there.items()}
 
 
 def gather(config: StaticConfig, data_dir: Path, seed: int) -> Gathered:
@@ -184,6 +186,7 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         except ValueError as error:
             raise ConfigError(error) from error
     wanted = (config.max_dialogues if config.is_decided else config.judgements_per_group) or 1
+    enough = 1 if config.keep_pairs and not config.is_decided else wanted
     items = pairing.pair_items(
         dialogues,
         groups,
@@ -191,16 +194,25 @@ def _pair_items(config: StaticConfig, dialogues: list[Dialogue], seed: int) -> l
         config.setting,
         judged=config.judged_speaker,
         wanted=wanted,
+        enough=enough,
         seed=seed,
         pairing=config.pairing,
     )
     possible = sum(one * other for one, other in pairing.dialogues_of_pairs(dialogues, groups).values())
     if len(items) < min(possible, pairing.ALL_PAIRINGS):
         say(
-            f"{len(items):,} of {possible:,} pairings are shown, as start or file pair them (pairing=any: all)",
+            f"Raters compare only dialogues that begin alike or are a pair in their file: {len(items):,} of {possible:,} "
+            "possible pairs. To compare any two dialogues, set pairing=any",
             err=True,
         )
-    parted = pairing.parted_pairs(dialogues, groups, wanted) if config.pairing == "auto" else None
+    fewest = min(Counter(item.cell for item in items).values(), default=wanted)
+    if enough < wanted and fewest < wanted:
+        say(
+            f"There are only {fewest} such pairs of some models, so this study collects fewer than {wanted} judgements of "
+            "them. To collect more, set judgements_per_group",
+            err=True,
+        )
+    parted = pairing.parted_pairs(dialogues, groups, enough) if config.pairing == "auto" else None
     if parted is not None:
         models, kind, count = parted
         what = "pairs of the file" if kind == "given" else "answers to the same question"

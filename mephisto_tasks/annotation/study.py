@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mephisto_tasks.admission.wording import UnitWords
+from mephisto_tasks.admission.visits import UnitWords
 from mephisto_tasks.annotation import steps
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import BatchPlan, PlannedItem, plan_batch

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mephisto_tasks.admission.wording import conversations as conversations_in_a_unit
+from mephisto_tasks.admission.visits import conversations as conversations_in_a_unit
 from mephisto_tasks.chat.config import APART, InteractiveConfig
 from mephisto_tasks.chat.plans import Planner, UnitPlan
 from mephisto_tasks.chat.study import ChatStudy, field_of, open_cells, restore_allocation

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from mephisto_tasks.admission.wording import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
+from mephisto_tasks.admission.visits import AGAIN, AGAIN_OF_SEVERAL, UnitWords, conversations, filled
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.chat.plans import DialoguePlan, Planner, UnitPlan
 from mephisto_tasks.chat.world import ConversationWorld

@@ -217,8 +217,8 @@ PARTNERS_AWAY = phrase(
     "Not all of your partners are available right now. The replies may take a few minutes. Please stay on this page."
 )
 INTERRUPTED = phrase(
-    "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as it is "
-    "back, and nothing you wrote is lost. Please stay on this page."
+    "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as the "
+    "connection is back, and nothing you wrote is lost. Please stay on this page."
 )
 PARTNER_SLOW = phrase("Your partner is taking a little longer than usual. Please stay on this page.")
 GROWTH_LOOK_S = 0.1

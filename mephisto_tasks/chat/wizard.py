@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from mephisto_tasks.server import packets as p
+from mephisto_tasks.server import packets
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import new_token
 from mephisto_tasks.server.static import STATIC, SideDoor
@@ -75,7 +75,7 @@ NOT_SHOWN = phrase("Your last reply could not be shown to your partner. Please w
 ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
 OFFENSIVE = phrase("Please put that another way: “{words}” may offend the person who reads it.")
-TOO_MANY = phrase("Enough people are here already, so nobody else is needed. Please come back later.")
+TOO_MANY = phrase("Enough people are already taking part, so nobody else is needed. Please come back later.")
 ENDED = (
     phrase("Thank you"),
     phrase(
@@ -124,7 +124,7 @@ class PartnerRoom:
         self._router = router
         self._languages = languages or Offered()
         self._partners: dict[str, _Partner] = {}
-        self._inbox: queue.SimpleQueue[p.Packet | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[packets.Packet | None] = queue.SimpleQueue()
         self._over = threading.Event()
         self._warned = False
         self._thread = threading.Thread(target=self._run, name="router-partners", daemon=True)
@@ -142,7 +142,7 @@ class PartnerRoom:
         if self._thread.is_alive():
             self._thread.join(_STOP_S)
 
-    def to_operator(self, packet: p.Packet) -> None:
+    def to_operator(self, packet: packets.Packet) -> None:
         self._inbox.put(packet)
 
     def newly_unattended(self) -> bool:
@@ -170,7 +170,7 @@ class PartnerRoom:
                 title, text = map(t, ENDED)
                 self._send(partner, _page(steps.EndStep(title=title, text=text, next="stay")))
 
-    def _arrived(self) -> list[p.Packet]:
+    def _arrived(self) -> list[packets.Packet]:
         arrived = []
         try:
             arrived.append(self._inbox.get(timeout=TICK_S))
@@ -179,13 +179,13 @@ class PartnerRoom:
         except queue.Empty:
             return [packet for packet in arrived if packet is not None]
 
-    def _hear(self, packet: p.Packet) -> None:
+    def _hear(self, packet: packets.Packet) -> None:
         kind, data = packet["packet_type"], packet.get("data") or {}
-        if kind == p.REGISTER_AGENT:
+        if kind == packets.REGISTER_AGENT:
             language = self._languages.named(data["provider_data"].get(LANGUAGE))
             with speaking(language):
                 self._register(data, language)
-        elif kind == p.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
+        elif kind == packets.MEPHISTO_BOUND and packet["subject_id"] in self._partners:
             partner = self._partners[packet["subject_id"]]
             with speaking(partner.language):
                 self._answered(partner, data)
@@ -204,7 +204,7 @@ class PartnerRoom:
             update = self._update(partner, partner.shown or self._state(partner))
             task_data = {"task_data": {}, "past_live_updates": [update]}
             details |= {"agent_id": agent_id, "init_task_data": task_data, "failure_reason": None}
-        self._router.from_operator({"packet_type": p.AGENT_DETAILS, "subject_id": agent_id, "data": details})
+        self._router.from_operator({"packet_type": packets.AGENT_DETAILS, "subject_id": agent_id, "data": details})
 
     def _look_around(self) -> None:
         now = time.monotonic()
@@ -306,7 +306,9 @@ class PartnerRoom:
 
     def _send(self, partner: _Partner, state: steps.PageState) -> None:
         update = self._update(partner, state)
-        self._router.from_operator({"packet_type": p.CLIENT_BOUND, "subject_id": partner.agent_id, "data": update})
+        self._router.from_operator(
+            {"packet_type": packets.CLIENT_BOUND, "subject_id": partner.agent_id, "data": update}
+        )
 
     def _update(self, partner: _Partner, state: steps.PageState) -> dict[str, Any]:
         partner.version += 1

@@ -113,6 +113,7 @@ def summary_of(study: JudgedStudy, ran: Ran) -> dict[str, Any]:
         "needed": ran.needed,
         "overspent": ran.overspent,
         "images_described": sum(one.images_described for one in kept),
+        "questions_described": sum(one.images_described > 0 for one in kept),
         "prompt_tokens": sum(one.prompt_tokens or 0 for one in kept),
         "completion_tokens": sum(one.completion_tokens or 0 for one in kept),
         "cost_now": None if price is None else ran.spent,

@@ -14,7 +14,7 @@ from mephisto_tasks.cli.options import console
 from parlai_humaneval._util.terminal import say_json
 from parlai_humaneval.cli.errors import CommandError
 from parlai_humaneval.quality import exclude, exclude_everywhere, known_checks
-from parlai_humaneval.quality.verdicts import CheckError, Scope
+from parlai_humaneval.quality.registry import CheckError, Scope
 from parlai_humaneval.report.build import build_report
 from parlai_humaneval.report.document import Excluded, Left
 from parlai_humaneval.report.render.terminal import print_document, print_report_summary

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 from pydantic import BaseModel, Field
 
 from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, NoSite, Site
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.payments.policy import DOLLARS, Quote, sign_of
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, blocked_here

@@ -43,7 +43,7 @@ from mephisto_tasks.config.task import ConfigError, explained
 from mephisto_tasks.crowds.registry import conf_folders, crowd_in, crowds, register_providers
 from mephisto_tasks.server.hosts import is_web_address, opens_elsewhere, public_names
 from mephisto_tasks.server.security import origin, trusted_networks
-from parlai_humaneval._util.data_files import not_yaml
+from parlai_humaneval._util.data_files import not_yaml, read_yaml
 from parlai_humaneval.dialogues.sources import PACKAGED
 from parlai_humaneval.techniques.registry import technique, techniques
 
@@ -108,6 +108,7 @@ class Task(BaseModel, use_attribute_docstrings=True):
 
 Section = Literal["task", "architect", "provider"]
 WORDS = tuple(Words.model_fields)
+_AMOUNT, _KEPT = BLUEPRINT + "judgements_per_group", BLUEPRINT + "keep_pairs"
 _CHOSEN_BY = {"architect": "server", "provider": "place"}
 
 
@@ -202,6 +203,10 @@ def compose_config(task: str, conf: str, overrides: Sequence[str] = (), *, benea
         for variant in composed.mephisto.blueprint.get("variants", {}).values():
             if name in variant:
                 variant[name] = composed.mephisto.blueprint[name]
+    if composed.mephisto.blueprint.get("keep_pairs") and not any(name_of(one) == _KEPT for one in overrides):
+        preset = read_yaml(task_dir(task) / "hydra_configs" / "conf" / "base.yaml")["mephisto"]["blueprint"]
+        is_preset = composed.mephisto.blueprint.judgements_per_group == preset["judgements_per_group"]
+        composed.mephisto.blueprint.keep_pairs = is_preset and not any(name_of(one) == _AMOUNT for one in overrides)
     needed = sorted(key for key in OmegaConf.missing_keys(composed) if not key.endswith(_OPTIONAL))
     needed += _needed_by_crowd(composed)
     if needed:

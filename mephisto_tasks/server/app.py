@@ -16,10 +16,9 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
-from mephisto_tasks.server import packets as p
+from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, Connection
 from mephisto_tasks.server.hosts import ONLY_HERE, Hosts, PagePolicy
-from mephisto_tasks.server.images import ImageRoutes
 from mephisto_tasks.server.router import OperatorSilent, Router
 from mephisto_tasks.server.security import (
     ALL_ANSWERS_BURST,
@@ -34,7 +33,7 @@ from mephisto_tasks.server.security import (
     new_token,
     security_headers,
 )
-from mephisto_tasks.server.static import SideDoor, StaticFiles, plain_page
+from mephisto_tasks.server.static import ImageRoutes, SideDoor, StaticFiles, plain_page
 from parlai_humaneval.display.images import SUFFIX, ImageStore
 from parlai_humaneval.i18n.translate import Offered, phrase, speaking, t
 
@@ -44,7 +43,7 @@ _PING_S = 25.0
 _LONGEST_PAUSE_S = 5.0
 _ALIVE_S = 20.0  # How long a websocket may be open before it says for whom it speaks
 _FLOOD_S = 0.5  # How long a connection on which too much came is read until it is closed
-_HARD_LIMIT = 4 * p.MAX_BODY
+_HARD_LIMIT = 4 * packets.MAX_BODY
 """aiohttp cuts the line here without a word; between ``MAX_BODY`` and this a page is told why."""
 
 UNKNOWN = "unknown"
@@ -52,7 +51,7 @@ UNKNOWN = "unknown"
 NOT_ADMITTED = phrase(
     "This page cannot continue with this task: the task was closed, or it is open in another window. Please reload."
 )
-TOO_LONG = f"That message is longer than {p.MAX_BODY // 1024} kB and was not accepted."
+TOO_LONG = f"That message is longer than {packets.MAX_BODY // 1024} kB and was not accepted."
 TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
 TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
 UNREADABLE = "The request cannot be read: it was cut off, or it is not encoded as its headers say."
@@ -95,19 +94,19 @@ class PageSockets:
             self._refuse(connection, NEVER_ALIVE, WSCloseCode.POLICY_VIOLATION)
 
     def _take(self, connection: Connection, text: str) -> float:
-        if len(text) > p.MAX_BODY or len(text.encode("utf-8", "surrogatepass")) > p.MAX_BODY:
+        if len(text) > packets.MAX_BODY or len(text.encode("utf-8", "surrogatepass")) > packets.MAX_BODY:
             self._refuse(connection, TOO_LONG, WSCloseCode.MESSAGE_TOO_BIG)
         elif not (self._agent_of(connection) or connection).limit.allows():
             connection.error(TOO_FAST)
             connection.close(WSCloseCode.POLICY_VIOLATION, within_s=_FLOOD_S)
         else:
             try:
-                packet = p.page_packet(text)
+                packet = packets.page_packet(text)
                 self._dispatch(connection, packet)
-            except p.BadPacket as error:
+            except packets.BadPacket as error:
                 connection.error(str(error))
                 return self._pause_s(connection, 1 + len(text) / LONG)
-            if packet.packet_type in (p.MEPHISTO_BOUND, p.ALIVE):
+            if packet.packet_type in (packets.MEPHISTO_BOUND, packets.ALIVE):
                 return self._pause_s(connection, 1 + len(text) / LONG)
         return 0.0
 
@@ -122,34 +121,34 @@ class PageSockets:
     def _agent_of(self, connection: Connection) -> Agent | None:
         return None if connection.agent_id is None else self._router.agents.find(connection.agent_id)
 
-    def _dispatch(self, connection: Connection, packet: p.PagePacket) -> None:
-        if packet.packet_type == p.ALIVE:
+    def _dispatch(self, connection: Connection, packet: packets.PagePacket) -> None:
+        if packet.packet_type == packets.ALIVE:
             self._alive(connection, packet)
             return
         agent = self._agent_of(connection)
         if agent is None or packet.subject_id != agent.agent_id:
-            raise p.BadPacket("This connection does not represent that agent. Send “alive” with its token first.")
+            raise packets.BadPacket("This connection does not represent that agent. Send “alive” with its token first.")
         agent.last_seen = self._router.awake.now()
-        if packet.packet_type == p.HEARTBEAT:
+        if packet.packet_type == packets.HEARTBEAT:
             if "agent_token" in packet.data and not agent.admits(packet.token()):
                 self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True)
             else:
                 self._router.heartbeat(connection, agent)
-        elif packet.packet_type == p.ACK:
+        elif packet.packet_type == packets.ACK:
             agent.outbox.confirm(packet.last_seq())
-        elif packet.packet_type == p.MEPHISTO_BOUND:
-            p.validated(p.AnswerEnvelope, packet.data)
+        elif packet.packet_type == packets.MEPHISTO_BOUND:
+            packets.validated(packets.AnswerEnvelope, packet.data)
             if agent.over:
-                raise p.BadPacket("This task has been submitted, so nothing can be changed any more.")
+                raise packets.BadPacket("This task has been submitted, so nothing can be changed any more.")
             agent.submitted = False  # the operator did not take the hand-in: the page goes on, and hands in again later
-            self._router.forward(p.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
-        elif packet.packet_type == p.LOG_ERROR:
+            self._router.forward(packets.MEPHISTO_BOUND, agent.agent_id, packet.data, packet.client_timestamp)
+        elif packet.packet_type == packets.LOG_ERROR:
             if not self._router.log_error(agent, packet.data):
-                raise p.BadPacket(TOO_MANY_ERRORS)
+                raise packets.BadPacket(TOO_MANY_ERRORS)
         else:
-            raise p.BadPacket(f"Unknown packet type “{packet.packet_type}”.")
+            raise packets.BadPacket(f"Unknown packet type “{packet.packet_type}”.")
 
-    def _alive(self, connection: Connection, packet: p.PagePacket) -> None:
+    def _alive(self, connection: Connection, packet: packets.PagePacket) -> None:
         agent = self._router.agents.find(packet.subject_id)
         if agent is None:
             self._refuse(connection, NOT_ADMITTED, WSCloseCode.POLICY_VIOLATION, fatal=True, reason=UNKNOWN)
@@ -172,7 +171,7 @@ _BODY_S = 20.0  # How long the body of one request may take
 
 SENTENCES = {
     405: phrase("This address does not accept that kind of request."),
-    413: f"That request is longer than {p.MAX_REQUEST // 1024} kB and was not accepted.",
+    413: f"That request is longer than {packets.MAX_REQUEST // 1024} kB and was not accepted.",
     500: phrase("Something went wrong on our side. Please try again."),
 }
 _READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
@@ -212,7 +211,7 @@ def create_app(router: Router, static_dir: Path, serving: Serving | None = None)
     serving = serving or Serving()
     visitors, side_door = serving.visitors, serving.side_door
     middlewares = [_speaking(serving.languages), _errors_as_json, _known_only(serving.hosts)]
-    app = web.Application(client_max_size=p.MAX_REQUEST, middlewares=middlewares)
+    app = web.Application(client_max_size=packets.MAX_REQUEST, middlewares=middlewares)
 
     headers = security_headers(serving.page, serving.frame_sites)
 
@@ -270,7 +269,7 @@ async def _errors_as_json(request: web.Request, handler: Handler) -> web.StreamR
         if error.status in (400, 408, 413, 422):
             response.force_close()  # the rest of the body is not worth reading
         return response
-    except p.BadPacket as error:
+    except packets.BadPacket as error:
         return _json({"error": str(error)}, 400)
     except OperatorSilent as error:
         return _json({"error": t(str(error) or SILENT)}, 503)
@@ -309,18 +308,18 @@ def _json(value: dict[str, Any], status: int = 200) -> web.Response:
     return response
 
 
-async def _body(request: web.Request, model: type[p.Model]) -> p.Model:
+async def _body(request: web.Request, model: type[packets.Model]) -> packets.Model:
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(reason="Only JSON is accepted here; files cannot be uploaded.")
-    if (request.content_length or 0) > p.MAX_REQUEST:  # it need not be read to know that
-        raise web.HTTPRequestEntityTooLarge(p.MAX_REQUEST, request.content_length or 0)
+    if (request.content_length or 0) > packets.MAX_REQUEST:  # it need not be read to know that
+        raise web.HTTPRequestEntityTooLarge(packets.MAX_REQUEST, request.content_length or 0)
     try:
         body = await asyncio.wait_for(request.read(), _BODY_S)
     except asyncio.TimeoutError as error:
         raise web.HTTPRequestTimeout(reason=TOO_SLOW) from error
     except (web.RequestPayloadError, HttpProcessingError, ValueError) as error:
         raise web.HTTPBadRequest(reason=UNREADABLE) from error
-    return p.validated(model, p.parse_object(body))
+    return packets.validated(model, packets.parse_object(body))
 
 
 @dataclass
@@ -370,7 +369,7 @@ class _Routes:
         return page
 
     async def request_agent(self, request: web.Request) -> web.Response:
-        body = await _body(request, p.RequestAgentBody)
+        body = await _body(request, packets.RequestAgentBody)
         provider_data, given = body.provider_data.model_dump(), None
         if self.browsers is not None:
             shown = self.browsers.shown(request, provider_data)
@@ -389,34 +388,38 @@ class _Routes:
         return _json(await asyncio.to_thread(self.make_fresh_ids))
 
     async def submit_onboarding(self, request: web.Request) -> web.Response:
-        body = await _body(request, p.SubmitOnboardingBody)
+        body = await _body(request, packets.SubmitOnboardingBody)
         agent = self.admitted(body.provider_data.USED_AGENT_ID, body.agent_token)
         if not agent.practises:
-            raise p.BadPacket("This is not a practice round, so it cannot be submitted as one. The task continues.")
+            raise packets.BadPacket(
+                "This is not a practice round, so it cannot be submitted as one. The task continues."
+            )
         data = body.provider_data.model_dump(exclude={"USED_AGENT_ID"})
         return _json(await self.router.submit_onboarding(agent, data, body.client_timestamp))
 
     async def submit_task(self, request: web.Request) -> web.Response:
-        body = await _body(request, p.SubmitTaskBody)
+        body = await _body(request, packets.SubmitTaskBody)
         agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises:
-            raise p.BadPacket("This is a practice round, so it cannot be submitted as a task. The practice continues.")
+            raise packets.BadPacket(
+                "This is a practice round, so it cannot be submitted as a task. The practice continues."
+            )
         if "files" in body.final_data:  # Mephisto would fetch what stands there
-            raise p.BadPacket("Files cannot be submitted.")
+            raise packets.BadPacket("Files cannot be submitted.")
         self.router.submit_task(agent, body.final_data, body.client_timestamp)
         return _json({"status": "Submitted!"})
 
     async def submit_metadata(self, request: web.Request) -> web.Response:
-        body = await _body(request, p.SubmitMetadataBody)
+        body = await _body(request, packets.SubmitMetadataBody)
         agent = self.admitted(body.USED_AGENT_ID, body.agent_token)
         if agent.practises or not agent.limit.allows():
-            raise p.BadPacket("Notes are not kept in a practice round." if agent.practises else TOO_FAST)
+            raise packets.BadPacket("Notes are not kept in a practice round." if agent.practises else TOO_FAST)
         metadata = body.metadata.model_dump(exclude_none=True)
-        self.router.forward(p.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
+        self.router.forward(packets.SUBMIT_METADATA, agent.agent_id, metadata, body.client_timestamp)
         return _json({"status": "Submitted metadata"})
 
     async def log_error(self, request: web.Request) -> web.Response:
-        body = await _body(request, p.LogErrorBody)
+        body = await _body(request, packets.LogErrorBody)
         agent = self.router.agents.find(body.USED_AGENT_ID or "")
         if agent is None or not agent.admits(body.agent_token):
             raise web.HTTPForbidden(reason=NOT_OF_A_PAGE)

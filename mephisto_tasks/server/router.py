@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from aiohttp import WSCloseCode
 
-from mephisto_tasks.server import packets as p
+from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, AgentBook, AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import PageErrors
@@ -35,7 +35,7 @@ class OperatorSilent(Exception):
 
 SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
 BUSY = phrase(
-    "The study is busy for a moment. This page keeps trying, so please leave it open. You do not need to do anything, "
+    "The study is busy at the moment. This page keeps trying, so please leave it open. You do not need to do anything, "
     "and none of your work is lost."
 )
 
@@ -126,26 +126,26 @@ class Router:
 
     def _take(self, packet: Packet) -> None:
         kind, data = packet.get("packet_type"), packet.get("data") or {}
-        if kind == p.AGENT_DETAILS:
+        if kind == packets.AGENT_DETAILS:
             self._answer_request(packet)
-        elif kind == p.CLIENT_BOUND:
+        elif kind == packets.CLIENT_BOUND:
             self._deliver(self.agents.find_or_create(packet["subject_id"]), packet)
-        elif kind == p.UPDATE_STATUS:
+        elif kind == packets.UPDATE_STATUS:
             agent = self.agents.find_or_create(packet["subject_id"])
             agent.become(data.get("status") or agent.status)
             self._deliver(agent, packet)
-        elif kind == p.REQUEST_STATUSES:
+        elif kind == packets.REQUEST_STATUSES:
             self._last_operator_ping = time.time()
             self._tell_operator(
                 {
-                    "packet_type": p.RETURN_STATUSES,
-                    "subject_id": p.OPERATOR,
+                    "packet_type": packets.RETURN_STATUSES,
+                    "subject_id": packets.OPERATOR,
                     "data": self.agents.statuses(self.awake.now()),
                     "client_timestamp": packet.get("server_timestamp"),
                     "router_incoming_timestamp": time.time(),
                 }
             )
-        elif kind != p.ALIVE:
+        elif kind != packets.ALIVE:
             logger.warning("The operator sent a packet of unknown type %r, which is ignored.", kind)
 
     def _deliver(self, agent: Agent, packet: Packet) -> None:
@@ -183,7 +183,7 @@ class Router:
             answer.add_done_callback(lambda _: lost.cancel())
             answer.add_done_callback(lambda done: self._forget(key, done))
             data = {"provider_data": provider_data, "request_id": request_id}
-            self._tell_operator(self._packet(p.REGISTER_AGENT, request_id, data, client_timestamp))
+            self._tell_operator(self._packet(packets.REGISTER_AGENT, request_id, data, client_timestamp))
         return await self._wait_for(answer)
 
     def _forget(self, key: bytes, answer: asyncio.Future[Packet]) -> None:
@@ -196,7 +196,7 @@ class Router:
         if answer is None or (answer.done() and answer.exception() is not None):
             request_id, agent.onboarding_answer = self._open_request()
             data = {**provider_data, "request_id": request_id}
-            self._tell_operator(self._packet(p.SUBMIT_ONBOARDING, agent.agent_id, data, client_timestamp))
+            self._tell_operator(self._packet(packets.SUBMIT_ONBOARDING, agent.agent_id, data, client_timestamp))
             agent.finish()
         assert agent.onboarding_answer is not None
         return await self._wait_for(agent.onboarding_answer)
@@ -205,7 +205,7 @@ class Router:
         """Hands the unit in once; a later answer of the page means incomplete. Raises :class:`OperatorSilent`."""
         if not agent.submitted:
             self._need_operator()
-            self._tell_operator(self._packet(p.SUBMIT_UNIT, agent.agent_id, final_data, client_timestamp))
+            self._tell_operator(self._packet(packets.SUBMIT_UNIT, agent.agent_id, final_data, client_timestamp))
             agent.submitted = True
 
     def forward(self, packet_type: str, subject_id: str, data: dict[str, Any], client_timestamp: object) -> None:
@@ -238,7 +238,7 @@ class Router:
             "packet_type": kind,
             "subject_id": subject_id,
             "data": data,
-            "client_timestamp": p.timestamp(client_timestamp),
+            "client_timestamp": packets.timestamp(client_timestamp),
             "router_incoming_timestamp": time.time(),
         }
 
@@ -259,7 +259,7 @@ class Router:
             agent.connection, connection.agent_id = connection, agent.agent_id
         agent.last_seen, agent.came = self.awake.now(), True
         status = {"status": agent.status}
-        connection.send({"packet_type": p.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
+        connection.send({"packet_type": packets.UPDATE_STATUS, "subject_id": agent.agent_id, "data": status})
         for packet in agent.outbox.resume(last_seq):
             connection.send(packet)
 
@@ -275,7 +275,7 @@ class Router:
 
     def heartbeat(self, connection: Connection, agent: Agent) -> None:
         data = {"status": agent.status, "last_mephisto_ping": int(self._last_operator_ping * 1000)}
-        connection.send({"packet_type": p.HEARTBEAT, "subject_id": agent.agent_id, "data": data})
+        connection.send({"packet_type": packets.HEARTBEAT, "subject_id": agent.agent_id, "data": data})
 
     def _release(self, connection: Connection) -> None:
         agent = self.agents.find(connection.agent_id) if connection.agent_id else None

@@ -1,14 +1,15 @@
-"""The built page in memory, so that no request reaches another file; plain pages; the page at a secret address."""
+"""The built page in memory, so that no request reaches another file; plain pages; the page at a secret address; pictures."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import mimetypes
 import re
 from base64 import b64encode
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -17,8 +18,11 @@ from aiohttp.typedefs import Handler
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from mephisto_tasks.server import thread
+from mephisto_tasks.server.agents import Agent
 from mephisto_tasks.server.router import Router
-from mephisto_tasks.server.security import same_token
+from mephisto_tasks.server.security import RateLimit, same_token
+from parlai_humaneval.display.images import MAX_BYTES, TOO_LARGE, ImageRefused, ImageStore
 from parlai_humaneval.i18n.translate import phrase, spoken, t
 
 STATIC = Path(__file__).parent / "static"  # Scripts that tell the page who its rater is, one for each way of coming
@@ -106,7 +110,7 @@ def plain_page(status: int, title: str, text: str) -> web.Response:
 
 WRONG_LINK = phrase(
     "This is not the right address; part of the link may be missing. Please copy the whole link again, or ask the "
-    "person who gave it to you. The right link does not change while the study is running."
+    "person who gave it to you. The correct link does not change while the study is running."
 )
 
 
@@ -151,3 +155,61 @@ class SideDoor:
 
 def _refused() -> web.Response:
     return plain_page(403, "Wrong link", WRONG_LINK)
+
+
+UPLOAD_S = 120.0  # How long an upload may take, over a slow connection
+UPLOADS_PER_SECOND, UPLOAD_BURST = 0.1, 12.0  # Of one agent
+TOO_OFTEN = phrase("Too many pictures arrived at once. Please wait a minute, then try again.")
+TOO_SLOW = phrase("The picture did not arrive in time. Please try again.")
+AGENT, TOKEN = "X-Agent-Id", "X-Agent-Token"
+HEADERS = {
+    hdrs.CACHE_CONTROL: "private, max-age=31536000, immutable",
+    hdrs.CONTENT_TYPE: "image/jpeg",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(eq=False)
+class ImageRoutes:
+    store: ImageStore
+    admitted: Callable[[str, str], Agent]
+    _limits: dict[str, RateLimit] = field(default_factory=dict)
+
+    async def show(self, request: web.Request) -> web.Response:
+        content = await asyncio.to_thread(self.store.read, request.match_info["digest"])
+        if content is None:
+            raise web.HTTPNotFound(reason="There is no such picture.")
+        return web.Response(body=content, headers=HEADERS)
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """Take the body as a picture; the page names it in its message afterwards."""
+        agent = self.admitted(request.headers.get(AGENT, ""), request.headers.get(TOKEN, ""))
+        limit = self._limits.setdefault(agent.agent_id, RateLimit(UPLOADS_PER_SECOND, UPLOAD_BURST))
+        if not self.store.uploads or agent.over:
+            raise web.HTTPForbidden(reason="Pictures are not accepted here.")
+        if not limit.allows():
+            raise web.HTTPTooManyRequests(reason=TOO_OFTEN)
+        if isinstance(request.protocol, thread.Handler):
+            request.protocol.expect(MAX_BYTES)
+        try:
+            content = await asyncio.wait_for(_body(request), UPLOAD_S)
+            image = await asyncio.to_thread(self.store.take, content)
+        except asyncio.TimeoutError as error:
+            raise web.HTTPRequestTimeout(reason=TOO_SLOW) from error
+        except ImageRefused as error:
+            raise web.HTTPUnprocessableEntity(reason=t(str(error))) from error
+        return web.json_response(image.model_dump(exclude={"alt"}), headers={hdrs.CACHE_CONTROL: "no-store"})
+
+
+async def _body(request: web.Request) -> bytes:
+    """At most so many bytes, whatever the headers say. Raises ImageRefused."""
+    content = b""
+    if (request.content_length or 0) <= MAX_BYTES:
+        async for chunk in request.content.iter_chunked(2**16):
+            content += chunk
+            if len(content) > MAX_BYTES:
+                break
+        else:
+            return content
+    raise ImageRefused(TOO_LARGE)

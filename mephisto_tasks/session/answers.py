@@ -114,7 +114,7 @@ def check_choice(step: steps.ChooseStep, answer: steps.ChooseAnswer) -> str | No
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same reply was chosen twice. Please choose again.")
     if answer.selected and answer.none:
-        return t("“{none}” and a chosen reply cannot both be true. Please choose again.", none=_none_words(step))
+        return t("You cannot choose both “{none}” and a reply. Please choose again.", none=_none_words(step))
     if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
         return _check_said(step, answer)
     if step.min_choices == step.max_choices:
@@ -128,7 +128,7 @@ def check_ticks(step: steps.TickStep, answer: steps.TickAnswer) -> str | None:
     if len(set(answer.selected)) != len(answer.selected):
         return t("The same answer was chosen twice. Please choose again.")
     if answer.selected and answer.none:
-        return t("“{none}” and a chosen answer cannot both be true. Please choose again.", none=_none_words(step))
+        return t("You cannot choose both “{none}” and another answer. Please choose again.", none=_none_words(step))
     if len(answer.selected) in range(step.min_choices, step.max_choices + 1):
         return _check_said(step, answer)
     if step.min_choices == step.max_choices:
@@ -198,7 +198,7 @@ def check_ranking(step: steps.RankStep, answer: steps.RankAnswer) -> str | None:
             open_,
         )
     if max(answer.ranks.values()) > len(shown):
-        return t("Ranks go from 1 to {last}. Please give every reply one of these.", last=len(shown))
+        return t("Ranks go from 1 to {last}. Please give every reply one of these ranks.", last=len(shown))
     if not step.ties and len(set(answer.ranks.values())) < len(shown):
         return t("Two replies have the same rank. Please give each reply a different rank.")
     return _check_reason(step.reason, answer.reason)

@@ -18,8 +18,8 @@ from parlai_humaneval.schema.steps import Card, Notice, Progress
 PASSED_TITLE = phrase("Practice passed")
 FAILED_TITLE = phrase("The practice ends here")
 FAILED_TEXT = phrase(
-    "Thank you for trying. Some of your practice answers differed from the ones this task needs, so you cannot take "
-    "part in it. There is no penalty. Please simply return the task."
+    "Thank you for trying. Some of your practice answers did not match the answers that this task requires, so you "
+    "cannot take part in it. There is no penalty. Please simply return the task."
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from mephisto_tasks.admission.wording import UnitWords
+from mephisto_tasks.admission.visits import UnitWords
 from mephisto_tasks.config.names import ConfigError, NothingToDo
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.control.orders import Field, Group, Order, Steered, fold

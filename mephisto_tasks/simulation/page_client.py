@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from mephisto_tasks.server import packets as p
+from mephisto_tasks.server import packets
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import SECRETS, Browser
 from mephisto_tasks.storage.provider_names import LINK, LOCAL
@@ -69,7 +69,7 @@ class PageSocket:
 
     async def answer(self, data: dict[str, Any]) -> None:
         """Sends an answer, and again until its ``update_id`` is confirmed."""
-        packet = self._packet(p.MEPHISTO_BOUND, data)
+        packet = self._packet(packets.MEPHISTO_BOUND, data)
         self._unconfirmed[data["update_id"]] = packet
         if self._socket is not None:
             await self._send(self._socket, packet)
@@ -110,7 +110,7 @@ class PageSocket:
         beat: asyncio.Task[None] | None = None
         try:
             alive = {**self._token, "last_seq": self._last_seq, "page_id": self._page_id}
-            await self._send(socket, self._packet(p.ALIVE, alive))
+            await self._send(socket, self._packet(packets.ALIVE, alive))
             self._socket = socket
             self._connected.set()
             await self._say_again(socket)
@@ -129,7 +129,7 @@ class PageSocket:
     async def _beat(self, socket: aiohttp.ClientWebSocketResponse[bool]) -> None:
         while True:
             await asyncio.sleep(self.heartbeat_s)
-            await self._send(socket, self._packet(p.HEARTBEAT, dict(self._token)))
+            await self._send(socket, self._packet(packets.HEARTBEAT, dict(self._token)))
             await self._say_again(socket)
 
     async def _say_again(self, socket: aiohttp.ClientWebSocketResponse[bool]) -> None:
@@ -144,10 +144,10 @@ class PageSocket:
         if seq > self._last_seq:
             self._last_seq = seq
             self._hear(packet)
-        await self._send(socket, self._packet(p.ACK, {"last_seq": self._last_seq}))
+        await self._send(socket, self._packet(packets.ACK, {"last_seq": self._last_seq}))
 
     def _hear(self, packet: Packet) -> None:
-        if packet["packet_type"] == p.ERROR and packet["data"].get("fatal"):
+        if packet["packet_type"] == packets.ERROR and packet["data"].get("fatal"):
             self._closed = True
         self._on_packet(packet)
 
@@ -155,7 +155,7 @@ class PageSocket:
     async def _send(socket: aiohttp.ClientWebSocketResponse[bool], packet: Packet) -> None:
         # A connection that broke shows itself to the reader as well, which then opens a new one.
         with contextlib.suppress(aiohttp.ClientError, ConnectionError):
-            await socket.send_str(p.encode({**packet, "client_timestamp": time.time()}))
+            await socket.send_str(packets.encode({**packet, "client_timestamp": time.time()}))
 
     def _packet(self, packet_type: str, data: dict[str, Any]) -> Packet:
         return {"packet_type": packet_type, "subject_id": self._agent_id, "data": data}
@@ -331,11 +331,11 @@ class PageClient:
 
     def _take(self, packet: Packet) -> None:
         kind, data = packet["packet_type"], packet["data"]
-        if kind == p.CLIENT_BOUND:
+        if kind == packets.CLIENT_BOUND:
             self._take_update(data)
-        elif kind in (p.UPDATE_STATUS, p.HEARTBEAT):
+        elif kind in (packets.UPDATE_STATUS, packets.HEARTBEAT):
             self.status = data.get("status", self.status)
-        elif kind == p.ERROR:
+        elif kind == packets.ERROR:
             self.errors.append(str(data.get("error", "")))
             if data.get("fatal"):
                 self._fatal = self.errors[-1]

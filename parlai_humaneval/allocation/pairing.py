@@ -43,6 +43,7 @@ def pair_items(
     wanted: int,
     seed: int,
     pairing: Pairing = "auto",
+    enough: int | None = None,
 ) -> list[Item]:
     """Every pairing of a dialogue of one model with one of the other, each to be judged once at most; ``pairing`` says
     which (:data:`Pairing`). N dialogues of A and M of B make N × M pairings (Smith et al. 2022, App. C.7). Where these
@@ -50,11 +51,13 @@ def pair_items(
     model, or once more. Which part hangs on ``seed``; the ids of items do not. ``dialogues``: those of two different
     models, or of models in no ``groups``, are left aside. ``judged``: which speaker of a self-chat is asked about (with
     a person it is the model); ``random``: drawn for each dialogue by ``seed``. ``wanted``: judgements of each pair of
-    models. Raises NotEnough where there are fewer pairings, DataError where it is not known who speaks in a dialogue."""
+    models; ``enough``: so many pairs that belong together are compared alone under ``auto`` (None: ``wanted``). Raises
+    NotEnough where there are fewer pairings, DataError where it is not known who speaks in a dialogue."""
     of_model = _dialogues_by_model(dialogues)
     items: list[Item] = []
     for first, second in groups:
-        pairs = _pairings(_of(of_model, first), _of(of_model, second), (first, second), wanted, seed, pairing)
+        both = (_of(of_model, first), _of(of_model, second))
+        pairs = _pairings(*both, (first, second), wanted, seed, pairing, wanted if enough is None else enough)
         cell = Cell((first, second), metric, setting)
         items += [
             Item(
@@ -113,7 +116,13 @@ def _of(of_model: dict[str, list[Dialogue]], model: str) -> list[Dialogue]:
 
 
 def _pairings(
-    ours: list[Dialogue], theirs: list[Dialogue], models: tuple[str, str], wanted: int, seed: int, pairing: Pairing
+    ours: list[Dialogue],
+    theirs: list[Dialogue],
+    models: tuple[str, str],
+    wanted: int,
+    seed: int,
+    pairing: Pairing,
+    enough: int,
 ) -> list[tuple[Dialogue, Dialogue]]:
     for kind, key in (("given", _given), ("same_start", _start)):
         if pairing in ("auto", kind):
@@ -125,7 +134,7 @@ def _pairings(
                     f"{wanted} judgements of {' vs '.join(models)} are needed, but only {len(matched)} pairings {why}",
                     try_=(f"{fewer}collect more dialogues", "or compare all with all: pairing=any"),
                 )
-            if pairing == kind or _are_kept(ours, theirs, key, wanted):
+            if pairing == kind or _are_kept(ours, theirs, key, enough):
                 most = max(ALL_PAIRINGS, SPARE * wanted)
                 return (
                     matched if len(matched) <= most else random.Random(f"pairs:{seed}:{models}").sample(matched, most)

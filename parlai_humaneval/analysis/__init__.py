@@ -34,7 +34,12 @@ __all__ = sorted({*_MODULES, "register_statistic"})
 
 def register_statistic(name: str, module: str) -> None:
     """Add a statistic of your own: the attribute ``name`` of ``module`` (its full name) becomes public here. Raises
-    ValueError: the name is taken."""
+    ValueError: the name is taken.
+
+    >>> register_statistic("holm", "my_package.corrections")
+    Traceback (most recent call last):
+    ValueError: there is a public name 'holm' already: choose another one for the statistic
+    """
     if _MODULES.setdefault(name, module) != module:
         raise ValueError(f"there is a public name {name!r} already: choose another one for the statistic")
 

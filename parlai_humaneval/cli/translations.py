@@ -129,4 +129,4 @@ def _of_questions() -> Iterator[tuple[Text, str]]:
 
 if __name__ == "__main__":
     for tag, missing in refresh().items():
-        print(f"{tag}.po: {missing} texts without a translation" if missing else f"{tag}.po: complete")
+        print(f"{tag}.po: {f'texts without a translation: {missing}' if missing else 'complete'}")

@@ -74,6 +74,7 @@ def rows_of(unit: Unit, plan: ImportPlan) -> Rows:
             continue
         a, b = sorted(pair.dialogues, key=lambda dialogue: dialogue.speaker)
         side = None if pair.left is None else 1 if pair.left == a.speaker else 2
+        openers = {dialogue.lines[0][1].strip().casefold() for dialogue in pair.dialogues}
         same = ("item_id", "worker_id", *STUDY, "judgement_id", "seconds", "reason", "question")
         comparison = {
             **{name: judgement[name] for name in same},
@@ -82,6 +83,7 @@ def rows_of(unit: Unit, plan: ImportPlan) -> Rows:
             "dialogue_b": b.dialogue_id,
             "position_a": side,
             "side": side,
+            "start": units.content_id("s", *openers) if len(openers) == 1 else None,
             "dialogue_status": "complete",
         }
         rows.add("comparisons", comparison)

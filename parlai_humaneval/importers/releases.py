@@ -253,6 +253,8 @@ def _read(
     of_columns = {column: _origin(spec) for column, spec in form.columns.items() if column in frame}
     if form.criteria:
         of_columns |= dict.fromkeys((name, value), form.criteria["at"] or "a column each")
+        if mixed and name in answered:
+            guesses.append(f"a {name} each: {', '.join(dict.fromkeys(answered[name]))} (--drop leaves them out)")
     costs = dict.fromkeys([*form.unknown, *(["worker_id"] if is_numbered else [])])
     notes = [f"{note}." for note in (*(WORDS["unknown"][one] for one in costs), *form.notes)]
     if ticked:
@@ -411,4 +413,4 @@ def _origin(spec: Any) -> str:
         return " or ".join(map(_origin, spec))
     if isinstance(spec, dict):
         return next((value for value in spec.values() if isinstance(value, str)), ", ".join(spec.get("one_hot", ())))
-    return f"“{spec[1:]}”" if spec.startswith("=") else " ".join(spec.split())
+    return f"“{spec[1:]}”" if spec.startswith("=") else _ANY_WORD.sub(r"\1", " ".join(spec.split()))

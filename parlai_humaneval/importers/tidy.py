@@ -20,15 +20,17 @@ from parlai_humaneval._util.data_files import nearest_file
 from parlai_humaneval._util.errors import misspelt
 from parlai_humaneval._util.text import on_one_line, visible
 from parlai_humaneval.dialogues.chats import form_of
-from parlai_humaneval.dialogues.messages import json_in
+from parlai_humaneval.dialogues.messages import SYSTEM, json_in, role_of, text_of, told_in
 from parlai_humaneval.importers import vocabulary
 from parlai_humaneval.importers.readers import Imported
 from parlai_humaneval.importers.releases import Source
+from parlai_humaneval.importers.units import content_id
 from parlai_humaneval.importers.vocabulary import SIDES, WORDS, Understood
-from parlai_humaneval.importers.wide import ALONE, answers_apart, long, one_header, wide_columns
+from parlai_humaneval.importers.wide import ALONE, ANSWERS, answers_apart, long, one_header, wide_columns
 from parlai_humaneval.statistics.core.formatting import counted
 from parlai_humaneval.statistics.preference.data_checks import data_warnings
 from parlai_humaneval.tables.columns import (
+    MOST,
     CleanedLabels,
     Repeats,
     TableError,
@@ -41,7 +43,7 @@ from parlai_humaneval.tables.columns import (
     with_our_names,
 )
 from parlai_humaneval.tables.files import Checked, all_faults, checked, settled, tables_of
-from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, stem
+from parlai_humaneval.tables.formats import NAMED, in_folder, read_frame, row_names, stem
 from parlai_humaneval.tables.schema import COLUMNS_FILE, TABLES, TableName
 
 NEARLY = 0.85  # Names of models that are so much like each other may be the same
@@ -165,7 +167,7 @@ def read_tidy(
     parts: dict[TableName, list[tuple[Path, pd.DataFrame]]] = {}
     kept = skipped if skip_bad else None
     for source, frame, seen in zip(sources, frames, understood, strict=True):
-        good = _checked(source, frame, plan.repeats, kept)
+        good = _checked(source, frame, plan.repeats, kept, seen.row_names)
         parts.setdefault(source.table, []).append((source.path, good))
         seen.after = _shown_row(good)
     together = {name: _together(name, parts.get(name, []), plan.repeats, kept) for name in get_args(TableName)}
@@ -203,6 +205,9 @@ def _completed(
     if reading is None:
         whole = read_frame(path)
         seen.notes += [f"{path}: {note}" for note in whole.attrs.get("notes", ())]
+        seen.row_names = {
+            place: name for place, name in zip(whole.index, row_names(whole), strict=True) if place != name
+        }
         frame = _distinct_names(one_header(whole))
         if below := vocabulary.summaries(frame):
             frame = frame.drop(index=below)
@@ -237,7 +242,9 @@ def _completed(
         frame = vocabulary.winner_of_scores(frame, seen)
         missing = [name for name in missing if name not in frame.columns]
     wide = wide_columns(table, frame, plan.wide, missing, seen)
-    free = [name for name in frame.columns if name not in ours and not (wide and name in wide.columns)]
+    free = [
+        name for name in vocabulary.with_known_names(frame) if name not in ours and not (wide and name in wide.columns)
+    ]
     needed = [name for name in missing if not (wide and name in wide.makes)]
     guesses = vocabulary.guessed_columns(needed, free)
     has_items = "item_id" not in needed or "item_id" in guesses.values()
@@ -246,6 +253,10 @@ def _completed(
     texts = {old: frame[old] for old in guesses if old in COLUMNS_FILE["prompt_columns"]}  # which the viewer shows
     frame = frame.rename(columns=guesses).assign(**texts)
     seen.columns.update({new: old for old, new in guesses.items()})
+    asked = [new for old, new in guesses.items() if plain_name(old) in WORDS["of_questions"]]
+    if asked and table == "comparisons" and "start" not in frame:
+        frame = frame.assign(start=frame[asked[0]])
+        seen.columns["start"] = seen.columns[asked[0]]
     seen.guesses += [f"{old} is {new}" for old, new in guesses.items()]
     if wide:
         use.names.update(wide.columns)
@@ -253,6 +264,7 @@ def _completed(
         if empty_cells:
             use.left_out["empty cells of columns that became rows"] += empty_cells
     frame = _with_values(table, frame, plan, use, seen)
+    frame = _with_starts(frame, seen) if table == "comparisons" else frame
     frame, clean = with_clean_labels(table, frame)
     seen.values |= {name: f"cleaned in {counted(n, 'cell')}" for one in clean for name, n in one.cells.items()}
     if reading is None and table == "ratings" and {"criterion", "value"} <= set(frame.columns):
@@ -268,6 +280,14 @@ def _completed(
     if answer in frame.columns and (empty := frame[answer].isna()).any():
         use.left_out[f"rows of {table} without an answer ({answer})"] += int(empty.sum())
         frame = frame[~empty]
+    asked_for = next(iter(ANSWERS.get(table, ())), "")
+    if asked_for in frame.columns and not seen.columns.get(asked_for, "").startswith("“"):
+        counts = Counter(map(str, frame[asked_for].dropna())).most_common()
+        more = f" … and {len(counts) - MOST:,} more" if len(counts) > MOST else ""
+        listed = ", ".join(f"{visible(one)} ({n:,})" for one, n in counts[:MOST])
+        seen.values[asked_for] = "; ".join(
+            [*([seen.values[asked_for]] if asked_for in seen.values else []), listed + more]
+        )
     private = [name for name in map(str, frame.columns) if name not in ours and plain_name(name) in WORDS["private"]]
     if private:
         frame = frame.drop(columns=private)
@@ -325,6 +345,28 @@ def _with_values(table: TableName, frame: pd.DataFrame, plan: TidyPlan, use: _Us
     return frame
 
 
+def _with_starts(frame: pd.DataFrame, seen: Understood) -> pd.DataFrame:
+    """``frame`` with a ``start`` for what both models of a row were asked, so that answers about it are a cluster."""
+    prompts = [name for name in COLUMNS_FILE["prompt_columns"] if name in frame]
+    sides = [[f"{stem}_a", f"{stem}_b"] for stem in COLUMNS_FILE["reply_columns"]]
+    used = prompts or next((both for both in sides if {*both} <= {*frame}), [])
+    if "start" in frame or not used:
+        return frame
+    rows = frame[used].astype(object).where(frame[used].notna(), "").astype(str).to_numpy().tolist()
+    texts = ["\n".join(row) for row in rows] if prompts else [_opener(*row) for row in rows]
+    if not any(map(str.strip, texts)):
+        return frame
+    seen.columns["start"] = f"the text of {' and '.join(prompts)}" if prompts else "the first message of both dialogues"
+    return frame.assign(start=[content_id("s", text.strip().casefold()) if text.strip() else None for text in texts])
+
+
+def _opener(*cells: str) -> str:
+    """The message with which all these conversations begin; empty where they differ."""
+    told = [[text_of(one) for one in told_in("", cell)[1] if role_of(one).lower() not in SYSTEM] for cell in cells]
+    first = {said[0] if len(said) > 1 else "" for said in told}
+    return first.pop() if len(first) == 1 else ""
+
+
 def _shown_row(frame: pd.DataFrame) -> dict[str, Any]:
     """The first row without empty cells."""
     if not len(frame):
@@ -351,7 +393,13 @@ def _near_models(tables: Tables) -> list[str]:
     return told
 
 
-def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipped: list[str] | None) -> pd.DataFrame:
+def _checked(
+    source: Source,
+    frame: pd.DataFrame,
+    repeats: Repeats | None,
+    skipped: list[str] | None,
+    names: Mapping[int, int | str],
+) -> pd.DataFrame:
     """The typed table, with the places of its rows in the file as index; rows that do not pass are listed in ``skipped``,
     where that is asked for."""
     table, path, reading = source
@@ -367,24 +415,29 @@ def _checked(source: Source, frame: pd.DataFrame, repeats: Repeats | None, skipp
         try:
             return check(frame).frame.set_axis(places)
         except TableError as wrong:
-            error = wrong.of_file(places)
+            named = np.array([names.get(place, place) for place in places.tolist()], dtype=object)
+            error = wrong.of_file(named)
             most_are_bad = len(error.rows) > SINGLE and 2 * len(error.rows) > len(frame)
             if skipped is None or not error.rows or most_are_bad:
                 hints = [
                     *(["--skip-bad leaves out single rows, and this is most of them"] if skipped is not None else []),
                     *([reading.advice] if reading and reading.advice else []),
-                    *_hints(table, frame, error, places),
+                    *_hints(table, frame, error, named),
                 ]
-                raise all_faults(frame, check, places, path, hints) from wrong
+                raise all_faults(frame, check, named, path, hints) from wrong
             bad = list(error.rows)
-            rows = ", ".join(map(str, dict.fromkeys(places[bad] + 1)))  # of a wide row several are bad
-            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(error))}")
+            rows = ", ".join(dict.fromkeys(map(_row_number, named[bad])))  # of a wide row several are bad
+            skipped.append(f"{path}, row {rows}: {_ROW.sub('', str(wrong))}")
             places = np.delete(places, bad)
             frame = frame.drop(index=bad).reset_index(drop=True)
     return from_rows(table, [])
 
 
-def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[np.int64]) -> list[str]:
+def _row_number(name: int | str) -> str:
+    return name if isinstance(name, str) else str(name + 1)
+
+
+def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt.NDArray[Any]) -> list[str]:
     """What to try besides, and the first row that is wrong, as it is."""
     text = str(error)
     hints = []
@@ -414,7 +467,7 @@ def _hints(table: TableName, frame: pd.DataFrame, error: TableError, places: npt
     if error.rows:
         cells = _shown_row(frame.iloc[[error.rows[0]]])
         row = ", ".join(f"{name} {on_one_line(visible(str(cell)), 40)}" for name, cell in cells.items())
-        hints.append(f"row {places[error.rows[0]] + 1} of the file: {row}")
+        hints.append(f"row {_row_number(places[error.rows[0]])} of the file: {row}")
     return hints
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from parlai_humaneval._util.data_files import nearest_file
+from parlai_humaneval._util.data_files import nearest_file, packaged, read_yaml
 from parlai_humaneval.tables.columns import Repeats, Row, TableError, plain_name
 from parlai_humaneval.tables.schema import TableName
 from parlai_humaneval.techniques.questions import CRITERIA
@@ -132,20 +132,12 @@ def shown(value: object) -> str:
 
 UNNAMED = "unnamed"  # Metric where neither the data nor the user says what was asked
 
-_PARLAI = {
-    "Which next response from your partner would be more interesting?": "interestingness",
-    "How well does the speaker play their role in the conversation?": "roleplay",
-    "Who talks about the image better?": "image",
-    "If you had to say that one speaker is more knowledgeable and one is more ignorant, who is more knowledgeable?": (
-        "knowledge"
-    ),
-}
-"""Wordings of ParlAI's own task files that Smith et al. 2022 do not use."""
-
-
 _CHOICES = {
     **{plain_name(text): metric for entry in (PW_TURN, PW_DIALOG) for metric, text in entry.questions.items()},
-    **{plain_name(text): metric for text, metric in _PARLAI.items()},
+    **{
+        plain_name(text): metric
+        for text, metric in read_yaml(packaged("import_words.yaml"))["parlai_questions"].items()
+    },
 }
 _RATINGS = {plain_name(criterion.text): name for name, criterion in CRITERIA["likert"].items()}
 

@@ -26,6 +26,7 @@ BOTH_BAD = "both_bad"
 SIDES = ("model_a", "model_b")
 MOSTLY = 0.8
 """Share of ratings from which on a column is one of ratings with slips, each of which is refused by itself."""
+LONGEST_MODEL = 60  # Characters of a model's name
 _AROUND = re.compile(r"[\s\[\]()_.\-]+")
 _WHOLE = re.compile(r"(-?\d+)\.0")
 MINUS = "−"  # as forms and printed scales write it
@@ -64,7 +65,8 @@ class Written(str):
 @dataclass
 class Understood:
     """What was made of a file. ``columns``: our column → the column or value that it comes from; ``values``: column →
-    what its values are taken for, with counts; ``guesses``: readings that may be wrong."""
+    what its values are taken for, with counts; ``guesses``: readings that may be wrong; ``row_names``: place of a row →
+    words for it."""
 
     source: str
     table: TableName
@@ -74,6 +76,7 @@ class Understood:
     passed: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    row_names: dict[int, int | str] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
 
@@ -83,10 +86,27 @@ def guessed_columns(missing: Sequence[str], present: Sequence[str]) -> dict[str,
     free = {plain_name(name): name for name in reversed(present)}
     found: dict[str, str] = {}
     for name in missing:
-        words = (plain_name(word) for word in WORDS["columns"].get(name, ()))
+        words = (plain_name(word) for word in _words_for(name))
         if (plain := next((word for word in words if word in free), None)) is not None:
             found[free.pop(plain)] = name
     return found
+
+
+def _words_for(column: str) -> list[str]:
+    return [*WORDS["columns"].get(column, ()), *WORDS["headings"].get(column, ())]
+
+
+def with_known_names(frame: pd.DataFrame) -> list[str]:
+    """The columns that may be taken by their names: not texts under “left” and “right”, nor ratings under “quality”."""
+    sides = {plain_name(word) for words in WORDS["headings"].values() for word in words}
+
+    def holds_other(name: str) -> bool:
+        cells = frame[name].dropna()
+        if plain_name(name) in sides:
+            return any(len(str(cell)) > LONGEST_MODEL or "\n" in str(cell) for cell in cells)
+        return plain_name(name) in WORDS["answers"] and (are_ratings(cells) or are_winners(cells, frozenset()))
+
+    return [name for name in map(str, frame.columns) if not holds_other(name)]
 
 
 def guessed_table(names: Sequence[str]) -> TableName | None:
@@ -94,7 +114,7 @@ def guessed_table(names: Sequence[str]) -> TableName | None:
     plain = {plain_name(name) for name in names}
 
     def has(column: str) -> bool:
-        return not plain.isdisjoint(plain_name(word) for word in (column, *WORDS["columns"].get(column, ())))
+        return not plain.isdisjoint(plain_name(word) for word in (column, *_words_for(column)))
 
     if all(map(has, (*SIDES, "winner"))):
         return "comparisons"
@@ -138,7 +158,9 @@ def table_advice(names: Sequence[str]) -> str:
 def sided(frame: pd.DataFrame, name: str) -> tuple[str, str] | None:
     """The columns of this name for both sides, such as ``score_a`` and ``Score B``, or ``score1`` and ``score2``."""
     plain = {plain_name(one): one for one in reversed(list(map(str, frame.columns)))}
-    pairs = (tuple(plain.get(f"{plain_name(name)}{side}", "") for side in sides) for sides in ("ab", "12"))
+    stem, both = plain_name(name), (("a", "b"), ("1", "2"), ("left", "right"))
+    names = (named.format(stem, side) for sides in both for named in ("{0}{1}", "{1}{0}") for side in sides)
+    pairs = zip(*[(plain.get(one, "") for one in names)] * 2, strict=True)
     return next(((first, second) for first, second in pairs if first and second), None)
 
 

@@ -26,6 +26,7 @@ from parlai_humaneval.importers.vocabulary import (
     guessed_columns,
     is_comment,
     side_of,
+    with_known_names,
 )
 from parlai_humaneval.tables.columns import TableError, plain_name
 from parlai_humaneval.tables.schema import TABLES, TIE, TableName
@@ -43,13 +44,7 @@ FEWEST_RANKED = 3  # Rows by which ranks are recognised
 _UNNAMED = re.compile(r"(?:Unnamed: \d+.*)?")
 _IMPORT_ID = '{"ImportId"'
 _AGAIN = re.compile(r"(.+)\.\d+")  # How pandas names the second column of a name
-_KNOWN = {
-    "fluency",
-    "coherence",
-    "overall",
-    "relevance",
-    *(plain_name(name) for one in CRITERIA.values() for name in one),
-}
+_KNOWN = {plain_name(name) for one in (WORDS["criteria"], *CRITERIA.values()) for name in one}
 _KEYS = ("item_id", "dialogue_id", "worker_id", "model", *SIDES)  # What a rater was asked about, and who it was
 
 _MAKES = {
@@ -116,7 +111,8 @@ def wide_columns(
             raise TableError(f"--wide makes rows of {' and '.join(ANSWERS)}, not of {table}", where=seen.source)
         return None
     further = [name for name in map(str, frame.columns) if name not in ours]
-    nameless = [name for name in missing if not guessed_columns([name], further)]
+    known = [name for name in with_known_names(frame) if name not in ours]
+    nameless = [name for name in missing if not guessed_columns([name], known)]
     if any(_FIELDS.search(name) for name in asked):
         others = guessed_columns([name for name in missing if name not in ANSWERS[table]], list(frame.columns))
         return _by_pattern(",".join(asked), frame, [name for name in further if name not in others], seen)
@@ -125,9 +121,7 @@ def wide_columns(
             if name not in frame.columns:
                 raise TableError(f"no column {name} for --wide", where=seen.source, **choose_from(name, further))
         return _meant(table, frame, list(asked), nameless, seen)
-    others = guessed_columns(
-        [name for name in missing if name not in (*ANSWERS[table], *nameless)], list(frame.columns)
-    )
+    others = guessed_columns([name for name in missing if name not in (*ANSWERS[table], *nameless)], known)
     hidden = {name for name in further if plain_name(name) in WORDS["private"]} | {*others}
     found = [
         name
@@ -135,8 +129,13 @@ def wide_columns(
         if name not in hidden and not NO_CRITERION.fullmatch(name) and len(frame) and are_ratings(frame[name], MOSTLY)
     ]
     if not asked:
-        absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], further)
-        if table == "comparisons" and not (set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])):
+        absent = set(ANSWERS[table]) <= set(missing) and not guessed_columns(ANSWERS[table], known)
+        models = {one for side in SIDES if side in frame for one in frame[side]}
+        if table == "comparisons" and models and "winner" in nameless:
+            found = [name for name in further if name not in hidden and are_winners(frame[name], models)]
+        elif table == "comparisons" and not (
+            set(SIDES) <= set(nameless) and len(found) > 1 and _are_ranks(frame[found])
+        ):
             return None
         if table == "ratings" and not absent and not {"value", "model"} <= set(nameless):
             return None

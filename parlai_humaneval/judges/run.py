@@ -248,7 +248,9 @@ class _Talk:
             outcome="answered" if self._read else outcome_of(said, info.finish_reason),
             answers=self._read,
             reminded=self._reminded,
-            images_described=0 if self._images is not None else len(question.images),
+            images_described=sum(
+                self._images is None or self._images.read(image.digest) is None for image in question.images
+            ),
             seed=self._seed,
             served_model=info.served_model,
             finish_reason=info.finish_reason,

@@ -479,6 +479,10 @@ def simulated_power(
     Each is made into tidy tables, which the functions of the report read: of several models with Holm's correction over
     all pairs, of which the best and the worst are the gap apart. ``on_progress`` is told how many studies were added.
     Raises PlanError.
+
+    >>> print(simulated_power(PlanInputs(technique="pw_turn", gap=0.1), replicates=4))
+    simulated power: 1.000, 95% interval 0.510 to 1.000, n = 4 [share of simulated studies in which the report finds the
+    gap, Wilson interval (Monte Carlo error only)]
     """
     replicates = usual_replicates(inputs) if replicates is None else replicates
     question = inputs.filled()

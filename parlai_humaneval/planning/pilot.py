@@ -146,6 +146,11 @@ def pilot_of(tables: Tables, name: str | None = None, setting: str | None = None
     workers are most alike, of those with ``MIN_WORKERS`` workers or more where there are any. Tables that name no
     technique are taken to be of the one that is asked for. Raises PlanError: nothing of it is there; or, without
     ``name``, several techniques are, or none is named.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> pilot = pilot_of(example_tables(), "sata")
+    >>> pilot.n_workers, pilot.turns, pilot.discordance
+    (8, 4, 0.5)
     """
     measures, comparisons = measures_of(tables), tables.comparisons
     if not measures and len(comparisons) and nobody_won(comparisons).all():

@@ -114,6 +114,10 @@ def plan_study(inputs: PlanInputs) -> Plan:
     are independent, and the papers' test is planned for. With method liu2023 the numbers are that paper's: the gap is
     the distance from .5 (or from the baseline), the variance that of the null hypothesis, and sizes are rounded. Raises
     PlanError: the gap is more than is possible; the text says what to change.
+
+    >>> plan = plan_study(PlanInputs(technique="pw_turn", gap=0.1))
+    >>> plan.n_turns, plan.n_workers
+    (987, 223)
     """
     question = inputs.filled()
     found = layout(question)
@@ -311,6 +315,10 @@ def compare_techniques(inputs: PlanInputs) -> tuple[list[Plan], dict[str, PlanEr
     Of several models, all plans are for telling each pair apart. What belongs to one technique alone (its setting,
     discordance, shares) is left out for the others, and each takes the papers' turns and times unless they are given.
     The scales of the gap are alike, but not the same: a plan's ``gap_means`` says what it is.
+
+    >>> plans, impossible = compare_techniques(PlanInputs(technique="pw_turn", gap=0.2))
+    >>> [plan.title for plan in plans[:2]], impossible
+    (['SM-Turn', 'PM-SATA-Random'], {})
     """
     plans: list[Plan] = []
     impossible: dict[str, PlanError] = {}

@@ -7,9 +7,12 @@
 from parlai_humaneval.quality.registry import (
     CHECKS,
     JUDGEMENT_CHECKS,
+    Check,
     CheckCount,
+    CheckError,
     Exclusions,
     Failure,
+    Verdict,
     check_dialogue,
     check_workers,
     checked,
@@ -19,7 +22,6 @@ from parlai_humaneval.quality.registry import (
     known_checks,
     needs_all_records,
 )
-from parlai_humaneval.quality.verdicts import Check, CheckError, Verdict
 
 __all__ = [
     "CHECKS",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from parlai_humaneval._util.text import count_words
 from parlai_humaneval.display.filtering import offensive_spans
-from parlai_humaneval.quality.verdicts import Finding
 from parlai_humaneval.schema.records import HUMAN, Candidate, DialogueRecord, JudgementRecord, Rated, Turn
 
 if TYPE_CHECKING:
@@ -35,6 +34,18 @@ SPEED_SETTING = "reading_speed_wpm"  # Where the settings of a record say anothe
 TOO_FAST_SHARE = 0.5  # Share of turns answered too fast from which on a dialogue fails: one hasty turn is human
 
 MIN_TIMED_TURNS = 3  # Fewest timed turns to judge
+
+
+class Finding(NamedTuple):
+    """What the function of a check returns.
+
+    ``passed`` None: it cannot be judged (too few messages, say). ``reason`` is a sentence. ``value``: the number that
+    was compared with a threshold, where there is one.
+    """
+
+    passed: bool | None
+    reason: str
+    value: float | None = None
 
 
 def _shown(turn: Turn) -> list[Candidate]:

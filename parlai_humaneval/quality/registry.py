@@ -1,25 +1,71 @@
-"""Every check by name, and running them; which of them a paper uses stands in its technique's entry."""
+"""Every check by name, its verdict, and running them; which of them a paper uses is part of its technique's entry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from parlai_humaneval._util.errors import misspelt
+from parlai_humaneval._util.errors import HumanevalError, misspelt
 from parlai_humaneval.quality import answers
-from parlai_humaneval.quality.verdicts import (
-    Check,
-    CheckError,
-    DialogueCheck,
-    JudgementCheck,
-    Scope,
-    Verdict,
-    WorkerCheck,
-)
+from parlai_humaneval.quality.answers import Finding
 from parlai_humaneval.schema.records import AnyRated, DialogueRecord, JudgementRecord, Rated
 from parlai_humaneval.techniques.registry import techniques
+
+Scope = Literal["dialogue", "worker"]
+Judged = TypeVar("Judged")
+
+
+class CheckError(HumanevalError, ValueError):
+    """A check that does not exist, or settings of checks that cannot be used; the message lists what there is."""
+
+
+class Verdict(BaseModel, extra="forbid", frozen=True):
+    """A finding under the name of its check, as it is stored and reported. ``value`` is never nan or infinite."""
+
+    check: str
+    passed: bool | None
+    reason: str
+    value: float | None = None
+
+    @field_validator("value")
+    @classmethod
+    def _finite(cls, value: float | None) -> float | None:
+        return value if value is not None and math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class _Check(Generic[Judged]):
+    name: str
+    source: str
+    description: str
+    function: Callable[[Judged], Finding]
+    scope: Scope = "worker"
+
+    def judge(self, judged: Judged) -> Verdict:
+        finding = self.function(judged)
+        return Verdict(check=self.name, passed=finding.passed, reason=finding.reason, value=finding.value)
+
+
+@dataclass(frozen=True)
+class DialogueCheck(_Check[DialogueRecord]):
+    """Judges one live dialogue."""
+
+    scope: Scope = "dialogue"
+
+
+class WorkerCheck(_Check[Sequence[DialogueRecord]]):
+    """Judges a worker by all of their live dialogues together."""
+
+
+class JudgementCheck(_Check[Sequence[JudgementRecord]]):
+    """Judges a worker by all of their judgements of finished dialogues together."""
+
+
+Check = DialogueCheck | WorkerCheck | JudgementCheck
 
 SMITH = "Smith et al. 2022, App. B.4"
 LIU = "Liu et al. 2023, “Experiments”"

@@ -190,6 +190,11 @@ def build_report(
     what the database of tasks knows of the same answers, if they come from there. ``notes``: what a reader must know of
     how the document was made. ``now``: its date; None: the present. Raises TableError: a table cannot be used, or there
     is no such judge; the message says why.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> document = build_report(example_tables(), title="Our study")
+    >>> document.facts.title, list(document.sections)[:2]
+    ('Our study', ['turns', 'comparisons'])
     """
     chosen = options or Options()
     if chosen.judge:

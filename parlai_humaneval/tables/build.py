@@ -46,6 +46,9 @@ def tables(records: Sequence[Rated], *, repeats: Repeats | None = None) -> Table
 
     Raises:
         TableError: two dialogues have the same ``dialogue_id``, or two judgements the same ``judgement_id``.
+
+    >>> tables([]).comparisons.columns[:3].tolist()
+    ['item_id', 'worker_id', 'metric']
     """
     dialogues = [record for record in records if isinstance(record, DialogueRecord)]
     judgements = [record for record in records if isinstance(record, JudgementRecord)]

@@ -189,6 +189,10 @@ def choice_groups(tables: Tables) -> list[ComparisonGroup]:
 
     A single model's marks are its ticks, each criterion a metric of its own; where there are none, ``selected``. Where
     one reply of several has to be picked, a single one was not judged: it is in no group.
+
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> [(group.technique, group.models) for group in choice_groups(example_tables())]
+    [('sata', ['ada', 'bob', 'cyd']), ('single_model', ['ada', 'bob', 'cyd'])]
     """
     return list(_choice_groups(tables))
 

@@ -34,8 +34,17 @@ from parlai_humaneval.tables.columns import (
     with_our_names,
 )
 from parlai_humaneval.tables.filters import rater_kinds
-from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, stem
-from parlai_humaneval.tables.schema import JUDGE_COLUMNS, KEYS, NUMBERED, TABLE_DESCRIPTIONS, TABLES, Column, TableName
+from parlai_humaneval.tables.formats import ENDINGS, NAMED, in_folder, json_object, read_frame, row_names, stem
+from parlai_humaneval.tables.schema import (
+    COLUMNS_FILE,
+    JUDGE_COLUMNS,
+    KEYS,
+    NUMBERED,
+    TABLE_DESCRIPTIONS,
+    TABLES,
+    Column,
+    TableName,
+)
 from parlai_humaneval.tables.validate import check_rules, in_alphabet, with_dialogues
 
 _OF_ONE_ANSWER = {"model", "model_a", "model_b", "entity", "criterion", "position"}
@@ -213,12 +222,7 @@ TITLE = "# Tables of a human evaluation of dialogue models"
 
 JUDGES = "judges"  # Folder of the tables of judges, within that of the tables of raters
 STOPPING = "sequential.jsonl"  # The logs of studies that stop once they reach a decision, beside their tables
-ABOUT_STOPPING = (
-    "Events of studies that stop once they reach a decision, one per line, oldest first: arrivals, the dialogues that "
-    "raters were given and their probabilities, outcomes, and decisions. Each decision can be reproduced from these events. "
-    "`study` names the study. Workers have different names here than in the tables."
-)
-NO_PEOPLE = "Every answer here comes from a judge, which is a model: nothing was rated by people."
+README_WORDS: Mapping[str, str] = COLUMNS_FILE["readme"]
 
 
 def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[Path]:
@@ -226,12 +230,20 @@ def write_tables(tables: Tables, out: AnyPath, format: Format = "csv") -> list[P
 
     JSONL holds all texts as they were. In CSV a text that a spreadsheet would run as a formula gets an
     apostrophe before it, which :func:`read_tables` takes off again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> with TemporaryDirectory() as folder:
+    ...     files = write_tables(example_tables(), folder)
+    ...     turns = len(read_tables(folder).turns)
+    >>> files[0].name, turns
+    ('turns.csv', 192)
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     written = [_write(getattr(tables, name), out / f"{name}.{format}") for name in get_args(TableName)]
     readme = out / "README.md"
-    besides = f"\n## {STOPPING}\n\n{ABOUT_STOPPING}\n" if tables.stopping else ""
+    besides = f"\n## {STOPPING}\n\n{README_WORDS['stopping']}\n" if tables.stopping else ""
     readme.write_text(_readme(format, rater_kinds(tables).note) + besides, encoding="utf-8")
     return [*written, *write_stopping(tables.stopping, out), readme, *_write_judges(tables, out / JUDGES, format)]
 
@@ -269,7 +281,7 @@ def _write_judges(tables: Tables, out: Path, format: Format) -> list[Path]:
     frames: dict[TableName, pd.DataFrame] = {name: getattr(tables.judges, name) for name in get_args(TableName)}
     filled: list[TableName] = [name for name, frame in frames.items() if len(frame)]
     readme = out / "README.md"
-    readme.write_text(_readme(format, NO_PEOPLE, filled, JUDGE_COLUMNS), encoding="utf-8")
+    readme.write_text(_readme(format, README_WORDS["judges"], filled, JUDGE_COLUMNS), encoding="utf-8")
     return [*(_write(frames[name], out / f"{name}.{format}") for name in filled), readme]
 
 
@@ -342,6 +354,14 @@ def read_tables(directory: AnyPath, format: Format | None = None, *, repeats: Re
         TableError: no table there, both formats there and ``format`` not given, a missing column, bad values,
             an answer that appears twice, rows that contradict each other (:mod:`.validate`). The message
             names the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "comparisons.csv")
+    ...     header = "item_id,worker_id,metric,model_a,model_b,winner"
+    ...     written = path.write_text(f"{header}\\nd1:1,ann,preference,ada,bob,ada\\n")
+    ...     read_tables(path).comparisons["winner"].tolist()
+    ['ada']
     """
     directory = Path(directory)
     read = _read_all(directory, format, repeats)
@@ -383,10 +403,11 @@ def _read_all(
 
 
 def _read(name: TableName, path: Path, repeats: Repeats | None, besides: Sequence[Column] = ()) -> Checked:
-    frame, cleaned = with_clean_labels(name, with_our_names(name, read_frame(path)))
+    whole = read_frame(path)
+    frame, cleaned = with_clean_labels(name, with_our_names(name, whole))
     if frame.empty:
         return Checked(from_rows(name, [], besides))
-    places = frame.index.to_numpy()
+    places = np.array(row_names(whole), dtype=object)
     rows = frame.reset_index(drop=True)
 
     def check(rows: pd.DataFrame) -> Checked:
@@ -428,16 +449,7 @@ def _readme(
     names: Sequence[TableName] = get_args(TableName),
     besides: Mapping[TableName, Sequence[Column]] = MappingProxyType({}),
 ) -> str:
-    lines = [TITLE, "", *([f"**{note}**", ""] if note else [])]
-    if format == "csv":
-        lines += [
-            "UTF-8, comma-separated, every cell quoted; an empty cell is a missing value. A text that a spreadsheet",
-            "would run as a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line break) has one apostrophe",
-            "in front; remove it to get the original text. JSONL files contain every text unchanged.",
-        ]
-    else:
-        lines += ["UTF-8, one JSON object per line; `null` is a missing value. Texts are unchanged."]
-    lines += ["", "Workers are pseudonyms. Times are in seconds. In 0/1 columns, 1 means yes."]
+    lines = [TITLE, "", *([f"**{note}**", ""] if note else []), README_WORDS[format], "", README_WORDS["all"]]
     for name in names:
         lines += ["", f"## {name}.{format}", "", TABLE_DESCRIPTIONS[name], "", "| column | meaning |", "|---|---|"]
         lines += [f"| {column.name} | {column.description} |" for column in (*TABLES[name], *besides.get(name, ()))]

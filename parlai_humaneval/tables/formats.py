@@ -14,7 +14,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain, islice
 from pathlib import Path
@@ -35,6 +35,8 @@ INSPECT = ".eval"
 NAMED = "CSV, TSV, JSON, JSON lines, Excel (.xlsx) or Parquet"
 _PACKAGES = {".xlsx": "openpyxl", ".parquet": "pyarrow"}
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
+TITLES = 4  # Rows of a title and below it, at most
+_TITLE = "rows above the header are left out as a title ({}): {}."
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _WHOLE = re.compile(r"-?\d+")
 _ROWS = ("data", "rows", "results", "items", "records", "examples", "votes", "annotations")
@@ -135,7 +137,7 @@ def _of_package(kind: str, file: IO[bytes]) -> pd.DataFrame:
     except Exception as error:  # each package has errors of its own
         raise ValueError(f"it is not a {kind[1:]} file ({error})") from error
     if isinstance(read, dict):
-        return _of_sheets({visible(name): _named(sheet) for name, sheet in read.items()})
+        return _of_sheets({visible(name): _named(_below_title(sheet)) for name, sheet in read.items()})
     return _plain(_named(read).dropna(how="all").astype(object))
 
 
@@ -149,23 +151,53 @@ def _of_sheets(sheets: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The first sheet with the most names of columns that ``import`` knows, and all others with the same columns, whose
     rows count on."""
     filled = {name: sheet for name, sheet in sheets.items() if sheet.notna().any(axis=None)} or sheets
-    words = read_yaml(packaged("import_words.yaml"))["columns"]
-    known = {plain_name(word) for name, others in words.items() for word in (name, *others)}
-    first = max(filled, key=lambda name: len(known & {*map(plain_name, filled[name].columns)}))
+    first = max(filled, key=lambda name: _known(filled[name].columns))
     header = sorted(filled[first].columns)
     plain = len({*header}) == len(header) and not any(name.startswith("Unnamed: ") for name in header)
     read = [name for name in filled if name == first or (plain and sorted(filled[name].columns) == header)]
-    above, starts = 0, list[str]()
+    above, starts = 0, dict[str, int]()
     for name in read:
-        starts.append(f"{name} from row {above + 1}")
-        filled[name].index += above + 1  # below the header
-        above += len(filled[name]) + 1
+        starts[name] = above
+        above += (filled[name].index.max() if len(filled[name]) else 0) + 2
+        filled[name].index += starts[name] + 1  # below the header
     whole = _plain(pd.concat([filled[name] for name in read]).dropna(how="all").astype(object))
-    notes = [f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []
+    notes = [note for name in read for note in filled[name].attrs.get("notes", ())]
+    notes += [f"sheets with the same columns are read as one: {', '.join(starts)}."] if len(read) > 1 else []
     if others := [name for name in filled if name not in read]:
         notes.append(f"sheets whose columns differ from those of {first} are left out: {', '.join(others)}.")
-    whole.attrs["notes"] = notes
+    whole.attrs |= {"notes": notes, "sheets": starts}
     return whole
+
+
+def row_names(frame: pd.DataFrame) -> list[int | str]:
+    """The place of each row in its file, from 0, as :func:`read_frame` read it; of several sheets, the row in its sheet in
+    words."""
+    sheets: dict[str, int] = frame.attrs.get("sheets", {})
+    places = [int(place) for place in frame.index]
+    if len(sheets) < 2:
+        return [*places]
+    of = [max((name for name in sheets if sheets[name] <= place), key=sheets.__getitem__) for place in places]
+    return [f"{place - sheets[name] + 1} of sheet {name}" for place, name in zip(places, of, strict=True)]
+
+
+def _known(names: Iterable[object]) -> int:
+    """How many of these names of columns ``import`` knows."""
+    words = read_yaml(packaged("import_words.yaml"))["columns"]
+    known = {plain_name(word) for name, others in words.items() for word in (name, *others)}
+    return len(known & {plain_name(str(name)) for name in names})
+
+
+def _below_title(sheet: pd.DataFrame) -> pd.DataFrame:
+    """``sheet`` without the rows of a title above its header."""
+    title, *others = map(str, [*sheet.columns, ""])
+    unnamed = all(name.startswith("Unnamed: ") for name in others[:-1]) and not title.startswith("Unnamed: ")
+    for place in range(min(TITLES, len(sheet)) if unnamed else 0):
+        cells = [f"Unnamed: {n}" if pd.isna(cell) else str(cell) for n, cell in enumerate(sheet.iloc[place])]
+        if _known(cells) > 1:
+            below = sheet.iloc[place + 1 :].set_axis(cells, axis=1)
+            below.attrs["notes"] = [_TITLE.format(place + 1, visible(title))]
+            return below
+    return sheet
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -253,15 +285,15 @@ class _Cells(dict[str, str | None]):
 def _csv(file: TextIO) -> pd.DataFrame:
     # A dialogue's text may be longer than the module's default of 131,072 characters a cell.
     csv.field_size_limit(2**31 - 1)
-    first = file.readline()
-    declared = re.fullmatch(r"\ufeff?sep=(.)\s*", first, re.IGNORECASE)  # a line that Excel reads and writes
-    if declared:
-        separator = declared[1]
-    else:
-        separator = max(_SEPARATORS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), ())))
-        file.seek(0)
+    head = [file.readline() for _ in range(TITLES + 1)]
+    file.seek(0)
+    declared = re.fullmatch(r"\ufeff?sep=(.)\s*", head[0], re.IGNORECASE)  # a line that Excel reads and writes
+    head = [file.readline(), *head[1:]][1:] if declared else head
+    blank, title = _title_above(head)
+    separator = declared[1] if declared else max(_SEPARATORS, key=lambda mark: len(_cells(head[blank], mark)))
     rows = csv.reader(file, delimiter=separator)
-    blank = 0
+    for _ in range(blank):
+        next(rows)
     while (names := next(rows, None)) == []:
         blank += 1
     header = list(map(clean_label, names or []))
@@ -281,7 +313,10 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if len(header) == 1 and second:
         raise TableError(
             f"it has only one column, {visible(header[0])}",
-            try_=f"separate columns with one of {', '.join(_SEPARATORS.values())}",
+            try_=(
+                f"separate columns with one of {', '.join(_SEPARATORS.values())}",
+                "if this line is a title, remove the lines above the names of the columns",
+            ),
         )
     for mark, name in _SEPARATORS.items():
         if len(second) != len(header) == separator.join(second).count(mark) + 1:
@@ -297,7 +332,21 @@ def _csv(file: TextIO) -> pd.DataFrame:
     if separator != ",":
         for column in by_column:
             _decimal_points(column)
-    return pd.DataFrame(by_column.T, index=places, columns=header, dtype=object)
+    frame = pd.DataFrame(by_column.T, index=places, columns=header, dtype=object)
+    frame.attrs["notes"] = [_TITLE.format(blank, visible(title))] if title else []
+    return frame
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    return next(csv.reader([line], delimiter=mark), [])
+
+
+def _title_above(lines: Sequence[str]) -> tuple[int, str]:
+    """How many lines of a title are above a header with names that are known, and the title; 0 where there is none."""
+    title, *others = (max((_cells(line, mark) for mark in _SEPARATORS), key=len) for line in lines)
+    alone = bool(title) and bool(clean_label(title[0])) and not any(map(str.strip, title[1:]))
+    place = next((place for place, names in enumerate(others, start=1) if alone and _known(names) > 1), 0)
+    return place, clean_label(title[0]) if place else ""
 
 
 def _decimal_points(column: Any) -> None:

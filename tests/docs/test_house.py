@@ -30,3 +30,15 @@ def test_what_the_page_sends_people_to_exists() -> None:
     named = re.findall(r"`((?:parlai_humaneval|mephisto_tasks)/[\w./]+)`", (PAGES / "develop" / "house.md").read_text())
     assert len(named) > 10
     assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+def test_modules_that_pages_for_maintainers_name_exist() -> None:
+    """Guards them against merges and moves; names with capitals stand for any module."""
+    modules = [path.as_posix() for path in REPOSITORY.rglob("*.py") if "node_modules" not in path.parts]
+    named = {
+        (page.name, name)
+        for page in sorted((PAGES / "develop").glob("*.md"))
+        for name in re.findall(r"`([a-z_/0-9]+\.py)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 30
+    assert [(page, name) for page, name in sorted(named) if not any(m.endswith(f"/{name}") for m in modules)] == []

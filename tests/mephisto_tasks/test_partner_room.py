@@ -15,7 +15,7 @@ import pytest
 from mephisto_tasks.chat import wizard as room_module
 from mephisto_tasks.chat import wizard as words
 from mephisto_tasks.chat.wizard import PartnerRoom, partners_door
-from mephisto_tasks.server import packets as p
+from mephisto_tasks.server import packets
 from mephisto_tasks.server.router import Router
 from parlai_humaneval.i18n.translate import offered
 from parlai_humaneval.models.backends.base import Heard
@@ -30,7 +30,7 @@ class Pages:
 
     def __init__(self) -> None:
         self.here: set[str] = set()
-        self.sent: list[p.Packet] = []
+        self.sent: list[packets.Packet] = []
 
     def connect_operator(self, link: Any) -> bool:
         return True
@@ -38,15 +38,15 @@ class Pages:
     def is_here(self, agent_id: str) -> bool:
         return agent_id in self.here
 
-    def from_operator(self, packet: p.Packet) -> bool:
+    def from_operator(self, packet: packets.Packet) -> bool:
         self.sent.append(packet)
         return True
 
     def registered(self) -> list[dict[str, Any]]:
-        return [packet["data"] for packet in self.sent if packet["packet_type"] == p.AGENT_DETAILS]
+        return [packet["data"] for packet in self.sent if packet["packet_type"] == packets.AGENT_DETAILS]
 
     def states(self) -> list[dict[str, Any]]:
-        return [packet["data"]["state"] for packet in self.sent if packet["packet_type"] == p.CLIENT_BOUND]
+        return [packet["data"]["state"] for packet in self.sent if packet["packet_type"] == packets.CLIENT_BOUND]
 
 
 def eventually(condition: Callable[[], Any]) -> None:
@@ -71,7 +71,7 @@ class Scene:
         """What the page is told."""
         before = len(self.pages.registered())
         data = {"request_id": name, "provider_data": {"worker_name": name, "language": language}}
-        self.room.to_operator({"packet_type": p.REGISTER_AGENT, "subject_id": "", "data": data})
+        self.room.to_operator({"packet_type": packets.REGISTER_AGENT, "subject_id": "", "data": data})
         eventually(lambda: len(self.pages.registered()) > before)
         return self.pages.registered()[-1]
 
@@ -83,7 +83,7 @@ class Scene:
         eventually(lambda: self.desk.partners() == seated + 1)
 
     def say(self, name: str, **data: Any) -> None:
-        self.room.to_operator({"packet_type": p.MEPHISTO_BOUND, "subject_id": f"partner-{name}", "data": data})
+        self.room.to_operator({"packet_type": packets.MEPHISTO_BOUND, "subject_id": f"partner-{name}", "data": data})
 
     def look_around(self) -> None:
         """Let the room have looked around at this time of the clock: what it was told before is heard by then."""

@@ -26,6 +26,10 @@ SOURCE = re.compile(r"\bSources?:\s")
 ASSUMPTION = re.compile(r"\bAssumes\b")
 
 
+def public_functions() -> list[str]:
+    return [name for name in public.__all__ if name[0].islower()]
+
+
 def public_statistics() -> list[tuple[str, str]]:
     """Module and name of every function that the public stub takes from statistics, stopping and sample sizes."""
     stub = ast.parse(Path(str(public.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -58,3 +62,9 @@ def test_a_public_statistic_has_an_example_its_assumptions_and_a_source(module: 
     assert ">>> " in said, f"{name} shows no example"
     assert ASSUMPTION.search(said), f"{name} does not say what it assumes"
     assert SOURCE.search(said), f"{name} names no source"
+
+
+@pytest.mark.parametrize("name", public_functions())
+def test_a_public_function_has_an_example(name: str) -> None:
+    """Plans, tables and reports, too, which assume nothing by themselves."""
+    assert ">>> " in (getattr(public, name).__doc__ or ""), f"{name} shows no example"

@@ -37,28 +37,29 @@ WRONG = (
 EXPIRED = (
     phrase("This link has expired"),
     phrase(
-        "It was valid until {until}. If you would still like to take part, please ask the person who gave it to you "
+        "It was valid until {until}. If you would still like to take part, please ask the person who gave you the link "
         "for a new one."
     ),
 )
 REVOKED = (
     phrase("This link is no longer valid"),
     phrase(
-        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave it to you."
+        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave you "
+        "the link."
     ),
 )
 FULL = (
     phrase("This link has been used up"),
     phrase(
-        "Everyone it was made for has already used it. If you would like to take part, please ask the person who gave "
-        "it to you."
+        "Everyone this link was made for has already used it. If you would like to take part, please ask the person "
+        "who gave you the link."
     ),
 )
 BROKEN = (
     phrase("We cannot check your link right now"),
     phrase(
-        "Something is broken on our side, and your link may well be valid. Please try again later, and tell the "
-        "person who gave it to you."
+        "Something is broken on our side, and your link may still be valid. Please try again later, and tell the "
+        "person who gave you the link."
     ),
 )
 MAILED = " .,;:!?)]}>'\"*»”’…"

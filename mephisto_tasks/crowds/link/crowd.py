@@ -37,15 +37,15 @@ LONGEST_NAME = 100
 LONGEST_VALUE = 2000
 
 NO_LINK = phrase(
-    "The address of this page does not say who you are. Please open the study with the link that you were given, or "
-    "from the site that sent you here."
+    "The address of this page does not identify you. Please open the study with the link that you were given, or from "
+    "the site that sent you here."
 )
 UNREADABLE = phrase(
     "The address of this page cannot be read: part of the link is damaged or too long. Please open the study again "
     "with the link that you were given."
 )
 TWICE = phrase(
-    "The address of this page names two different people. Please open the study again from the site that sent you "
+    "The address of this page identifies two different people. Please open the study again from the site that sent you "
     "here, or with the link that you were given."
 )
 
@@ -92,29 +92,29 @@ def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
 
 
 OTHER_PERSON = phrase(
-    "This link belongs to another person's participation. Please open the study with your own link, or from the site that "
-    "sent you here."
+    "This link belongs to somebody else. Please open the study with your own link, or from the site that sent you here."
 )
 WRONG_LINK = phrase("This link does not work")
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
 RETURNED_ALREADY = (
     phrase("This task is closed"),
     phrase(
-        "You returned it, or its time ran out, and your place was given to somebody else. Your work until then is "
-        "saved. If you still want to take part, please open the study again from the site that sent you here."
+        "You returned the task, or its time ran out, and your place was given to somebody else. Your work up to that "
+        "point is saved. If you still want to take part, please open the study again from the site that sent you here."
     ),
 )
 RETURNED_NOW = (
     phrase("You have returned the task"),
     phrase(
-        "Your work until then is saved. Please also return it on the site that sent you here. Thank you for your "
+        "Your work up to that point is saved. Please also return it on the site that sent you here. Thank you for your "
         "interest!"
     ),
 )
 GIVEN_BACK = (
     phrase("You have given the task back"),
     phrase(
-        "Your work until then is saved. If you change your mind, open your link again. Thank you for your interest!"
+        "Your work up to that point is saved. If you change your mind, open your link again. Thank you for your "
+        "interest!"
     ),
 )
 DECLINED = (

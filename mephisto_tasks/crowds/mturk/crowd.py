@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.mturk.settings import CLOSED, MTurkSettings, asks_amazon
 from mephisto_tasks.crowds.registry import opened, register_crowd

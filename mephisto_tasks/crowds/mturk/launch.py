@@ -20,8 +20,7 @@ from mephisto.operations.registry import get_crowd_provider_from_type
 from omegaconf import OmegaConf
 
 from mephisto_tasks.admission.admission import PREFIX
-from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdLaunch, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.mturk.client import MTurkError, asking, balance, client_for, endpoint, worker_site
 from mephisto_tasks.crowds.mturk.hits import expire, following, group_of, hits_left, open_hits, study_mark

@@ -34,17 +34,17 @@ CODES: dict[Outcome, str] = {
 OUR_DOORS = ("invitation", "open")
 OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
 NO_ID = phrase(
-    "{panel} did not say who you are: the link does not have your ID. Please open the study from its page on {panel}. If "
-    "that is what you did, please tell the researchers, and return the task."
+    "{panel} did not tell us who you are: the link does not contain your ID. Please open the study from its page on "
+    "{panel}. If you did open it from there, please tell the researchers, and return the task."
 )
 NOT_FILLED_IN = phrase(
-    "The link has a placeholder where your ID from {panel} should be. Please open the study from its page on "
-    "{panel}. If that is what you did, please tell the researchers that their link is not filled in, and return the "
-    "task."
+    "The link contains a placeholder where your ID from {panel} should be. Please open the study from its page on "
+    "{panel}. If you did open it from there, please tell the researchers that the placeholder in their link was not "
+    "replaced, and return the task."
 )
 ODD_ID = phrase(
-    "The link has something that is not an ID from {panel}. Please open the study from its page on {panel}. If that is "
-    "what you did, please tell the researchers, and return the task."
+    "The link contains something that is not an ID from {panel}. Please open the study from its page on {panel}. If "
+    "you did open it from there, please tell the researchers, and return the task."
 )
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")

@@ -307,8 +307,8 @@ FRESH_S = 5.0  # how long an answer of Prolific's counts
 MOST_KEPT = 5000
 ROOM_S = 20.0  # how long who comes for a place that was just given back waits for its unit
 PREVIEW = phrase(
-    "This is a preview for researchers: the link works, and nobody can start here. If you take part in the study, please "
-    "open it again from its page on Prolific."
+    "This is a preview for researchers: the link works, but nobody can start the study here. If you take part in the "
+    "study, please open it again from its page on Prolific."
 )
 RETURN_THERE = phrase("return your submission on {site}")
 PLEASE_RETURN = phrase("Please return your submission on {site}.")

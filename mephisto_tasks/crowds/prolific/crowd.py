@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds import crowd
 from mephisto_tasks.crowds.link.crowd import Door, LinkCrowd
 from mephisto_tasks.crowds.prolific.settings import ProlificSettings, cents

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mephisto_tasks.admission.admission import load_eligibility
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds.crowd import CrowdError, Forgotten
 from mephisto_tasks.crowds.prolific.client import PARTICIPANT_UNKNOWN, Prolific, ProlificError, asking, read_token
 from mephisto_tasks.crowds.prolific.store import PROVIDER, ProlificStore

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds.crowd import Agree, CrowdError, CrowdSetup, LaunchControl
 from mephisto_tasks.crowds.link.crowd import LinkLaunch
 from mephisto_tasks.crowds.panels.panel import read_panel

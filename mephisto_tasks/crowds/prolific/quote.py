@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from mephisto_tasks.config.names import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.crowds.prolific.client import Prolific, ProlificError, asking
 from mephisto_tasks.crowds.prolific.store import PROVIDER
 from mephisto_tasks.payments.policy import Quote, QuoteLine, money

@@ -33,7 +33,7 @@ AGENT_HOMES: Mapping[str, str] = {
     for folder, names in (
         ("bot_speaker", ("bot_speaker",)),
         ("baselines", ("eliza", "retrieval", "degraded", "transfer_transfo", "kv_memnn", "lstm")),
-        ("backends", ("chat_completions", "http_endpoint", "callable", "human", "vision_lm")),
+        ("backends", ("chat_completions", "http_endpoint", "callable", "human")),
         ("agent", ("dialogue_agent",)),
     )
     for name in names
@@ -41,6 +41,7 @@ AGENT_HOMES: Mapping[str, str] = {
     "command": "parlai_humaneval.models.backends.program",
     "causal_lm": "parlai_humaneval.models.backends.language_models",
     "seq2seq_lm": "parlai_humaneval.models.backends.language_models",
+    "vision_lm": "parlai_humaneval.models.backends.language_models",
 }
 """Name under ``parlai_humaneval.agents``, which ParlAI users type and saved options hold → module."""
 BASES = ("dialogue_agent",)

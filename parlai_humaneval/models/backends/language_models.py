@@ -1,10 +1,14 @@
-"""Language models of Hugging Face as agents: causal ones (chat models, DialoGPT, plain ones) and encoder–decoders."""
+"""Language models of Hugging Face as agents: causal ones (chat models, DialoGPT, plain ones), encoder–decoders, and vision
+models, which read pictures with the dialogue by their processor and answer in words."""
 
 from __future__ import annotations
 
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
@@ -14,13 +18,27 @@ from parlai.core.opt import Opt
 from parlai.core.params import ParlaiParser
 
 from parlai_humaneval._util.errors import InvalidValue
+from parlai_humaneval.display.images import IMAGES_FIELD, decoded
 from parlai_humaneval.display.text import parted
 from parlai_humaneval.models.agent import dialogue_agent as agents
+from parlai_humaneval.models.agent.names import is_transformers_5
 from parlai_humaneval.models.backends import prompting
-from parlai_humaneval.models.backends.base import INFO_FIELD
+from parlai_humaneval.models.backends.base import INFO_FIELD, Heard
 from parlai_humaneval.models.backends.continuous import ContinuousBatch, can_grow
 from parlai_humaneval.models.backends.generation import SEARCH_OPTIONS, generate, search_config, wordless
-from parlai_humaneval.models.backends.hugging_face import Kind, Pretrained, device_of, load_pretrained
+from parlai_humaneval.models.backends.hugging_face import (
+    DTYPES,
+    Kind,
+    Pretrained,
+    check_memory,
+    device_of,
+    explained,
+    is_folder,
+    load_pretrained,
+)
+from parlai_humaneval.models.backends.prompting import Content, Wording
+from parlai_humaneval.models.zoo.entries import ZooError
+from parlai_humaneval.models.zoo.files import expand_home
 from parlai_humaneval.schema.records import ReplyInfo
 
 COMMON_OPTIONS = frozenset(
@@ -221,3 +239,91 @@ class Seq2SeqLmAgent(HuggingFaceAgent):
         return prompting.JoinedFormat(
             tokenizer, system, separator=TWO_SPACES, indent="" if getattr(tokenizer, "add_prefix_space", False) else " "
         )
+
+
+NEW_TOKENS = 128
+
+
+@register_agent("parlai_humaneval/vision_lm")
+class VisionLmAgent(agents.DialogueAgent):
+    """One reply at a time; the same dialogue under the same seed gets the same reply."""
+
+    OPTIONS = "vision_lm"
+    SHARED = ("loaded",)
+
+    def __init__(self, opt: Opt, shared: dict[str, Any] | None = None) -> None:
+        super().__init__(opt, shared)
+        self.limit = agents.history_limit(opt.get(agents.OPTION))
+        if self.limit.tokens is not None:
+            raise InvalidValue("vision_lm counts turns, not tokens", where=agents.OPTION, try_="write “20 turns”")
+        self.wording = Wording(system_prompt=str(opt.get("system_prompt") or ""))
+        self.temperature = float(opt.get("temperature") or 0)
+        self.loaded: tuple[Any, Any] = shared["loaded"] if shared else _load(opt)
+
+    def _answer(self, observation: Message) -> Message:
+        import torch
+
+        processor, model = self.loaded
+        kept, _ = agents.newest_turns(observation[agents.DIALOGUE_FIELD], lambda end: True, self.limit.turns)
+        heard = replace(Heard.of(observation, sees=bool(self.opt.get(IMAGES_FIELD))), dialogue=tuple(kept))
+        chat = [{**message, "content": _parts(message["content"])} for message in self.wording.messages(heard)]
+        inputs = processor.apply_chat_template(
+            chat, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
+        ).to(model.device, dtype=model.dtype)
+        drawn = {"temperature": self.temperature, "do_sample": True} if self.temperature else {"do_sample": False}
+        with torch.inference_mode(), torch.random.fork_rng():
+            torch.manual_seed(agents.chance_of(observation).getrandbits(31))
+            tokens = model.generate(**inputs, max_new_tokens=int(self.opt.get("max_new_tokens") or NEW_TOKENS), **drawn)
+        text = processor.decode(tokens[0][inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        return agents.spoken(self.id, str(text).strip())
+
+
+def _parts(content: Content) -> list[dict[str, Any]]:
+    """Content parts as processors take them: pictures are opened."""
+    from PIL import Image
+
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [
+        part if "text" in part else {"type": "image", "image": Image.open(BytesIO(decoded(part["image_url"]["url"])))}
+        for part in content
+    ]
+
+
+def _load(opt: Opt) -> tuple[Any, Any]:
+    """The processor and the model. Raises ZooError."""
+    import torch
+    import transformers
+
+    name, dtype, trusted = (
+        str(opt.get("hf_model") or ""),
+        opt.get("dtype") or "auto",
+        bool(opt.get("trust_remote_code")),
+    )
+    if not name or dtype not in DTYPES:
+        raise InvalidValue(
+            f"dtype {dtype} is unknown" if name else "hf_model is missing",
+            try_=f"choose one of {', '.join(DTYPES)}"
+            if name
+            else "give the model's folder, or its name on Hugging Face",
+        )
+    auto = getattr(transformers, "AutoModelForImageTextToText", None)
+    if auto is None:
+        raise ZooError(
+            f"transformers {transformers.__version__} does not know vision models this way",
+            try_="install 4.46 or newer",
+        )
+    path = str(Path(expand_home(name)).expanduser()) if is_folder(name) else name
+    device = device_of(opt)
+    with explained(path):
+        processor = transformers.AutoProcessor.from_pretrained(path, trust_remote_code=trusted)
+        if getattr(processor, "image_processor", None) is None or not processor.chat_template:
+            raise ZooError(
+                f"{path} has no processor for pictures with a chat template",
+                try_="use parlai_humaneval/causal_lm for it",
+            )
+        check_memory(path, device)
+        numbers = getattr(torch, dtype) if dtype != "auto" else torch.float32 if device == "cpu" else "auto"
+        known_as = "dtype" if is_transformers_5() else "torch_dtype"
+        model = auto.from_pretrained(path, trust_remote_code=trusted, **{known_as: numbers}).to(device).eval()
+    return processor, model

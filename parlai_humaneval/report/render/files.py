@@ -23,7 +23,7 @@ from parlai_humaneval.report.summary import answer_tables, figure_of, leaders_ta
 from parlai_humaneval.report.views import DataTable, laid_out
 from parlai_humaneval.tables.build import Tables
 from parlai_humaneval.tables.columns import TableError
-from parlai_humaneval.tables.files import ABOUT_STOPPING, STOPPING, write_stopping
+from parlai_humaneval.tables.files import README_WORDS, STOPPING, write_stopping
 from parlai_humaneval.tables.files import write_csv as write_csv
 from parlai_humaneval.tables.schema import TABLE_DESCRIPTIONS, TableName
 from parlai_humaneval.viewer.entries import entries, facets_of
@@ -142,6 +142,14 @@ def write_document(
     written. ``with_viewer``: as dialogues, too, to which the numbers then lead (:mod:`parlai_humaneval.viewer`). Call
     :func:`check_output` before. Raises TableError: two tables have the same key; ViewerMissing: ``with_viewer``, and
     its page has not been built; OSError: the place cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from parlai_humaneval.report.build import build_report
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> with TemporaryDirectory() as folder:
+    ...     files = write_document(build_report(example_tables()), Path(folder) / "report.html")
+    >>> files[0].name, files[1].name
+    ('report.html', 'report.json')
     """
     folder, raters = folder_of(page), document.facts.rater_kinds.kind
     texts = dict(_texts(document))
@@ -228,7 +236,7 @@ def _readme(document: Document, data: Mapping[TableName, pd.DataFrame], *, with_
         "- the other `.csv` files and the `.tex` files (LaTeX, package booktabs): the tables of the report.",
         "- `references.bib`: the papers behind the methods. `figure.svg`, `figure.pdf`: the figure at the top of the page.",
         *(f"- `{name}.csv`: {len(frame):,} rows. {TABLE_DESCRIPTIONS[name]}" for name, frame in data.items()),
-        *([f"- `{STOPPING}`: {ABOUT_STOPPING}"] if with_logs else []),
+        *([f"- `{STOPPING}`: {README_WORDS['stopping']}"] if with_logs else []),
         "",
         "The last files contain the underlying answers as tidy tables, which `parlai-humaneval report --tables` reads.",
     ]

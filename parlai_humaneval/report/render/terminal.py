@@ -33,7 +33,16 @@ _GAP, _EDGES = 3, 2
 
 
 def print_report_summary(document: Document, console: Console) -> None:
-    """One screen: the answer, the models, the pairs, what qualifies it, and where to read more."""
+    """One screen: the answer, the models, the pairs, what qualifies it, and where to read more.
+
+    >>> from io import StringIO
+    >>> from parlai_humaneval.report.build import build_report
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> paper = Console(file=StringIO())
+    >>> print_report_summary(build_report(example_tables(), title="Our study"), paper)
+    >>> paper.file.getvalue().split("\\n")[0].strip()
+    'Our study'
+    """
     answers = leading(document.summaries())
     _print_title(document, console)
     if len(answers) == 1:
@@ -91,7 +100,16 @@ def _print_superiority(answers: Sequence[Summary], console: Console, most: int =
 
 
 def print_document(document: Document, console: Console) -> None:
-    """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables."""
+    """Every section: the answers first; then what they rest on, and of each section its remarks and all its tables.
+
+    >>> from io import StringIO
+    >>> from parlai_humaneval.report.build import build_report
+    >>> from parlai_humaneval.tables.example import example_tables
+    >>> paper = Console(file=StringIO())
+    >>> print_document(build_report(example_tables(), title="Our study"), paper)
+    >>> paper.file.getvalue().split("\\n")[0].strip()
+    'Our study'
+    """
     _print_title(document, console)
     answers = leading(document.summaries())
     for answer in answers if len(answers) > 1 else ():

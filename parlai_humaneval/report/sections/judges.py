@@ -249,7 +249,7 @@ def build(tables: Tables, options: Options) -> Judges | None:
         "judges",
         "remarks",
         s=section,
-        described={name: int(rows.filter(["images_described"]).sum().sum()) for name, rows in by_judge.items()},
+        described={name: int((rows.filter(["images_described"]) > 0).sum().sum()) for name, rows in by_judge.items()},
         by_place=[
             row
             for row in section.bias

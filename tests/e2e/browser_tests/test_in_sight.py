@@ -98,6 +98,17 @@ _STICKING = """
   return heights;
 }
 """
+_CUT_LINKS = """
+() => [...document.querySelectorAll("nav[data-jump]")].flatMap((bar) => {
+  const around = bar.getBoundingClientRect();
+  return [...bar.querySelectorAll("a")].filter((link) => {
+    const {left, right} = link.getBoundingClientRect();
+    const hidden = link.ariaCurrent && (left < around.left - 1 || right > around.right + 1);
+    return around.width > 0 && (link.scrollWidth > link.clientWidth || hidden);
+  });
+}).map((link) => link.textContent)
+"""
+"""Links of a bar whose names lie over the next, and the current one where it is scrolled out of sight."""
 
 
 @pytest.fixture(scope="module", params=SIZES)
@@ -203,6 +214,16 @@ def test_a_page_that_is_loaded_again(stage: tuple[str, Stage], name: str) -> Non
     """Guards replies that are there when the page opens: an arena showed the end of one and nothing of the other."""
     scene = replace(SCENES[name], before=[])
     assert _problems(_open(stage[1], scene), scene) == []
+
+
+@pytest.mark.parametrize("stage", ["phone"], indirect=True)
+@pytest.mark.parametrize("name", ["third_party-rank", "free_for_all-many", "sata-eight"])
+def test_a_bar_of_many_replies(stage: tuple[str, Stage], name: str) -> None:
+    """On a phone no link to a reply lies over the next, and the reply that one has come to is shown in the bar."""
+    page = _open(stage[1], SCENES[name])
+    assert page.evaluate(_CUT_LINKS) == []
+    _read_to_the_last(page)
+    assert page.evaluate(_CUT_LINKS) == []
 
 
 def _check_frame(page: Page, scene: Scene, size: str) -> None:

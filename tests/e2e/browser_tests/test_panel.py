@@ -131,7 +131,7 @@ def test_a_link_that_is_not_filled_in_says_so_at_once(visit: Callable[..., Rater
     rater = visit(panel_study.url, hand="finger")
     rater.page.goto(address(panel_study.url, "{{%PROLIFIC_PID%}}"))
     expect(rater.page.get_by_role("heading", name="This link does not work")).to_be_visible()
-    expect(rater.page.get_by_text("has a placeholder")).to_be_visible()
+    expect(rater.page.get_by_text("contains a placeholder")).to_be_visible()
     rater.picture("panel-bad-link")
 
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 NO_CONVERSATION = "There is no conversation for you here"
 PRACTICE_ENDS = "The practice ends here"
 OTHER_BROWSER = "This task is open in another browser"
-FAILED = "differed from the ones this task needs"
-DONE = "You have already taken part in this study as many times as one person can."
+FAILED = "did not match the answers that this task requires"
+DONE = "You have already taken part in this study the maximum number of times."
 NO_PENALTY = "There is no penalty"
 
 

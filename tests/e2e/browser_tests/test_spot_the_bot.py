@@ -154,7 +154,7 @@ def test_practice_failed_twice(visit: Callable[..., Rater], study: Study) -> Non
     expect(page.get_by_role("heading", name="The practice ends here")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("There is no penalty")
     page.reload()
-    expect(page.get_by_role("main")).to_contain_text("differed from the ones this task needs")
+    expect(page.get_by_role("main")).to_contain_text("did not match the answers that this task requires")
     expect(page.get_by_role("radio")).to_have_count(0)
     assert study.judgements_of("fails") == []
     assert looks.problems() == []

@@ -19,9 +19,18 @@ from mephisto_tasks.admission import admission as eligibility
 from mephisto_tasks.admission import identity
 from mephisto_tasks.admission.admission import Admission, load_eligibility, study_admission
 from mephisto_tasks.admission.browsers import FILE, BrowserBook, Shown
-from mephisto_tasks.admission.visits import GO_ON_THERE, ClaimPolicy, Outcome, Refusal, Rule, Stage, Visitor
-from mephisto_tasks.admission.wording import UnitWords, filled
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.admission.visits import (
+    GO_ON_THERE,
+    ClaimPolicy,
+    Outcome,
+    Refusal,
+    Rule,
+    Stage,
+    UnitWords,
+    Visitor,
+    filled,
+)
+from mephisto_tasks.config.task import WorkerRules
 from mephisto_tasks.control.snapshot import Presence
 from mephisto_tasks.storage.database import close_connections
 from mephisto_tasks.storage.logs import BLOCKED_EVERYWHERE, CONSENTS, REFUSALS, blocked_here, keep_blocked
@@ -323,7 +332,8 @@ def test_a_rule_of_your_own_is_one_class_and_one_line(house: House) -> None:
 
 def test_the_page_for_maintainers_has_the_rules_in_their_order(house: House) -> None:
     page = (Path(__file__).parents[3] / "docs" / "pages" / "develop" / "admission.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| `(\w+Rule)`", page, re.MULTILINE)
-    assert named == [type(rule).__name__ for rule in house.admission.rules]
+    named = re.findall(r"^\| `(\w+Rule)` \| `(\w+)\.py`", page, re.MULTILINE)
+    rules = [type(rule) for rule in house.admission.rules]
+    assert named == [(rule.__name__, rule.__module__.rpartition(".")[2]) for rule in rules]
     for case in CASES:
         assert f"`{case.kind}`" in page

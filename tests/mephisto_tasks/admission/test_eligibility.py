@@ -12,8 +12,7 @@ from mephisto.data_model.worker import Worker
 from stored_study import StoredStudy, choices
 
 from mephisto_tasks.admission.admission import DONE_ALL, DONE_ALL_ACROSS, NOT_INVITED, SEEN_BEFORE, load_eligibility
-from mephisto_tasks.config.task import ConfigError
-from mephisto_tasks.config.worker_rules import WorkerRules
+from mephisto_tasks.config.task import ConfigError, WorkerRules
 from mephisto_tasks.crowds.registry import crowd_in
 from mephisto_tasks.launch.config import compose_config
 from mephisto_tasks.storage.database import close_connections

@@ -25,7 +25,7 @@ from judging_hands import (
 from live import TASK, eventually
 
 from mephisto_tasks.admission.admission import GIVEN_ON
-from mephisto_tasks.admission.wording import AWAY, PAUSED, filled
+from mephisto_tasks.admission.visits import AWAY, PAUSED, filled
 from mephisto_tasks.annotation.study import GO_ON, JUDGING, JUDGING_PAIRS
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.launch.launch import RunningStudy

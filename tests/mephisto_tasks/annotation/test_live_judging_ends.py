@@ -11,7 +11,7 @@ from live import Rater, eventually, rows
 from test_live_judging_breaks import dialogues_of, pairs, segments, wholes
 
 from mephisto_tasks.admission.admission import ALL_DONE, ALL_TAKEN, DONE_ALL
-from mephisto_tasks.admission.wording import NOTHING_LEFT, THANKS, filled
+from mephisto_tasks.admission.visits import NOTHING_LEFT, THANKS, filled
 from mephisto_tasks.annotation.study import JUDGING_PAIRS
 from mephisto_tasks.launch.launch import RunningStudy
 from parlai_humaneval.schema.steps import EndStep

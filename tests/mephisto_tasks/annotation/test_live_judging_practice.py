@@ -13,7 +13,7 @@ from judging_hands import LONG, SHORT, TERSE, WORDY, Judge, chats, duets, launch
 from live import rows
 
 from mephisto_tasks.admission.admission import PRACTICE_FAILED
-from mephisto_tasks.admission.wording import PRACTICE_PASSED, filled
+from mephisto_tasks.admission.visits import PRACTICE_PASSED, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
 from parlai_humaneval.materials.instructions import ChooseItem, PairItem, PracticeItem, RateItem, SegmentItem

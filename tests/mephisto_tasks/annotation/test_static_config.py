@@ -11,6 +11,7 @@ import pytest
 from mephisto_tasks.annotation.config import StaticConfig
 from mephisto_tasks.annotation.items import gather
 from mephisto_tasks.config.task import ConfigError, read_config
+from mephisto_tasks.launch.config import compose_config
 
 PAIR: dict[str, Any] = {"technique": "pw_dialog", "metric": "preference", "dialogues": ["chats.jsonl"]}
 SELF_CHAT: dict[str, Any] = {
@@ -159,3 +160,49 @@ def test_the_settings_that_keep_answers_together_are_named(
     path.write_text("\n".join(map(json.dumps, rows)))
     gather(read_config(StaticConfig, {**PAIR, "dialogues": [str(path)], "judgements_per_group": wanted}), tmp_path, 1)
     assert capsys.readouterr().err.strip().endswith(settings)
+
+
+def same_questions(tmp_path: Path) -> str:
+    path = tmp_path / "answers.jsonl"
+    rows = [
+        {"question": q, "answer": m, "model": m}
+        for m in ("alpha", "beta")
+        for q in ("Rain?", "Rome?", "Tea?", "Is it?", "A?")
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+@pytest.mark.parametrize(("keep", "pairs", "judgements"), [(True, 5, 5), (False, 25, 20)])
+def test_fewer_pairs_than_the_preset_number_stay_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keep: bool, pairs: int, judgements: int
+) -> None:
+    """The study ends when each pair is judged; what was kept together is said."""
+    given = {"dialogues": [same_questions(tmp_path)], "judgements_per_group": 20, "keep_pairs": keep}
+    config = read_config(StaticConfig, {**PAIR, **given})
+    gathered = gather(config, tmp_path, 1)
+    wanted = gathered.wanted(config)
+    assert wanted is not None
+    assert (len(gathered.items), [*wanted.values()]) == (pairs, [judgements])
+    assert ("only 5 such pairs" in capsys.readouterr().err) == keep
+
+
+@pytest.mark.parametrize("task", ["pw_dialog", "self_chat"])
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ([], True),
+        (["judgements_per_group=20"], False),
+        (["judgements_per_group=7"], False),
+        (["keep_pairs=false"], False),
+        (["judgements_per_group=7", "keep_pairs=true"], True),
+    ],
+)
+def test_pairs_are_kept_only_for_the_number_of_the_preset(task: str, typed: list[str], kept: bool) -> None:
+    """Who types a number means it."""
+    models = ["models=[eliza,retrieval]"] + (["dialogues=[packaged]"] if task == "pw_dialog" else [])
+    assert compose_config(task, "local", [*models, *typed]).mephisto.blueprint.keep_pairs is kept
+
+
+def test_a_file_of_settings_with_another_number_keeps_it() -> None:
+    assert not compose_config("pw_dialog", "smith2022_size_preference").mephisto.blueprint.keep_pairs

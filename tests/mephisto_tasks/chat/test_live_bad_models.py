@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from hands import always, by_model, cards
 from live import Launch, Rater, eventually, records
 
-from mephisto_tasks.admission.wording import STOPPED, UnitWords, filled
+from mephisto_tasks.admission.visits import STOPPED, UnitWords, filled
 from mephisto_tasks.cli.launch import launch
 from mephisto_tasks.launch.running import RunningStudy, StudyBroken
 from parlai_humaneval.schema.steps import EndStep, PageState

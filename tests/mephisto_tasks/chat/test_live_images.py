@@ -22,8 +22,10 @@ from mephisto_tasks.privacy.erase import forget
 from mephisto_tasks.privacy.erase_traces import all_going
 from mephisto_tasks.privacy.release import Wanted, release
 from mephisto_tasks.storage.locks import image_store
+from mephisto_tasks.storage.logs import JUDGE_ANSWERS
 from mephisto_tasks.workers.roster import known_workers
 from parlai_humaneval.display.images import NO_ALT
+from parlai_humaneval.schema.judge_answers import JudgeAnswer
 from parlai_humaneval.schema.steps import ChooseStep, MessageStep
 from parlai_humaneval.tables.build import tables
 from parlai_humaneval.tables.files import read_tables
@@ -231,3 +233,34 @@ async def test_raters_of_finished_dialogues_see_the_pictures(start: Launch, tmp_
     workers = [known for known in known_workers(run.data_dir).values() if known.name.startswith("w1")]
     forget(run.data_dir, all_going(run.data_dir, workers, None))
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
+
+
+ALWAYS_FIRST = """
+def reply(history):
+    with open({heard!r}, "a") as file:
+        print(len(history[-1].images), history[-1].text.count("[image: "), file=file)
+    return '{{"answer": "A"}}'
+"""
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_a_judge_in_the_rule_is_given_the_pictures_of_other_studies(
+    start: Launch, tmp_path: Path, sees: bool
+) -> None:
+    """Guards `judge=`: asked before any rater comes, one that sees gets each picture, any other its description."""
+    settings = {**seeing_models(tmp_path / "zoo"), "images": "models", "turns": 1, "dialogues_per_group": 2}
+    async with start(task="single_model", task_name="talks", **settings) as run:
+        for worker in ("w1", "w2", "w3", "w4"):
+            async with Judge(run, worker) as rater:
+                await rater.whole_unit()
+    heard = tmp_path / "heard.txt"
+    (tmp_path / "judge.py").write_text(ALWAYS_FIRST.format(heard=str(heard)))
+    options = {"model": "parlai_humaneval.agents.callable:CallableAgent", "function": "judge.py:reply", "images": sees}
+    (tmp_path / "judge.yaml").write_text(yaml.safe_dump({"name": "j", "model": {"options": options}}))
+    deciding = {"stop": "decided", "margin": 0.3, "max_dialogues": 4, "judge": str(tmp_path / "judge.yaml")}
+    talks = {"dialogues": [{"task": "talks"}], "items_per_unit": 1, "task_name": "pairs"}
+    async with study_beside(run.data_dir, "pw_dialog", **talks, **deciding):
+        pass
+    assert heard.read_text().splitlines() == [f"{2 if sees else 0} 2"] * 8  # four pairings in both orders
+    said = [line for line in JUDGE_ANSWERS.read(run.data_dir, "pairs") if isinstance(line, JudgeAnswer)]
+    assert [answer.images_described for answer in said] == [0 if sees else 2] * 8

@@ -10,7 +10,7 @@ from live import Launch, Rater, eventually, launch, records, rows, whole_dialogu
 
 from mephisto_tasks.admission.admission import DONE_ALL, GIVEN_ON
 from mephisto_tasks.admission.identity import BUSY
-from mephisto_tasks.admission.wording import AWAY, THANKS, UnitWords, filled
+from mephisto_tasks.admission.visits import AWAY, THANKS, UnitWords, filled
 from mephisto_tasks.launch import running
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.server.router import OTHER_WINDOW

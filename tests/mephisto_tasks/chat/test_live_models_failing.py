@@ -12,7 +12,7 @@ import scripted_models
 from live import Launch, Rater, eventually, records, rows, whole_dialogue
 
 from mephisto_tasks.admission.admission import PAUSED
-from mephisto_tasks.admission.wording import STOPPED
+from mephisto_tasks.admission.visits import STOPPED
 from mephisto_tasks.chat.turn import PARTNER_SLOW
 from mephisto_tasks.launch.running import StudyBroken
 from parlai_humaneval.models.agent.dialogue_agent import Line

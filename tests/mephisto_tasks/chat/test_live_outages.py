@@ -16,7 +16,7 @@ from killable_server import KillableServer, free_port
 from live import Launch, Rater, eventually, records, rows
 
 from mephisto_tasks.admission import admission as explain
-from mephisto_tasks.admission.wording import STOPPED
+from mephisto_tasks.admission.visits import STOPPED
 from mephisto_tasks.chat.turn import INTERRUPTED, PARTNER_TYPING
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.simulation.raters import Behaviour, run_raters

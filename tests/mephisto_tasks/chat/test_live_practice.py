@@ -10,7 +10,7 @@ from live import Launch, Rater, eventually, good_replies, launch, records, rows
 
 from mephisto_tasks.admission.admission import PRACTICE_FAILED
 from mephisto_tasks.admission.identity import BUSY
-from mephisto_tasks.admission.wording import PRACTICE_PASSED, UnitWords, filled
+from mephisto_tasks.admission.visits import PRACTICE_PASSED, UnitWords, filled
 from mephisto_tasks.cli.report import answers_of
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE
@@ -172,7 +172,7 @@ async def test_nobody_practises_for_nothing(start: Launch) -> None:
             await first.finish()
         async with Rater(run, "third") as third:
             assert third.client.refused is not None
-            assert "All conversations in this study are done" in third.client.refused
+            assert "All conversations in this study have been completed" in third.client.refused
 
 
 async def test_a_restart_gives_no_try_back_and_the_record_tells_of_the_practice(start: Launch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hands import Hands, texts
 from live import Launch, launch
 
-from mephisto_tasks.admission.wording import THANKS
+from mephisto_tasks.admission.visits import THANKS
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.session.practice import FAILED_TITLE, PASSED_TITLE

@@ -70,7 +70,7 @@ async def test_none_is_an_explicit_act(random_run: RunningStudy) -> None:
         assert state.step.none_label
         assert state.step.none_label in await rater.refused(selected=[])
         one = state.step.cards[0].candidate_id
-        assert "cannot both be true" in await rater.refused(selected=[one], none=True)
+        assert "cannot choose both" in await rater.refused(selected=[one], none=True)
         assert "twice" in await rater.refused(selected=[one, one])
         await rater.pick()
     record = rater.record(random_run)

@@ -70,7 +70,7 @@ async def test_no_tick_is_not_yet_a_none(run: RunningStudy) -> None:
     """Smith et al.: “none” must be an act; neither silence nor a none beside a tick is one."""
     async with Hands(run, "silent") as rater:
         assert "None of the above" in await rater.refused(selected=[])
-        assert "cannot both be true" in await rater.refused(selected=["engaging"], none=True)
+        assert "cannot choose both" in await rater.refused(selected=["engaging"], none=True)
         assert "not among the ones" in await rater.refused(selected=["funny"])
         assert "twice" in await rater.refused(selected=["engaging", "engaging"])
         await rater.tick()

@@ -13,7 +13,7 @@ import scripted_models
 from hands import Hands, texts
 from live import Launch, eventually, records
 
-from mephisto_tasks.admission.wording import AWAY, PAUSED, STOPPED, conversations, filled
+from mephisto_tasks.admission.visits import AWAY, PAUSED, STOPPED, conversations, filled
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.task import ConfigError
 from mephisto_tasks.launch.launch import RunningStudy

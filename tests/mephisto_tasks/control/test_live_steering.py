@@ -17,8 +17,8 @@ from scripted_models import zoo_file
 
 from mephisto_tasks.adapter import task_launcher as launcher
 from mephisto_tasks.admission.admission import ALL_DONE, PAUSED
-from mephisto_tasks.admission.wording import ALL_DONE as NOTHING_MORE
-from mephisto_tasks.admission.wording import UnitWords, filled
+from mephisto_tasks.admission.visits import ALL_DONE as NOTHING_MORE
+from mephisto_tasks.admission.visits import UnitWords, filled
 from mephisto_tasks.chat.study import GO_ON
 from mephisto_tasks.config.names import NothingToDo
 from mephisto_tasks.control.orders import (

@@ -46,6 +46,8 @@ class Case:
         parameters: of an address by which somebody comes, where addresses say who.
         arrival: whom these parameters name.
         exits: what the address holds to which somebody goes with each outcome.
+        files: name → text of files that the settings name as ``FOLDER/NAME``.
+        stored: part of the name under which the database keeps Ann, in lower case.
     """
 
     name: str
@@ -55,11 +57,14 @@ class Case:
     parameters: dict[str, str] = field(default_factory=dict)
     arrival: Arrival | None = None
     exits: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    stored: str = "ann"
     site: Callable[[pytest.MonkeyPatch, Path], AbstractContextManager[Any]] = lambda patch, home: nullcontext()
 
     def overrides(self, folder: Path) -> list[str]:
         """Settings with files of this test."""
-        (folder / "people.txt").write_text("ann:opensesame\nbob:swordfish\neve:friend\n")
+        for name, text in self.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
         return [setting.replace("FOLDER", str(folder)) for setting in self.settings]
 
 
@@ -89,8 +94,7 @@ def _invited(run: RunningStudy, site: object, person: str) -> Rater:
 
 
 def _with_password(run: RunningStudy, site: object, person: str) -> Rater:
-    passwords = {"ann": "opensesame", "bob": "swordfish", "eve": "friend"}
-    return _by_link(run, f"http://x/?name={person}&password={passwords[person]}", person)
+    return _by_link(run, f"http://x/?name={person}&password=opensesame", person)
 
 
 def _turker(run: RunningStudy, site: mturk.StandIn, person: str) -> Rater:
@@ -144,6 +148,7 @@ CASES = [
         ["place=link"],
         [("mephisto.architect.public_url=javascript:alert", "is not an address")],
         _invited,
+        stored="invitation:",
     ),
     Case(
         "prolific_api",
@@ -158,6 +163,7 @@ CASES = [
         _taker,
         parameters={"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"},
         arrival=Arrival(worker_name="prolific:p1", door="prolific", study="s1", session="x1"),
+        stored=b"ann".hex(),
         site=prolific_at_home,
     ),
     *(
@@ -177,6 +183,7 @@ CASES = [
         _with_password,
         parameters={"name": "ann", "password": "opensesame"},
         arrival=Arrival(worker_name="password:ann", door="password"),
+        files={"people.txt": "ann:opensesame\n"},
     ),
 ]
 """The last one is the example of a plug-in package."""

@@ -220,7 +220,7 @@ async def test_life(case: Case, site: Any, tmp_path: Path, data_dir: Path, monke
     assert [record.status for record in records(run)] == ["complete"]
     ((worker, provider),) = rows(data_dir, "SELECT worker_name, provider_type FROM workers")
     assert provider == config.mephisto.provider._provider_type
-    assert any(name in worker.lower() for name in ("ann", b"ann".hex())) or worker.startswith("invitation:")
+    assert case.stored in worker.lower()
 
 
 def test_what_cannot_be_taken_off_at_the_end(

@@ -46,7 +46,7 @@ def test_each_way_out_has_its_own_code_and_none_without_one() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"PROLIFIC_PID": ""}, "does not have your ID"),
+        ({"PROLIFIC_PID": ""}, "does not contain your ID"),
         ({"PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}, "placeholder"),
         ({"SESSION_ID": "{{%SESSION_ID%}}"}, "placeholder"),
         ({"PROLIFIC_PID": "a" * 1500}, "not an ID from Prolific"),
@@ -62,13 +62,13 @@ def test_a_link_that_names_nobody_is_turned_away_with_what_to_do(changed: dict[s
 
 
 def test_a_missing_session_is_no_half_visit() -> None:
-    with pytest.raises(TurnedAway, match="does not have your ID"):
+    with pytest.raises(TurnedAway, match="does not contain your ID"):
         prolific().arrival({"PROLIFIC_PID": PID})
 
 
 def test_an_address_without_the_panels_parameters_is_left_to_other_doors() -> None:
     assert prolific().arrival({"invitation": "abc"}) is None
-    with pytest.raises(TurnedAway, match="does not say who you are"):
+    with pytest.raises(TurnedAway, match="does not identify you"):
         arrival_by([prolific()], {})
 
 

@@ -111,11 +111,11 @@ async def test_a_session_belongs_to_one_person(start: Launch) -> None:
 
 async def test_a_bad_link_leaves_nothing_behind(start: Launch) -> None:
     bad: list[tuple[list[tuple[str, str]], str]] = [
-        ([], "does not say who you are"),
+        ([], "does not identify you"),
         (address("{{%PROLIFIC_PID%}}"), "placeholder"),
         (address("a" * 1900), "not an ID from Prolific"),
         ([*address("ann"), ("PROLIFIC_PID", "bob")], "two different people"),
-        ([("PROLIFIC_PID", "ann")], "does not have your ID"),
+        ([("PROLIFIC_PID", "ann")], "does not contain your ID"),
     ]
     async with start(overrides=LINK) as run, aiohttp.ClientSession() as http:
         for parameters, says in bad:

@@ -33,6 +33,11 @@ def test_a_young_launch_has_its_own_rate() -> None:
     assert "this launch so far" in end.words
 
 
+def test_three_assignments_are_enough() -> None:
+    """Guards the least that a forecast rests on, next to the two of the table below."""
+    assert estimated_end(NOW, "running", 10, _ended(3)).at == pytest.approx(NOW + 10 / 3 * 3600)
+
+
 def test_an_end_within_the_minute_has_no_range() -> None:
     """Guards against “between 12:00 and 12:00”."""
     assert estimated_end(NOW + 5, "running", 1, _ended(2000)).words.startswith("About 12:00, if the rate stays")

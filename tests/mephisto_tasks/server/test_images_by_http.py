@@ -13,7 +13,7 @@ import pytest
 from fake_operator import Served
 from PIL import Image
 
-from mephisto_tasks.server import images as routes
+from mephisto_tasks.server import static as routes
 from mephisto_tasks.simulation.page_client import PageClient
 from parlai_humaneval.display.images import MAX_BYTES, TOO_LARGE, UNREADABLE, ImageStore
 

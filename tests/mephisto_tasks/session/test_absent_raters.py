@@ -18,7 +18,7 @@ from test_live_judging_decides import study as pairs
 
 from mephisto_tasks.admission import identity as waiting_room
 from mephisto_tasks.admission.admission import WENT_ON
-from mephisto_tasks.admission.wording import UnitWords, filled
+from mephisto_tasks.admission.visits import UnitWords, filled
 from mephisto_tasks.launch.launch import RunningStudy
 from mephisto_tasks.payments.policy import Terms, due
 from mephisto_tasks.session import stopping as absent

@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 from servers.mturk import KEY, SECRET, StandIn, Worker
 
-from mephisto_tasks.config.worker_rules import MOST_LOCALES, WorkerRules
+from mephisto_tasks.config.task import MOST_LOCALES, WorkerRules
 from mephisto_tasks.crowds.mturk.launch import (
     MASTERS,
     MASTERS_SANDBOX,

@@ -203,11 +203,15 @@ def test_reasons_are_asked_for_only_where_the_page_asks(name: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "said", "unsaid"),
     [
-        (NONE, ["select the one that seems even a little better"], ["drawn at random", "29", "or none of them."]),
+        (
+            NONE,
+            ["select the one that seems better to you, even if only slightly"],
+            ["drawn at random", "29", "or none of them."],
+        ),
         (
             {"none_allowed", "several_choices"},
             ["If you select none, the chat still continues with one of the replies", "or none of them"],
-            ["29", "even a little better"],
+            ["29", "even if only slightly"],
         ),
         (
             {"none_allowed", "several_choices", "written_fallback"},
@@ -239,7 +243,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
         "or you do",
         "After each chat",
         "at least 17 messages",
-        "your half of the chat has to be realistic",
+        "your side of the chat has to be realistic",
         "Do not repeat yourself",
         "Respond to what the chatbot has just said",
         "may be rejected",
@@ -250,7 +254,7 @@ def test_direct_assessment_says_all_that_its_paper_tells_workers() -> None:
     assert "given a topic" not in words
     icebreaker = task("direct_assessment", {"topic_icebreaker", "topic_changes"})
     assert "think of a topic" not in icebreaker
-    assert "Each chat has a topic to talk about. It is a sentence" in icebreaker
+    assert "Each chat has a topic to talk about. The topic is a sentence" in icebreaker
 
 
 def test_instructions_are_not_offensive(path: Path, unfit: re.Pattern[str]) -> None:

@@ -90,10 +90,10 @@ def test_pairs_call_the_speakers_as_the_answers_do() -> None:
 def test_a_tie_is_spoken_of_only_where_it_can_be_said() -> None:
     """Of two speakers one is chosen, always (Smith et al. 2022, §3.1.3)."""
     assert told("pw_dialog", {"ties"}) == told("pw_dialog")
-    assert "even a little better" in told("pw_dialog")
+    assert "even if only slightly" in told("pw_dialog")
     strict, free = told("third_party", {"ranking"}), told("third_party", {"ranking", "ties"})
-    assert "even a little better" in strict
-    assert "even a little better" not in free
+    assert "even if only slightly" in strict
+    assert "even if only slightly" not in free
     assert "may share a rank" in free
     assert "share a rank" not in strict
 

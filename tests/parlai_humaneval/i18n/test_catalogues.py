@@ -12,8 +12,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
 from mephisto_tasks.adapter.client_io import GENERIC_REASONS
-from mephisto_tasks.admission.visits import instead_of_returning
-from mephisto_tasks.admission.wording import AWAY, RETURN_THE_TASK, UnitWords, filled
+from mephisto_tasks.admission.visits import AWAY, RETURN_THE_TASK, UnitWords, filled, instead_of_returning
 from mephisto_tasks.chat.config import InteractiveConfig
 from mephisto_tasks.config.task import APART, ConfigError, read_config
 from parlai_humaneval.cli.translations import ROOT, collected, refresh

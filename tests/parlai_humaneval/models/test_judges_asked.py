@@ -81,6 +81,10 @@ def test_a_judge_that_sees_gets_pictures_and_any_other_their_descriptions(tmp_pa
     seen = {len(images) for text, images in asked if "could not be read" not in text}
     assert seen == ({1} if sees else {0})
     assert {answer.images_described for answer in answers_of} == ({0} if sees else {1})
+    (tmp_path / "images" / f"{picture.digest}.jpg").unlink()
+    with ModelPool([once(spec.model)]) as pool:
+        ask_judge(pool, spec, questions_of([record]), keep=answers_of.append, budget=budget, images=store)
+    assert answers_of[-1].images_described == 1, "a picture whose file is gone was not seen"
 
 
 def says(text: str) -> Any:

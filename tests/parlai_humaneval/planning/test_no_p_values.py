@@ -43,6 +43,21 @@ OF_MODULE = {"core.shares": {"wilson_interval"}, "leads": {"leads", "turn_leads"
 """Of modules that hold tests of their own, what is not one: an interval of what was simulated, and the report's verdicts."""
 BETS = {"order_bets", "equality_bets", "staked"}
 """What makes e-values."""
+OF_PYTHON = {"NormalDist", "erf", "erfc"}
+"""What Python itself offers for a normal p."""
+TAILS = {"ndtr", "log_ndtr", "stdtr", "fdtrc", "chdtrc", "bdtrc", *OF_PYTHON}
+
+
+def doubled_tails(tree: ast.AST) -> Iterator[str]:
+    """``2 * ndtr(−z)``: a two-sided p of a shape that is there to draw answers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            twice = any(isinstance(side, ast.Constant) and side.value == 2 for side in sides)
+            called = {
+                getattr(side.func, "id", getattr(side.func, "attr", "")) for side in sides if isinstance(side, ast.Call)
+            }
+            yield from sorted(called & TAILS) if twice else ()
 
 
 def imported(path: Path) -> Iterator[tuple[str, set[str]]]:
@@ -63,7 +78,12 @@ def test_no_p_value_is_computed(path: Path) -> None:
     """Guards against tests that are derived once more: nothing of scipy's tests, nor of a statistic that is not the
     report's, is imported; made-up answers are drawn by the shapes of a few distributions alone, and evidence grows by
     bets in one place."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert [*doubled_tails(tree)] == []
+    written_out = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree)}
+    assert not written_out & OF_PYTHON
     for module, names in imported(path):
+        assert not names & OF_PYTHON
         assert not module.startswith("scipy.stats"), f"{path.name} imports {module}"
         if module.startswith("parlai_humaneval.statistics"):
             written = module.removeprefix("parlai_humaneval.")
@@ -76,3 +96,11 @@ def test_no_p_value_is_computed(path: Path) -> None:
             assert names <= SHAPES, f"{path.name} imports {names}"
         if path.name != "evidence.py":
             assert not names & BETS, f"{path.name} imports {names & BETS}"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("p = 2 * ndtr(-z)", ["ndtr"]), ("p = special.stdtr(df, -t) * 2", ["stdtr"]), ("wins = ndtr(liking)", [])],
+)
+def test_a_two_sided_p_is_recognised(line: str, found: list[str]) -> None:
+    assert [*doubled_tails(ast.parse(line))] == found

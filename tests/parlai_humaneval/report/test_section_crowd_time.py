@@ -15,13 +15,11 @@ from make_records import START
 
 from parlai_humaneval.report.section import Options
 from parlai_humaneval.report.sections.crowd_time import build
-from parlai_humaneval.statistics.raters.time import (
+from parlai_humaneval.statistics.raters.time import idle_answers, time_spent, timed_answers
+from parlai_humaneval.statistics.raters.time_to_significance import (
     collection_time,
-    idle_answers,
-    time_spent,
     time_to_difference,
     time_to_significance,
-    timed_answers,
 )
 from parlai_humaneval.tables.build import Tables, tables
 from parlai_humaneval.tables.columns import typed
@@ -169,7 +167,10 @@ def test_what_is_shown(tmp_path):
         assert all(list(row) == [column.key for column in table.columns] for row in table.rows)
     figures = section.figures()
     assert len({figure.key for figure in figures}) == len(figures) == 4
-    assert all(len(figure.curves) <= 8 for figure in figures if figure.kind == "curves")
+    curves = [figure for figure in figures if figure.kind == "curves"]
+    assert all((len(figure.curves), "(8 of 45 pairs" in figure.title) == (8, True) for figure in curves)
+    few = section.model_copy(update={"pairs": section.pairs[:8]}).figures()
+    assert not any(" pairs" in figure.title for figure in few), "all are shown"
     assert all(method.source for method in section.methods())
 
 

@@ -134,6 +134,16 @@ def test_a_judge_that_always_takes_the_first_is_told_in_words() -> None:
     assert not any("follows the position" in remark for remark in steady.remarks)
 
 
+def test_a_judge_that_reads_descriptions_of_images_says_so() -> None:
+    """Guards a comparison with people who saw the images. An image that two turns show counts once for each question."""
+    records: list[Rated] = [make_choice("d0", [["a"], ["b"]], setting="soba")]
+    card, *lines = judged(records, lambda question: letter(1))
+    described = [line.model_copy(update={"images_described": 2}) for line in lines[:3]]
+    blind = section(records, [card, *described, *lines[3:]])
+    assert blind.remarks.count("j read descriptions instead of images in 3 questions.") == 1
+    assert not any("instead of images" in remark for remark in section(records, [card, *lines]).remarks)
+
+
 def test_length_is_told_beside_that_of_people() -> None:
     """Guards the length bias: of replies, and of dialogues, by the letters of the speaker who is judged."""
     record = make_choice("d1", [["a"], ["a"]], models=("a", "longer"), setting="soba")

@@ -1,4 +1,4 @@
-import { createContext, type MouseEvent, useCallback, useContext, useState } from "react";
+import { createContext, type MouseEvent, useCallback, useContext, useEffect, useRef, useState } from "react";
 import { t } from "../language";
 import type { Panel } from "../wire/state";
 import { STEP_ID, useLook } from "./scroll";
@@ -10,12 +10,15 @@ export const Dialogues = createContext<readonly string[]>([]);
 /** The step's question, which is read there first. */
 export const QUESTION_ID = "question";
 
+/** A bar has room for the names of so many places. */
+const FEW = 2;
+
 /** What a bar leads to: the id of its element, and its name. */
 export interface Place {
   id: string;
   name: string;
   /** What is seen of the name, where there are many. */
-  short?: string | undefined;
+  short?: string;
 }
 
 export interface JumpBarProps {
@@ -35,6 +38,8 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
   const dialogues: Place[] = names.map((name, index) => ({ id: `panel-${index}`, name }));
   const places = [...dialogues, ...(parts ?? [{ id: QUESTION_ID, name: t("Your answer") }])];
   const here = useHere(places);
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => keepInSight(bar.current, here), [here]);
   if (places.length < 2) {
     return null;
   }
@@ -46,6 +51,7 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
   };
   return (
     <nav
+      ref={bar}
       className={[styles.bar, sticky ? styles.sticky : "", parts ? styles.parts : ""].join(" ")}
       aria-label={t("Parts of this page")}
       data-jump={parts ? "parts" : "dialogues"}
@@ -56,27 +62,27 @@ export function JumpBar({ sticky = false, parts }: JumpBarProps) {
           {t("Go to")}
         </span>
       )}
-      {places.map(({ id, name, short }, index) => (
-        <a
-          key={id}
-          href={`#${id}`}
-          aria-label={short === undefined ? undefined : name}
-          aria-current={index === here ? "location" : undefined}
-          onClick={(event) => go(event, id)}
-        >
-          {short ?? name}
-        </a>
-      ))}
+      {places.map(({ id, name, short = name }, index) => {
+        const shown = places.length > FEW ? short : name;
+        return (
+          <a
+            key={id}
+            href={`#${id}`}
+            aria-label={shown === name ? undefined : name}
+            aria-current={index === here ? "location" : undefined}
+            onClick={(event) => go(event, id)}
+          >
+            {shown}
+          </a>
+        );
+      })}
     </nav>
   );
 }
 
-/** So many replies are called by their names. */
-const FEW = 3;
-
-/** Replies as places; of many a bar has room for the last word of their names only. */
+/** Replies as places; where there are many a bar has room for the last word of their names only. */
 export function replyPlaces(names: readonly string[], idOf: (index: number) => string): Place[] {
-  return names.map((name, index) => ({ id: idOf(index), name, short: names.length > FEW ? name.split(" ").at(-1) : undefined }));
+  return names.map((name, index) => ({ id: idOf(index), name, short: name.split(" ").at(-1) ?? name }));
 }
 
 /** What the dialogues are called in the bar: not as their headings and speakers, which the answers are about. */
@@ -98,6 +104,15 @@ function useHere(places: readonly Place[]): number {
   }, [ids, count]);
   useLook(look);
   return here;
+}
+
+/** Scrolls a bar that has no room for all its links, and nothing but the bar. */
+function keepInSight(bar: HTMLElement | null, here: number) {
+  const link = bar?.querySelectorAll("a")[here]?.getBoundingClientRect();
+  if (bar !== null && link !== undefined && bar.scrollWidth > bar.clientWidth) {
+    const { left, width } = bar.getBoundingClientRect();
+    bar.scrollLeft += link.left + link.width / 2 - left - width / 2;
+  }
 }
 
 /** Where a place begins; a question that keeps itself in sight does not stand there. */

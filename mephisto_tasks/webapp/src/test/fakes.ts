@@ -8,6 +8,7 @@ import type { AgentDetails } from "../wire/packets";
 import type {
   Action,
   ChooseStep,
+  EndStep,
   Entry,
   FormStep,
   MessageStep,
@@ -334,3 +335,13 @@ export function fakeCrowd(workerName: string | null = "w", assignmentId: string 
     submitToProvider: vi.fn<Crowd["submitToProvider"]>(),
   };
 }
+
+/** The last step of a task, or of its practice. */
+export const end = (next: EndStep["next"], redirect: EndStep["redirect"] = null): EndStep => ({
+  kind: "end",
+  title: "Done",
+  text: "Thanks.",
+  next,
+  redirect,
+  resumes: false,
+});

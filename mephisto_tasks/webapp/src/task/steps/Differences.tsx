@@ -14,7 +14,7 @@ export function DifferencesButton({ shown, onShow }: { shown: boolean; onShow: (
 export function DifferencesNote({ shown }: { shown: boolean }) {
   return (
     <p role="status" className={`soft ${styles.note}`}>
-      {shown && t("Underlined: words that no other reply has at that point.")}
+      {shown && t("Underlined words do not appear at that point in any other reply.")}
     </p>
   );
 }

@@ -330,7 +330,7 @@ class StoppingStatus(BaseModel, frozen=True):
 
 
 class PairForecast(BaseModel, frozen=True):
-    """Dialogues of two models that are to begin until it is decided about them, or the cap is reached; see
+    """Dialogues of two models that begin until there is a decision about them, or the cap is reached; see
     :class:`Forecast`."""
 
     first: str

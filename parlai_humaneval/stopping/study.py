@@ -31,7 +31,7 @@ class StudyError(HumanevalError, ValueError):
 
 
 class SequentialStudy:
-    """A study that ends when its answer is reached. ``rule``: that by which it ends; its cap may have been raised since
+    """A study that stops once it reaches a decision. ``rule``: that by which it ends; its cap may have been raised since
     the study ``began``. ``log``: all that happened; it only ever grows. ``ended``: why nobody else is needed; None as
     long as somebody is. ``answered``, ``in_flight``, ``folded``: dialogues that were finished, that were begun and may
     still be, and that are evidence. ``cut_off``: dialogues that their workers left in the middle, and that are evidence

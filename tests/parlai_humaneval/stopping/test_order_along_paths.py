@@ -36,7 +36,7 @@ def _paid(now: Floats, places: tuple[int, ...]) -> float:
         for way in (1, -1)
     ]
     neighbors = [float(np.mean([bets[lower, higher] for higher, lower in pairwise(row)])) for row in rows]
-    wrong = sum(bets[i, j] for i, j in permutations(range(MODELS), 2) if places[i] >= places[j])
+    wrong = sum(float(bets[i, j]) for i, j in permutations(range(MODELS), 2) if places[i] >= places[j])
     return (1 - ALL_DIRECTIONS) * float(np.mean(neighbors)) + ALL_DIRECTIONS * wrong / (2 * PAIRS.count)
 
 

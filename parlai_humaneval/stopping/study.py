@@ -54,7 +54,8 @@ class SequentialStudy:
         self, rule: StoppingRule, *, seed: int = 0, technique: str = "", setting: str = "", metric: str = ""
     ) -> None:
         asked = {"technique": technique, "setting": setting, "metric": metric}
-        self._begin(events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", **asked))
+        began = events.Began(rule=rule, seed=seed, cut_off="filled", equality="together", order="paths", **asked)
+        self._begin(began)
 
     @classmethod
     def of(cls, began: events.Began) -> SequentialStudy:
@@ -66,7 +67,8 @@ class SequentialStudy:
     def _begin(self, began: events.Began) -> None:
         self.rule, self.seed, self.began = began.rule, began.seed, began
         self.log: list[Event] = [began]
-        self.studies = Studies(began.rule, filled=began.cut_off == "filled", together=began.equality == "together")
+        filled, together, paths = began.cut_off == "filled", began.equality == "together", began.order == "paths"
+        self.studies = Studies(began.rule, filled=filled, together=together, paths=paths)
         self.pairs = self.studies.evidence.pairs
         self.now = 0.0
         self.ended: Literal["decided", "cap"] | None = None

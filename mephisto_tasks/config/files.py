@@ -76,7 +76,7 @@ def check_typed(name: str, value: str) -> None:
         for entry in values_of(value):
             file = entry.get("file") if isinstance(entry, dict) else entry
             if isinstance(file, str) and Path(file).suffix and not Path(file).expanduser().exists():
-                near = misspelt(file, [str(Path(file).with_name(one.name)) for one in Path(file).parent.glob("*.*")])
+                near = misspelt(Path(file).name, [one.name for one in Path(file).expanduser().parent.glob("*.*")])
                 where_to = () if near else f"type its path from {Path.cwd()}, or the whole path"
                 raise ConfigError(f"there is no file {file}", where=name, misspelt=near, try_=where_to)
 

@@ -224,7 +224,7 @@ def test_a_cluster_that_wants_another_token_says_so(
                 time.sleep(0.1)
             for mode, ours, told in (
                 ("token", "a-wrong-one", "rejects the token in RAY_AUTH_TOKEN"),
-                ("token", "", "has no token"),
+                ("token", "", "got no token"),
                 ("disabled", "", "requires a token: set RAY_AUTH_MODE=token"),
             ):
                 monkeypatch.setenv("RAY_AUTH_MODE", mode)

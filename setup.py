@@ -82,6 +82,7 @@ setup(
             "PROTOCOL.md",
             "**/*.sql",
             "**/words.yaml",
+            "*/phrases.yaml",
             "annotation/*.yaml",
             "cli/*.yaml",
             "server/static/*",

@@ -34,7 +34,7 @@ from mephisto_tasks.server.security import SECRETS, PageErrors, usable_secrets
 from mephisto_tasks.session.answers import EARLY_SUBMIT
 from mephisto_tasks.session.study import Study
 from mephisto_tasks.storage.provider_names import NotYetKnown, stored_names
-from parlai_humaneval.i18n.translate import Language, phrase, speaking, t
+from parlai_humaneval.i18n.translate import Language, phrase, phrases, speaking, t
 
 logger = logging.getLogger(__name__)
 
@@ -51,23 +51,17 @@ PASSING_S = 30.0
 """For so long a page asks again, whose worker finds no unit although the study says that there is one for them."""
 
 OUR_ERROR_TITLE = phrase("Something broke on our side")
-OUR_ERROR = phrase(
-    "The task could not start. This is not your fault. Please reload this page in a few minutes. If it happens again, "
-    "please contact the researchers. Nothing was submitted."
-)
+PHRASES = phrases(__file__)
+OUR_ERROR = PHRASES["our_error"]
 
 _GONE = {"disconnect", "timeout", "returned"}
 _AT_WORK = {"accepted", "onboarding", "waiting", "in task"}
 GENERIC_REASONS = {
     phrase("You are not currently qualified to work on this task..."),
     phrase("There is currently no available work, please try again later..."),
-    phrase(
-        "You are currently working on too many tasks concurrently to accept another, please finish your current work."
-    ),
+    PHRASES["too_many_tasks"],
     phrase("You have already completed the maximum amount of tasks the requester has set for this task."),
-    phrase(
-        "You appear to have already completed this task, or have disconnected long enough for your session to clear..."
-    ),
+    PHRASES["not_open_to_them"],
 }
 """Mephisto's WorkerFailureReasons, written out so that the catalogues of languages hold them."""
 

@@ -32,7 +32,7 @@ from mephisto_tasks.storage.results import PSEUDONYM_KEY, ResultsError, query, t
 from mephisto_tasks.storage.work import Work, completed_work
 from mephisto_tasks.workers.roster import FollowedList, WorkerListError, known_workers
 from parlai_humaneval._util.errors import choose_from
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.records import JudgementRecord
@@ -41,59 +41,24 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "workers."
 
-BLOCKED = phrase(
-    "You cannot take part in this study. If you believe that this is a mistake, please write to the requester."
-)
-NOT_INVITED = phrase(
-    "This study is open only to people whom the researchers have invited, and you are not on their list. There is no "
-    "penalty. Please return the task. Thank you for your interest!"
-)
-NOT_QUALIFIED = phrase(
-    "This study is open only to people who qualified in one of our earlier tasks. There is no penalty. Please return "
-    "the task. Thank you for your interest!"
-)
-SEEN_BEFORE = phrase(
-    "You took part in an earlier study that this one builds on, and this time we need people who did not take part in "
-    "it. Thank you for your help! There is no penalty. Please return the task."
-)
-DONE_ALL = phrase(
-    "You have already taken part in this study the maximum number of times. Thank you! Please return the task."
-)
-DONE_ALL_ACROSS = phrase(
-    "You have already taken part in this study and in related studies the maximum number of times. Thank you! Please "
-    "return the task."
-)
+PHRASES = phrases(__file__)
+BLOCKED = PHRASES["blocked"]
+NOT_INVITED = PHRASES["not_invited"]
+NOT_QUALIFIED = PHRASES["not_qualified"]
+SEEN_BEFORE = PHRASES["seen_before"]
+DONE_ALL = PHRASES["done_all"]
+DONE_ALL_ACROSS = PHRASES["done_all_across"]
 
 PAUSED = phrase("The researchers have paused this study. Please come back later, or return the task.")
-PRACTICE_FAILED = phrase(
-    "Thank you for trying the practice. Some of your answers did not match the answers that this task requires, so you "
-    "cannot take part in it. There is no penalty. Please return the task."
-)
-PRACTICE_FAILED_PAID = phrase(
-    "Thank you for trying the practice. Some of your answers did not match the answers that this task requires, so you "
-    "cannot take part in it. There is no penalty, and you are paid for the practice. Please return the task."
-)
-PRACTICE_AGAIN = phrase(
-    "This is only a trial run of the study on this computer. To practice again, run `{command}` and reload this page."
-)
-ALL_TAKEN = phrase(
-    "All {many} are taken right now. If somebody leaves, one will become available again: you can try again later, or "
-    "return the task."
-)
-INTERRUPTED = phrase(
-    "This study is taking a short technical break. Please try again in a few minutes, or return the task."
-)
+PRACTICE_FAILED = PHRASES["practice_failed"]
+PRACTICE_FAILED_PAID = PHRASES["practice_failed_paid"]
+PRACTICE_AGAIN = PHRASES["practice_again"]
+ALL_TAKEN = PHRASES["all_taken"]
+INTERRUPTED = PHRASES["interrupted"]
 ALL_DONE = phrase("All {many} in this study have been completed. Thank you for your interest! Please return the task.")
-GIVEN_ON = phrase(
-    "While you were away, your {one} was given to somebody else or was no longer needed. There is nothing else for you "
-    "to do right now. Your work is saved, and it counts. If your {one} becomes available again, you can continue where "
-    "you left off: try again later, or return the task."
-)
+GIVEN_ON = PHRASES["given_on"]
 
-WENT_ON = phrase(
-    "While you were away, the study went on without you. Your work is saved, and it counts. Thank you! "
-    "Please return the task."
-)
+WENT_ON = PHRASES["went_on"]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mephisto_tasks.admission.visits import ClaimPolicy, PageRule, Refusal, Rule
 from mephisto_tasks.storage.logs import CONSENTS, Agreement, keep_text
 from mephisto_tasks.storage.provider_names import stored_names
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, phrases
 from parlai_humaneval.materials.consent import Consent
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
@@ -89,14 +89,9 @@ KEPT_S = 30.0
 """A place is kept so long for a worker who resumes a unit: their page asks again sooner, if it is still open."""
 
 FULL_TITLE = phrase("The study is full right now")
-FULL = phrase(
-    "All places in this study are taken right now. You do not need to do anything: this page keeps trying, and will "
-    "let you in as soon as a place becomes free. If you started earlier, all your work is saved."
-)
-BUSY = phrase(
-    "You already have this study open on another page. Please continue there; you can close this one. If you have "
-    "already closed the other page, please try again in a few minutes."
-)
+PHRASES = phrases(__file__)
+FULL = PHRASES["full"]
+BUSY = PHRASES["busy"]
 
 
 class OnePageRule(PageRule):
@@ -172,14 +167,8 @@ STUDY_OVER_TITLE = phrase("This study has ended")
 STUDY_OVER = phrase("Your work is saved. Another study is open at this address now.")
 OTHER_BROWSER = phrase("This task is open in another browser")
 WRONG_ADDRESS = phrase("This address does not work")
-DAMAGED = phrase(
-    "The address of this page is damaged: part of it was changed or is missing. Please open the study again with the "
-    "link that you were given, and press Start."
-)
-NOTHING_SHOWN = phrase(
-    "We would not recognize you after a reload, and your work might be lost. Please allow this site to store data, or "
-    "use another browser, and reload the page."
-)
+DAMAGED = PHRASES["damaged"]
+NOTHING_SHOWN = PHRASES["nothing_shown"]
 KEEPS_NOTHING = phrase("Your browser does not store anything for this page")
 
 

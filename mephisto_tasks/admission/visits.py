@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from mephisto_tasks.admission.browsers import Shown
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
@@ -35,57 +35,16 @@ STOPPED = (
     phrase("We have to stop here"),
     phrase("Our system had a problem, and this {one} cannot continue. None of your work is lost{and_paid}."),
 )
-AWAY = (
-    phrase("You were away for a while"),
-    phrase(
-        "This {one} was closed because we did not hear from you. Your work is saved{part_paid}. To continue where you "
-        "left off, please reload this page, or return the task and take it again."
-    ),
-)
-AWAY_FOR_GOOD = (
-    AWAY[0],
-    phrase(
-        "This {one} was closed because we did not hear from you. Your work is saved{part_paid}. There is nothing else "
-        "for you to do in this study, so please return the task. Thank you for your help!"
-    ),
-)
-NOTHING_LEFT = (
-    phrase("All {many} have been given out"),
-    phrase(
-        "Other people took the last ones while you were getting ready. There is nothing for you to do right now. "
-        "Please return the task. Thank you for your interest!"
-    ),
-)
-PAUSED = (
-    phrase("The study was paused"),
-    phrase(
-        "The researchers paused this study. All your work is saved{and_the_rest_paid}. You can close this page. If "
-        "the study continues later, reload this page to pick up where you left off."
-    ),
-)
-RETURNED = (
-    phrase("You have returned the task"),
-    phrase(
-        "Your work up to that point is saved{part_paid}. Somebody else can now take your place. Thank you for your "
-        "interest!"
-    ),
-)
+PHRASES = phrases(__file__)
+AWAY = (phrase("You were away for a while"), PHRASES["away"])
+AWAY_FOR_GOOD = (AWAY[0], PHRASES["away_for_good"])
+NOTHING_LEFT = (phrase("All {many} have been given out"), PHRASES["nothing_left"])
+PAUSED = (phrase("The study was paused"), PHRASES["paused"])
+RETURNED = (phrase("You have returned the task"), PHRASES["returned"])
 PRACTICE_PASSED = phrase("Practice passed. {begins}")
-AGAIN = phrase(
-    "Your earlier conversation was interrupted by a problem on our side. It is saved{too_paid}. Here is a new "
-    "conversation, which starts from the beginning."
-)
-AGAIN_OF_SEVERAL = phrase(
-    "Your earlier conversations were interrupted by a problem on our side. Your work is saved. Please start "
-    "again{still_paid}."
-)
-ALL_DONE = (
-    phrase("The study is complete"),
-    phrase(
-        "The last {many} in this study have just been completed or stopped. There is nothing left for you to do. "
-        "Please return the task. Thank you for your interest!"
-    ),
-)
+AGAIN = PHRASES["again"]
+AGAIN_OF_SEVERAL = PHRASES["again_of_several"]
+ALL_DONE = (phrase("The study is complete"), PHRASES["all_done"])
 
 RETURN_THE_TASK = phrase("return the task")
 """Each text that says so can be told to somebody else, too: see :func:`.visits.instead_of_returning`."""
@@ -133,10 +92,7 @@ Outcome = Literal["complete", "screened_out", "no_consent", "timed_out", "return
 
 Parameters = Mapping[str, str]  # of one address, each name once
 
-GO_ON_THERE = phrase(
-    "Please continue in the browser and on the device where you started: all your work is saved there. If you have "
-    "not started yet, open the study again with the link that you were given, and press Start."
-)
+GO_ON_THERE = PHRASES["go_on_there"]
 
 
 @dataclass(frozen=True)

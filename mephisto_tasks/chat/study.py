@@ -26,7 +26,7 @@ from parlai_humaneval.allocation.groups import Allocator, Cell, PastDialogue
 from parlai_humaneval.display.appearance import Appearance
 from parlai_humaneval.display.markdown import is_formatted
 from parlai_humaneval.display.presenter import AS_SAID, Presenter
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, TickItem, VerdictItem
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.model_pool import ModelPool
@@ -118,9 +118,8 @@ NEXT = Notice(
 )
 GO_ON = Notice(level="info", text=phrase("Welcome back! Your earlier conversations are saved. Here is the next one."))
 OVER = phrase("That was the whole conversation. Thank you! Is there anything you would like to tell us? (optional)")
-ALL_OVER = phrase(
-    "Those were all the conversations. Thank you! Is there anything you would like to tell us? (optional)"
-)
+PHRASES = phrases(__file__)
+ALL_OVER = PHRASES["all_over"]
 FIRST_QUESTION = "What are three good things to do on a rainy day? Please list them."
 FIRST_REPLY_S = 20.0
 

@@ -16,7 +16,7 @@ from mephisto_tasks.session.page import PageSession
 from mephisto_tasks.session.steps import choose_step, credited, tick_step
 from parlai_humaneval.display.images import pictures
 from parlai_humaneval.display.presenter import ReplySettings
-from parlai_humaneval.i18n.translate import phrase, t, tn
+from parlai_humaneval.i18n.translate import phrase, phrases, t, tn
 from parlai_humaneval.models.bot_speaker.bot_speaker import BotSpeakerAgent
 from parlai_humaneval.models.bot_speaker.growth import Growth
 from parlai_humaneval.schema import steps
@@ -210,16 +210,10 @@ def _ticked(turn: int, cards: Sequence[steps.Card]) -> tuple[str, steps.Card]:
 PARTNER_TYPING = phrase("Your partner is typing…")
 PARTNERS_TYPING = phrase("Your partners are typing…")
 TYPING = (PARTNER_TYPING, PARTNERS_TYPING)
-PARTNER_AWAY = phrase(
-    "Your partner is not available right now. The reply may take a few minutes. Please stay on this page."
-)
-PARTNERS_AWAY = phrase(
-    "Not all of your partners are available right now. The replies may take a few minutes. Please stay on this page."
-)
-INTERRUPTED = phrase(
-    "One moment, please: the connection to your partner was interrupted. The conversation continues as soon as the "
-    "connection is back, and nothing you wrote is lost. Please stay on this page."
-)
+PHRASES = phrases(__file__)
+PARTNER_AWAY = PHRASES["partner_away"]
+PARTNERS_AWAY = PHRASES["partners_away"]
+INTERRUPTED = PHRASES["interrupted"]
 PARTNER_SLOW = phrase("Your partner is taking a little longer than usual. Please stay on this page.")
 GROWTH_LOOK_S = 0.1
 """How often it is looked whether replies that are shown as they come have grown."""

@@ -23,7 +23,7 @@ from mephisto_tasks.session.answers import check_message, read_answer
 from mephisto_tasks.storage.provider_names import LOCAL
 from parlai_humaneval._util.files import OWNER_ONLY, create_once, write_private
 from parlai_humaneval.display.filtering import offensive_spans
-from parlai_humaneval.i18n.translate import Language, Offered, joined, phrase, speaking, spoken, t, tn
+from parlai_humaneval.i18n.translate import Language, Offered, joined, phrase, phrases, speaking, spoken, t, tn
 from parlai_humaneval.materials.instructions import load_instructions
 from parlai_humaneval.models.backends.human import Desk, Errand
 from parlai_humaneval.schema import steps
@@ -76,13 +76,8 @@ ANOTHER = phrase("This is another conversation, with another person.")
 BACK = phrase("You are back in conversation {number}.")
 OFFENSIVE = phrase("Please put that another way: “{words}” may offend the person who reads it.")
 TOO_MANY = phrase("Enough people are already taking part, so nobody else is needed. Please come back later.")
-ENDED = (
-    phrase("Thank you"),
-    phrase(
-        "The study has stopped, so nobody needs a reply now. You can close this page. If the study continues later, "
-        "you can come back with the same link."
-    ),
-)
+PHRASES = phrases(__file__)
+ENDED = (phrase("Thank you"), PHRASES["ended"])
 OTHER_PERSON = phrase("The other person: {line}")
 
 

@@ -240,10 +240,8 @@ def base_address(data_dir: Path, task_name: str, url: str | None) -> str:
     runs = stored_runs(data_dir, task_name)
     provider = runs[0].provider if runs else None
     if provider is None or not crowd_of(provider).takes_invitations:
-        raise InvitationError(
-            f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation",
-            try_="launch it with place=link",
-        )
+        what = f"task {task_name!r} is launched with the crowd provider “{provider}”, whose raters need no invitation"
+        raise InvitationError(what, try_="launch it with place=link")
     if not opens_elsewhere(running):
         click.echo(
             "These links only work on this machine. To make them work elsewhere, launch with hostname=0.0.0.0 (on your "

@@ -131,10 +131,8 @@ class NewPage:
 
     def __init__(self, choices: new_study.Choices, path: Path) -> None:
         if not (BUILT / "index.html").is_file():
-            raise PageMissing(
-                f"the page is not built ({BUILT} has no index.html)",
-                try_="run `make install` in a clone of the repository, or add --terminal",
-            )
+            what = f"the page is not built ({BUILT} has no index.html)"
+            raise PageMissing(what, try_="run `make install` in a clone of the repository, or add --terminal")
         self.address = ""
         self._choices, self._path, self._secret = choices, path, new_token()
         self._preview, self._lock, self._files = Preview(), threading.Lock(), StaticFiles(BUILT)

@@ -123,11 +123,8 @@ def _named(everybody: dict[str, KnownWorker], name: str) -> list[KnownWorker]:
     try:
         return by_worker_id(everybody.values(), name)
     except UnknownWorker:
-        raise UnknownWorker(
-            "this data directory has no rater with this pseudonym or ID, so there is nothing to forget",
-            where=name,
-            try_="`parlai-humaneval workers list` shows all",
-        ) from None
+        what = "this data directory has no rater with this pseudonym or ID, so there is nothing to forget"
+        raise UnknownWorker(what, where=name, try_="`parlai-humaneval workers list` shows all") from None
 
 
 def _forget(data_dir: Path, people: Sequence[ErasurePlan], total: int, lift_blocks: bool) -> list[Forgotten]:

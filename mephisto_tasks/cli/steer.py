@@ -176,10 +176,8 @@ def change_running(task: str, asked: Settings, data_dir: Path, task_name: str, y
             f"task {task_name!r} is already launched from {data_dir}, and is still starting", try_="try again soon"
         )
     if running.task != task:
-        raise CannotChange(
-            f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}",
-            try_="give the new launch a different task_name=…",
-        )
+        what = f"task {task_name!r} is already launched from {data_dir} with the technique {running.task}, not {task}"
+        raise CannotChange(what, try_="give the new launch a different task_name=…")
     orders = changes(running.settings, asked, snapshot.groups, task_name)
     if not orders:
         stopped = "".join(f"\n  {group.label}: {group.stopped}" for group in snapshot.groups if group.stopped)

@@ -309,11 +309,8 @@ def _registered(task: str, overrides: Sequence[str]) -> Preregistration | None:
 
     facts = read_preregistration(Path(given[-1].strip("'\"")).expanduser())
     if facts.technique != task:
-        raise ConfigError(
-            f"it registers a study with {facts.technique}, not with {task}",
-            where=f"prereg={given[-1]}",
-            try_=f"launch {facts.technique}, or name another file",
-        )
+        what = f"it registers a study with {facts.technique}, not with {task}"
+        raise ConfigError(what, where=f"prereg={given[-1]}", try_=f"launch {facts.technique}, or name another file")
     return facts
 
 
@@ -392,10 +389,8 @@ def _check_address(config: DictConfig) -> None:
     if here and crowd_in(config).stand_in():
         return
     if not str(architect.public_url).startswith("https://"):
-        raise ConfigError(
-            "crowd raters need an https address that reaches this machine",
-            try_=f"set public_url=https://… (now {str(architect.public_url)!r})",
-        )
+        what = "crowd raters need an https address that reaches this machine"
+        raise ConfigError(what, try_=f"set public_url=https://… (now {str(architect.public_url)!r})")
 
 
 def all_settings(config: type[BaseModel]) -> dict[str, str]:
@@ -417,11 +412,8 @@ def _check_name(override: str, known: Sequence[str], task: str) -> None:
         words = choices(name)
         if value not in words:
             more = "" if name != "workers" else ", or set rules: workers.…"
-            raise ConfigError(
-                f"there is no {name} {value!r}",
-                misspelt=misspelt(value, words),
-                try_=f"choose one of: {', '.join(words)}{more}",
-            )
+            what = f"there is no {name} {value!r}"
+            raise ConfigError(what, misspelt=misspelt(value, words), try_=f"choose one of: {', '.join(words)}{more}")
         return
     open_ended = name.startswith(tuple(f"{part}." for part in OPEN))
     if open_ended or name in known or (name.startswith(ROOT) and not name.startswith(BLUEPRINT)):

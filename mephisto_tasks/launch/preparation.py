@@ -179,10 +179,8 @@ def launchable(
             facts.technique, compose_config(facts.technique, conf, [*chosen, f"prereg={as_typed(str(file))}"])
         )
     if changed := facts.changes(settings.model_dump(mode="json")):
-        raise ConfigError(
-            f"the study would not be launched as it is registered: {', '.join(map(str, changed))}",
-            try_="give each of these settings once, with its name from `--list-settings`",
-        )
+        what = f"the study would not be launched as it is registered: {', '.join(map(str, changed))}"
+        raise ConfigError(what, try_="give each of these settings once, with its name from `--list-settings`")
     check_dialogues(settings, data_dir)
     judge = judge_of(settings) if isinstance(settings, StaticConfig) else None
     return facts if judge is None else facts.model_copy(update={"judge": f"{judge.name}@{judge.version}"})
@@ -235,10 +233,8 @@ def data_directory(data_dir: Path) -> Iterator[None]:
         make_private_folder(data_dir)
     except OSError as error:
         why = "a file of that name is in the way" if data_dir.is_file() else error.strerror
-        raise ConfigError(
-            f"the data directory {data_dir} cannot be made ({why})",
-            try_="name another one with --data-dir, or in $PARLAI_HUMANEVAL_DATA_DIR",
-        ) from error
+        what = f"the data directory {data_dir} cannot be made ({why})"
+        raise ConfigError(what, try_="name another one with --data-dir, or in $PARLAI_HUMANEVAL_DATA_DIR") from error
     try:
         with plain_logs():
             yield

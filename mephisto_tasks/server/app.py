@@ -35,7 +35,7 @@ from mephisto_tasks.server.security import (
 )
 from mephisto_tasks.server.static import ImageRoutes, SideDoor, StaticFiles, plain_page
 from parlai_humaneval.display.images import SUFFIX, ImageStore
-from parlai_humaneval.i18n.translate import Offered, phrase, speaking, t
+from parlai_humaneval.i18n.translate import Offered, phrase, phrases, speaking, t
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +48,8 @@ _HARD_LIMIT = 4 * packets.MAX_BODY
 
 UNKNOWN = "unknown"
 """Why a page is not admitted whose agent nobody here has heard of: it may be of an earlier launch, and register anew."""
-NOT_ADMITTED = phrase(
-    "This page cannot continue with this task: the task was closed, or it is open in another window. Please reload."
-)
+PHRASES = phrases(__file__)
+NOT_ADMITTED = PHRASES["not_admitted"]
 TOO_LONG = f"That message is longer than {packets.MAX_BODY // 1024} kB and was not accepted."
 TOO_FAST = phrase("Too many messages arrived at once, so the connection was closed. It can be opened again.")
 TOO_SLOW = phrase("The rest of that request did not arrive in time. Please try again.")
@@ -177,10 +176,7 @@ SENTENCES = {
 _READING = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 WRONG_ADDRESS = phrase("Not under this address")
 NOTHING_HERE = phrase("Nothing is here")
-NOTHING_HERE_TEXT = phrase(
-    "There is no page at this address; part of the link may be missing or mistyped. Please open the study with "
-    "the link that you were given, or from the site that sent you here."
-)
+NOTHING_HERE_TEXT = PHRASES["nothing_here_text"]
 
 SILENT = phrase("The study's server did not answer in time. Please try again in a minute.")
 NOT_OPEN = phrase("This task is no longer open here. Please reload the page.")

@@ -17,7 +17,7 @@ from mephisto_tasks.server import packets
 from mephisto_tasks.server.agents import Agent, AgentBook, AwakeTime, Connection
 from mephisto_tasks.server.packets import Packet
 from mephisto_tasks.server.security import PageErrors
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrase, phrases
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +34,8 @@ class OperatorSilent(Exception):
 
 
 SOON_S = 4.0  # How long a page waits for an answer before it is told that there is none yet; it asks again by itself.
-BUSY = phrase(
-    "The study is busy at the moment. This page keeps trying, so please leave it open. You do not need to do anything, "
-    "and none of your work is lost."
-)
+PHRASES = phrases(__file__)
+BUSY = PHRASES["busy"]
 
 
 class Router:

@@ -23,7 +23,7 @@ from aiohttp.typedefs import Handler
 from mephisto_tasks.server.hosts import ONLY_HERE, PagePolicy
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import on_one_line
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrases
 
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?")
 THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -126,9 +126,8 @@ REQUEST_BURST = 1000.0
 MOST_ADDRESSES = 20_000  # So many are remembered; those unseen for longest are forgotten first.
 IPV6_NETWORK = 64
 """The part of an IPv6 address that one household has: within it, anybody takes a new address for each request."""
-TOO_MANY = phrase(
-    "Too many requests came from your network at once. Please wait a minute; the page tries again automatically."
-)
+PHRASES = phrases(__file__)
+TOO_MANY = PHRASES["too_many"]
 
 
 def trusted_networks(configured: Iterable[object]) -> tuple[Network, ...]:

@@ -23,7 +23,7 @@ from mephisto_tasks.server.agents import Agent
 from mephisto_tasks.server.router import Router
 from mephisto_tasks.server.security import RateLimit, same_token
 from parlai_humaneval.display.images import MAX_BYTES, TOO_LARGE, ImageRefused, ImageStore
-from parlai_humaneval.i18n.translate import phrase, spoken, t
+from parlai_humaneval.i18n.translate import phrase, phrases, spoken, t
 
 STATIC = Path(__file__).parent / "static"  # Scripts that tell the page who its rater is, one for each way of coming
 
@@ -108,10 +108,8 @@ def plain_page(status: int, title: str, text: str) -> web.Response:
     return web.Response(status=status, text=page, content_type="text/html", headers=_HEADERS)
 
 
-WRONG_LINK = phrase(
-    "This is not the right address; part of the link may be missing. Please copy the whole link again, or ask the "
-    "person who gave it to you. The correct link does not change while the study is running."
-)
+PHRASES = phrases(__file__)
+WRONG_LINK = PHRASES["wrong_link"]
 
 
 @dataclass(frozen=True)

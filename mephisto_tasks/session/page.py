@@ -24,7 +24,7 @@ from mephisto_tasks.storage.sqlite import Saving
 from parlai_humaneval.display.images import ImageStore, pictures
 from parlai_humaneval.display.markdown import is_formatted, markup_of
 from parlai_humaneval.display.presenter import ReplyDisplay
-from parlai_humaneval.i18n.translate import ENGLISH, Language, phrase, speaking, t
+from parlai_humaneval.i18n.translate import ENGLISH, Language, phrases, speaking, t
 from parlai_humaneval.models.agent.isolation import isolate_model_code
 from parlai_humaneval.models.zoo.entries import ModelSpec, is_chat_llm, may_be_chat_llm
 from parlai_humaneval.schema import steps
@@ -116,10 +116,8 @@ class ShownModels:
 
 POLL_S = 0.25  # how often a world that waits for models looks whether its rater is still there
 LOOK_S = 2.0  # how often a world that waits for an answer looks by itself. What happens to its rater wakes it at once.
-CANNOT_SAVE = phrase(
-    "We cannot save your work at the moment. Your answer is kept on your page, and nothing is lost. The page "
-    "continues as soon as saving works again. Please stay on this page."
-)
+PHRASES = phrases(__file__)
+CANNOT_SAVE = PHRASES["cannot_save"]
 EARLY_ANSWER = "The replies were not complete yet."
 MAX_REFUSED_STORED = 200
 """Refused answers written down per session; a program that floods a world must not fill the disk."""

@@ -10,17 +10,15 @@ from uuid import uuid4
 
 from mephisto_tasks.config.task import TaskConfig
 from mephisto_tasks.session.page import PageSession
-from parlai_humaneval.i18n.translate import joined, phrase, t, tn
+from parlai_humaneval.i18n.translate import joined, phrase, phrases, t, tn
 from parlai_humaneval.materials.instructions import ChooseItem, Practice, PracticeItem, RateItem, in_language
 from parlai_humaneval.schema.events import PracticeAnswered, PracticeEnded
 from parlai_humaneval.schema.steps import Card, Notice, Progress
 
 PASSED_TITLE = phrase("Practice passed")
 FAILED_TITLE = phrase("The practice ends here")
-FAILED_TEXT = phrase(
-    "Thank you for trying. Some of your practice answers did not match the answers that this task requires, so you "
-    "cannot take part in it. There is no penalty. Please simply return the task."
-)
+PHRASES = phrases(__file__)
+FAILED_TEXT = PHRASES["failed_text"]
 
 
 class PracticeLoop(ABC):

@@ -22,6 +22,7 @@ CODE = {
     "javascript": ("mephisto_tasks/webapp/src/**/*.ts*",),
 }
 INSTRUCTIONS = (
+    "mephisto_tasks/*/phrases.yaml",
     "mephisto_tasks/presets/*/task_config/*.yaml",
     "mephisto_tasks/chat/task_config/*.yaml",
     "parlai_humaneval/data/shared_instructions.yaml",

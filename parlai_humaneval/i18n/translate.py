@@ -82,6 +82,14 @@ def phrase(english: str) -> str:
     return english
 
 
+def phrases(module: str) -> dict[str, str]:
+    """Longer texts that are said later: those of ``phrases.yaml`` in the folder of a module's file, or in one above."""
+    from parlai_humaneval._util.data_files import read_yaml
+
+    found = next(file for folder in Path(module).parents if (file := folder / "phrases.yaml").is_file())
+    return {str(name): str(text) for name, text in read_yaml(found).items()}
+
+
 def in_places(text: str, values: dict[str, object]) -> str:
     """A text with values in its places; a place without a value stays as it is, and values are never looked into."""
     return PLACE.sub(lambda place: str(values.get(place[1], place[0])), text)

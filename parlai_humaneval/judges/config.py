@@ -123,11 +123,8 @@ def load_judge(path: Path, limit: str | None = None) -> JudgeSpec:
     }
     price = given.price_per_1k or _price(options)
     if limit is not None and price is None:
-        raise JudgeError(
-            f"the judge has no price, which {limit} needs",
-            where=path,
-            try_="add price_per_1k: {prompt: …, completion: …}",
-        )
+        what = f"the judge has no price, which {limit} needs"
+        raise JudgeError(what, where=path, try_="add price_per_1k: {prompt: …, completion: …}")
     return JudgeSpec(
         name=given.name,
         model=model.model_copy(update={"options": options}),

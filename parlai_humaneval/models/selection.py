@@ -181,10 +181,8 @@ def _server(url: str, zoo: Collection[str], served_model: str | None, key_variab
     except ValueError as error:
         raise ZooError(f"{on_one_line(url, LONGEST_NAME)} is not an address: {error}") from error
     if parts.username or parts.password or parts.query or not is_address:
-        raise ZooError(
-            "the address of a server must not contain a user, password or query",
-            try_="put a key into an environment variable",
-        )
+        what = "the address of a server must not contain a user, password or query"
+        raise ZooError(what, try_="put a key into an environment variable")
     base = base_of(url)
     listed = _listed(base, key_variable) or (None if base.endswith("/v1") else _listed(f"{base}/v1", key_variable))
     if listed is None and speaks_chat(url):

@@ -155,18 +155,12 @@ class DialogueFile:
             return
         metadata = read_metadata(self.metadata_path)
         if metadata is None:
-            raise SelfChatError(
-                f"its settings are unknown, because {self.metadata_path.name} next to it is missing or damaged",
-                try_=ANEW,
-                where=self.path,
-            )
+            what = f"its settings are unknown, because {self.metadata_path.name} next to it is missing or damaged"
+            raise SelfChatError(what, try_=ANEW, where=self.path)
         differing = differences(metadata.get("identity"), self._identity)
         if differing:
-            raise SelfChatError(
-                f"was generated with other settings ({'; '.join(differing)})",
-                where=self.path,
-                try_=f"use the same options as before, {ANEW}",
-            )
+            what = f"was generated with other settings ({'; '.join(differing)})"
+            raise SelfChatError(what, where=self.path, try_=f"use the same options as before, {ANEW}")
         self.numbers = numbers_in(self.path)
 
     def _check_beside(self) -> None:

@@ -71,11 +71,8 @@ def merge(folders: Sequence[Path], out: Path, *, allow_missing: bool = False, fo
                 path = out / f"{dialogue_files.file_stem(pair)}.jsonl"
                 same = not path.exists() or path.read_bytes() == _joined(of_pair).encode()
                 if not same and not _is_earlier_merge(path, of_pair):
-                    raise SelfChatError(
-                        "already exists and differs",
-                        where=path,
-                        try_="choose another --out, or replace it with --force",
-                    )
+                    what = "already exists and differs"
+                    raise SelfChatError(what, where=path, try_="choose another --out, or replace it with --force")
         files = [_write(out, of_pair) for of_pair in pairs.values()]
     return Merged(files, {f"{dialogue_files.file_stem(pair)}.jsonl": lacking for pair, lacking in missing.items()})
 
@@ -129,11 +126,8 @@ def _check_counts(parts: Sequence[_Part]) -> None:
     for part in parts:
         strangers = [number for number in part.lines if number % part.shard.of != part.shard.number - 1]
         if strangers:
-            raise SelfChatError(
-                f"dialogue {strangers[0]} does not belong to shard {part.shard}",
-                where=part.path,
-                try_="generate the shard again with --force",
-            )
+            what = f"dialogue {strangers[0]} does not belong to shard {part.shard}"
+            raise SelfChatError(what, where=part.path, try_="generate the shard again with --force")
         other = there.setdefault((part.shard, part.pair), part.path)
         if other != part.path:
             raise SelfChatError(

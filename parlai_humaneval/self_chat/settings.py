@@ -73,10 +73,8 @@ class SelfChatSettings(BaseModel, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _no_idle_settings(self) -> SelfChatSettings:
         if self.start == "hi" and self.start_file:
-            raise InvalidValue(
-                f"start “hi” reads no file, but start_file is {self.start_file}",
-                try_="choose start openers, first_exchange or contexts",
-            )
+            what = f"start “hi” reads no file, but start_file is {self.start_file}"
+            raise InvalidValue(what, try_="choose start openers, first_exchange or contexts")
         if self.context_kind != "jsonl" and self.start != "contexts":
             raise ValueError(f"context_kind {self.context_kind} goes with start “contexts”, not with “{self.start}”")
         return self
@@ -171,11 +169,8 @@ def _of_context(path: Path, context: SpeakerContext) -> Start:
     """Its human is the first speaker, unless the bot has the first line of the opening."""
     who = [speaker for speaker, _ in context.opening]
     if any(one == following for one, following in itertools.pairwise(who)):
-        raise DataError(
-            f"context {context.context_id}: in its opening, one speaker has two lines in a row",
-            where=path,
-            try_="make them one line",
-        )
+        what = f"context {context.context_id}: in its opening, one speaker has two lines in a row"
+        raise DataError(what, where=path, try_="make them one line")
     personas = (tuple(context.human_persona), tuple(context.bot_persona))
     if who and who[0] == "bot":
         personas = personas[::-1]

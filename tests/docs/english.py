@@ -37,6 +37,7 @@ SETTINGS = ("config.py", "presenter.py", "settings.py", "stopping.py", "task.py"
 YAML = (
     "*/*/words.yaml",
     "*/*/*/words.yaml",
+    "*/*/phrases.yaml",
     "*/cli/*.yaml",
     "*/report/methods.yaml",
     "*/data/stopping_words.yaml",

@@ -15,7 +15,7 @@ from mephisto_tasks.crowds.invitations.store import Invitation, InvitationError,
 from mephisto_tasks.crowds.signing import DamagedKey, LinkSigner
 from mephisto_tasks.storage.locks import study_folder
 from mephisto_tasks.storage.results import PSEUDONYM_KEY
-from parlai_humaneval.i18n.translate import in_words, phrase, t
+from parlai_humaneval.i18n.translate import in_words, phrase, phrases, t
 from parlai_humaneval.schema.pseudonyms import Pseudonymizer
 from parlai_humaneval.schema.steps import Redirect
 
@@ -27,41 +27,12 @@ LINK_KEY = "invitations.key"  # in the study's folder: links of one study are go
 VISITOR_KEY = "visitors.key"
 """In the data directory: a browser that came by a class's link is the same visitor in every study there."""
 INVITE_ANEW = "invite everybody again: earlier links are not valid without it"
-WRONG = (
-    phrase("Wrong link"),
-    phrase(
-        "This link is not valid; part of it may be missing. Please copy the whole link again, or ask the person "
-        "who gave it to you."
-    ),
-)
-EXPIRED = (
-    phrase("This link has expired"),
-    phrase(
-        "It was valid until {until}. If you would still like to take part, please ask the person who gave you the link "
-        "for a new one."
-    ),
-)
-REVOKED = (
-    phrase("This link is no longer valid"),
-    phrase(
-        "The researchers have withdrawn it. If you believe that this is a mistake, please ask the person who gave you "
-        "the link."
-    ),
-)
-FULL = (
-    phrase("This link has been used up"),
-    phrase(
-        "Everyone this link was made for has already used it. If you would like to take part, please ask the person "
-        "who gave you the link."
-    ),
-)
-BROKEN = (
-    phrase("We cannot check your link right now"),
-    phrase(
-        "Something is broken on our side, and your link may still be valid. Please try again later, and tell the "
-        "person who gave you the link."
-    ),
-)
+PHRASES = phrases(__file__)
+WRONG = (phrase("Wrong link"), PHRASES["wrong"])
+EXPIRED = (phrase("This link has expired"), PHRASES["expired"])
+REVOKED = (phrase("This link is no longer valid"), PHRASES["revoked"])
+FULL = (phrase("This link has been used up"), PHRASES["full"])
+BROKEN = (phrase("We cannot check your link right now"), PHRASES["broken"])
 MAILED = " .,;:!?)]}>'\"*»”’…"
 """What writers and mail programs put behind a link, and take for a part of it; no token ends so."""
 AGAIN = phrase("Please open the whole link that you were given: this address is only part of it.")

@@ -26,7 +26,7 @@ from mephisto_tasks.crowds.crowd import Crowd, CrowdLaunch, CrowdSetup, Forgotte
 from mephisto_tasks.crowds.link.datastore import FILE, VISIT, LinkDatastore
 from mephisto_tasks.storage.provider_names import LINK
 from mephisto_tasks.storage.results import rows_of
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect
 
 if TYPE_CHECKING:
@@ -36,18 +36,10 @@ MOST_PARAMETERS = 50
 LONGEST_NAME = 100
 LONGEST_VALUE = 2000
 
-NO_LINK = phrase(
-    "The address of this page does not identify you. Please open the study with the link that you were given, or from "
-    "the site that sent you here."
-)
-UNREADABLE = phrase(
-    "The address of this page cannot be read: part of the link is damaged or too long. Please open the study again "
-    "with the link that you were given."
-)
-TWICE = phrase(
-    "The address of this page identifies two different people. Please open the study again from the site that sent you "
-    "here, or with the link that you were given."
-)
+PHRASES = phrases(__file__)
+NO_LINK = PHRASES["no_link"]
+UNREADABLE = PHRASES["unreadable"]
+TWICE = PHRASES["twice"]
 
 
 class Door(Protocol):
@@ -91,32 +83,12 @@ def arrival_by(doors: Sequence[Door], parameters: Parameters) -> Arrival:
     raise TurnedAway(NO_LINK)
 
 
-OTHER_PERSON = phrase(
-    "This link belongs to somebody else. Please open the study with your own link, or from the site that sent you here."
-)
+OTHER_PERSON = PHRASES["other_person"]
 WRONG_LINK = phrase("This link does not work")
 DONE_ALREADY = (phrase("Thank you!"), phrase("You have completed this already, and everything is saved."))
-RETURNED_ALREADY = (
-    phrase("This task is closed"),
-    phrase(
-        "You returned the task, or its time ran out, and your place was given to somebody else. Your work up to that "
-        "point is saved. If you still want to take part, please open the study again from the site that sent you here."
-    ),
-)
-RETURNED_NOW = (
-    phrase("You have returned the task"),
-    phrase(
-        "Your work up to that point is saved. Please also return it on the site that sent you here. Thank you for your "
-        "interest!"
-    ),
-)
-GIVEN_BACK = (
-    phrase("You have given the task back"),
-    phrase(
-        "Your work up to that point is saved. If you change your mind, open your link again. Thank you for your "
-        "interest!"
-    ),
-)
+RETURNED_ALREADY = (phrase("This task is closed"), PHRASES["returned_already"])
+RETURNED_NOW = (phrase("You have returned the task"), PHRASES["returned_now"])
+GIVEN_BACK = (phrase("You have given the task back"), PHRASES["given_back"])
 DECLINED = (
     phrase("You are not taking part"),
     phrase("That is fine: nothing about you was stored here. Thank you for your time!"),
@@ -275,10 +247,7 @@ def _wrong_link(turned_away: TurnedAway) -> Refusal:
     return Refusal("wrong_link", why, str(turned_away), title=title)
 
 
-GO_ON_THERE_BY_LINK = phrase(
-    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
-    "cannot, please write to the people who gave you the link."
-)
+GO_ON_THERE_BY_LINK = PHRASES["go_on_there_by_link"]
 
 
 @dataclass

@@ -17,7 +17,7 @@ from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, plain_name
 from mephisto_tasks.storage.results import requesters, rows_of, stored_agents
 from parlai_humaneval._util.data_files import read_yaml
 from parlai_humaneval._util.files import make_private_folder
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrases
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 WORDS: dict[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 STORE = "mturk.db"
-GO_ON_THERE_ON_MTURK = phrase(
-    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
-    "cannot, return the HIT and accept it again here. That does not count against you."
-)
+PHRASES = phrases(__file__)
+GO_ON_THERE_ON_MTURK = PHRASES["go_on_there_on_mturk"]
 
 
 class MTurkCrowd(crowd.Crowd):

@@ -46,7 +46,7 @@ from mephisto_tasks.crowds.mturk.client import MTurkError, asking, client_for, s
 from mephisto_tasks.crowds.mturk.hits import expire, make_hit, open_hits, study_mark
 from mephisto_tasks.crowds.mturk.settings import WEEK_S, MTurkSettings
 from mephisto_tasks.storage.provider_names import MTURK, SANDBOX, SANDBOX_SUFFIX
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrases
 
 _AGENTS_TABLE = """CREATE TABLE IF NOT EXISTS agent_assignments (
     agent_id TEXT PRIMARY KEY,
@@ -124,9 +124,8 @@ class HitStore(MTurkDatastore):
 logger = logging.getLogger(__name__)
 
 SCRIPT = Path(__file__).parent / "mturk_crowd_source.js"
-UNKNOWN_HIT = phrase(
-    "This page does not belong to a HIT of this study. Please accept one of its HITs on MTurk, and open it there."
-)
+PHRASES = phrases(__file__)
+UNKNOWN_HIT = PHRASES["unknown_hit"]
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"  # what MTurk calls the assignment of a worker who only looks
 NO_QUALIFICATION = "AWS.MechanicalTurk.QualificationTypeDoesNotExist"
 DONE = (AssignmentState.COMPLETED, AssignmentState.ACCEPTED, AssignmentState.REJECTED, AssignmentState.SOFT_REJECTED)

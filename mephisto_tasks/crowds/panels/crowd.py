@@ -18,7 +18,7 @@ from mephisto_tasks.crowds.panels.panel import CODES, NO_PANEL, PanelDoor, panel
 from mephisto_tasks.crowds.registry import register_crowd
 from mephisto_tasks.payments.ledger import Payer
 from mephisto_tasks.storage.provider_names import LINK
-from parlai_humaneval.i18n.translate import phrase
+from parlai_humaneval.i18n.translate import phrases
 
 if TYPE_CHECKING:
     from mephisto_tasks.server.app import Guard
@@ -65,10 +65,8 @@ def _letters(setting: str, value: object) -> str:
     return text
 
 
-GO_ON_THERE_BY_PANEL = phrase(
-    "Please continue in the browser and on the device where you started: all your work is saved there. If you "
-    "cannot, please return the task on the site that sent you here, or write to the researchers from there."
-)
+PHRASES = phrases(__file__)
+GO_ON_THERE_BY_PANEL = PHRASES["go_on_there_by_panel"]
 
 
 class PanelLaunch(LinkLaunch):

@@ -18,7 +18,7 @@ from mephisto_tasks.config.task import ConfigError
 from parlai_humaneval._util.data_files import read_yaml, validated
 from parlai_humaneval._util.errors import InvalidValue
 from parlai_humaneval._util.text import clean_label
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrases, t
 from parlai_humaneval.schema.steps import Redirect
 
 FOLDER = Path(__file__).parent
@@ -33,19 +33,10 @@ CODES: dict[Outcome, str] = {
 }  # outcome → the setting below ``mephisto.provider`` with its code
 OUR_DOORS = ("invitation", "open")
 OUR_PARAMETERS = ("invitation", "visitor")  # by these an invitation is known, which goes beside any panel
-NO_ID = phrase(
-    "{panel} did not tell us who you are: the link does not contain your ID. Please open the study from its page on "
-    "{panel}. If you did open it from there, please tell the researchers, and return the task."
-)
-NOT_FILLED_IN = phrase(
-    "The link contains a placeholder where your ID from {panel} should be. Please open the study from its page on "
-    "{panel}. If you did open it from there, please tell the researchers that the placeholder in their link was not "
-    "replaced, and return the task."
-)
-ODD_ID = phrase(
-    "The link contains something that is not an ID from {panel}. Please open the study from its page on {panel}. If "
-    "you did open it from there, please tell the researchers, and return the task."
-)
+PHRASES = phrases(__file__)
+NO_ID = PHRASES["no_id"]
+NOT_FILLED_IN = PHRASES["not_filled_in"]
+ODD_ID = PHRASES["odd_id"]
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|^%.*%$|^<.*>$|^\[.*\]$")
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._@:+=~-]{0,127}")
 _HOST_PART = re.compile(r"[A-Za-z0-9-]{1,63}")

@@ -40,7 +40,7 @@ from mephisto_tasks.crowds.prolific.store import (
     screen_out_of,
 )
 from mephisto_tasks.payments.ledger import Ledger
-from parlai_humaneval.i18n.translate import phrase, t
+from parlai_humaneval.i18n.translate import phrase, phrases, t
 from parlai_humaneval.schema.steps import Redirect
 
 SIGNATURE = "prolific_token"
@@ -48,9 +48,8 @@ ISSUER = "https://www.prolific.com"
 SLACK_S = 60.0  # between two clocks
 KEYS_FRESH_S = 24 * 3600.0
 ASKED_AGAIN_S = 30.0  # for a key that is not among those known, at most so often
-NOT_SIGNED = phrase(
-    "Prolific has not signed this link, or the signature is too old. Please open the study again from its page on Prolific."
-)
+PHRASES = phrases(__file__)
+NOT_SIGNED = PHRASES["not_signed"]
 _SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
 """What stands before the digest in a PKCS #1 v1.5 signature."""
 
@@ -306,26 +305,12 @@ def _pause(ending: Ending) -> float:
 FRESH_S = 5.0  # how long an answer of Prolific's counts
 MOST_KEPT = 5000
 ROOM_S = 20.0  # how long who comes for a place that was just given back waits for its unit
-PREVIEW = phrase(
-    "This is a preview for researchers: the link works, but nobody can start the study here. If you take part in the "
-    "study, please open it again from its page on Prolific."
-)
+PREVIEW = PHRASES["preview"]
 RETURN_THERE = phrase("return your submission on {site}")
 PLEASE_RETURN = phrase("Please return your submission on {site}.")
-DECLINED_THERE = (
-    DECLINED[0],
-    phrase(
-        "That is fine: nothing about you was stored here. Please return your submission on Prolific. Thank you for "
-        "your time!"
-    ),
-)
-NOT_YOURS = phrase(
-    "This link does not belong to your participation on Prolific. Please open the study from its page on Prolific."
-)
-OVER = phrase(
-    "Your participation has ended on Prolific: you have returned it, or its time ran out. If you believe that this is a "
-    "mistake, please write to the researchers from Prolific."
-)
+DECLINED_THERE = (DECLINED[0], PHRASES["declined_there"])
+NOT_YOURS = PHRASES["not_yours"]
+OVER = PHRASES["over"]
 
 
 @dataclass

@@ -143,11 +143,8 @@ def _authorization(variable: str) -> str:
         raise ValueError(secrets.not_a_name("authorization_env"))  # what was given is not told: it may be a key
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise InvalidValue(
-            f"the environment variable {variable} is not set",
-            where="authorization_env",
-            try_="set it to the header, such as “Bearer …”",
-        )
+        what = f"the environment variable {variable} is not set"
+        raise InvalidValue(what, where="authorization_env", try_="set it to the header, such as “Bearer …”")
     if not (value.isascii() and value.isprintable()):  # httpx would show it in its error
         raise ValueError(f"authorization_env: {variable} contains characters that a header must not contain")
     return value

@@ -201,10 +201,8 @@ def _explanation(path: str, error: Exception) -> ZooError:
         return ZooError(f"{path} needs a package that is not installed: {said}")
     kind = _read_json(path, "config.json").get("model_type")
     if kind is not None and kind not in transformers.CONFIG_MAPPING:
-        return ZooError(
-            f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know",
-            try_="install a newer transformers, or choose another model",
-        )
+        what = f"{path} is of the architecture {kind}, which transformers {transformers.__version__} does not know"
+        return ZooError(what, try_="install a newer transformers, or choose another model")
     if Path(path).is_dir():
         return _of_folder(Path(path), said)
     if is_folder(path):

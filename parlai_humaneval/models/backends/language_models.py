@@ -197,10 +197,8 @@ class CausalLmAgent(HuggingFaceAgent):
                 raise ValueError(f"prompt_format dialogpt {needs}")
             return prompting.JoinedFormat(tokenizer, system, separator=str(end), trailing=True)
         if not template:
-            raise InvalidValue(
-                "this model has no chat template",
-                try_="set chat_template to a Jinja file, or prompt_format to plain",
-            )
+            what = "this model has no chat template"
+            raise InvalidValue(what, try_="set chat_template to a Jinja file, or prompt_format to plain")
         return prompting.ChatFormat(
             tokenizer, system, template=template, switches=_switches(opt.get("chat_template_kwargs"))
         )
@@ -309,19 +307,15 @@ def _load(opt: Opt) -> tuple[Any, Any]:
         )
     auto = getattr(transformers, "AutoModelForImageTextToText", None)
     if auto is None:
-        raise ZooError(
-            f"transformers {transformers.__version__} does not know vision models this way",
-            try_="install 4.46 or newer",
-        )
+        what = f"transformers {transformers.__version__} does not know vision models this way"
+        raise ZooError(what, try_="install 4.46 or newer")
     path = str(Path(expand_home(name)).expanduser()) if is_folder(name) else name
     device = device_of(opt)
     with explained(path):
         processor = transformers.AutoProcessor.from_pretrained(path, trust_remote_code=trusted)
         if getattr(processor, "image_processor", None) is None or not processor.chat_template:
-            raise ZooError(
-                f"{path} has no processor for pictures with a chat template",
-                try_="use parlai_humaneval/causal_lm for it",
-            )
+            what = f"{path} has no processor for pictures with a chat template"
+            raise ZooError(what, try_="use parlai_humaneval/causal_lm for it")
         check_memory(path, device)
         numbers = getattr(torch, dtype) if dtype != "auto" else torch.float32 if device == "cpu" else "auto"
         known_as = "dtype" if is_transformers_5() else "torch_dtype"

@@ -133,10 +133,8 @@ def fit(
     prompt = Prompt(tokens(kept))
     prompt.turns_left_out = left_out
     if room is not None and len(prompt) > room:
-        raise InvalidValue(
-            f"system prompt and persona take {len(prompt)} tokens, but the model reads only {room}",
-            try_="shorten them, or lower max_new_tokens, which is kept free for the reply",
-        )
+        what = f"system prompt and persona take {len(prompt)} tokens, but the model reads only {room}"
+        raise InvalidValue(what, try_="shorten them, or lower max_new_tokens, which is kept free for the reply")
     return prompt
 
 

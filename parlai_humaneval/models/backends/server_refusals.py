@@ -222,11 +222,8 @@ def write_option(file: Path, model: str, mend: Mend) -> None:
     with suppress(yaml.YAMLError):
         after = yaml.safe_load(changed or "")
     if changed is None or not _differs_in(yaml.safe_load(text), after, model, mend):
-        raise ZooError(
-            f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping",
-            where=file,
-            try_="write it yourself",
-        )
+        what = f"`{mend.as_yaml}` cannot be written into the options of {model}, which are not a mapping"
+        raise ZooError(what, where=file, try_="write it yourself")
     try:
         mode = stat.S_IMODE(target.stat().st_mode)
         write_private(target, changed.encode("utf-8"), mode=mode)

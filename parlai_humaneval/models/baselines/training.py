@@ -278,10 +278,8 @@ def plan_training(
 ) -> TrainingPlan:
     """What training ``spec`` means here; a TrainingError for one that is not trained here, or nowhere to put it."""
     if spec.training is None:
-        raise TrainingError(
-            f"{spec.name} has no `training` in its zoo file, so it is not trained here",
-            try_=f"`parlai-humaneval models check {spec.name}` says how to get it",
-        )
+        what = f"{spec.name} has no `training` in its zoo file, so it is not trained here"
+        raise TrainingError(what, try_=f"`parlai-humaneval models check {spec.name}` says how to get it")
     where = spec.options.get("model_file")
     if folder is None and (not isinstance(where, str) or where.startswith(("zoo:", "models:"))):
         raise TrainingError(f"{spec.name} has no `model_file` of its own", try_="name a folder for it with --out")
@@ -317,10 +315,8 @@ def train(
     """Train a model, or go on with it. A TrainingError for wrong options, missing data, or a model that is there."""
     named_task(plan.spec, plan.options())
     if plan.made.exists():
-        raise TrainingError(
-            f"{plan.spec.name} is trained already: {plan.made}",
-            try_="move that folder away or name another with --out, to train it again",
-        )
+        what = f"{plan.spec.name} is trained already: {plan.made}"
+        raise TrainingError(what, try_="move that folder away or name another with --out, to train it again")
     folds = read_folds(plan.data) if plan.data is not None else None
     options = {**({key: value for key, value in _interrupted(plan).items() if key == "lr_scheduler"}), **plan.options()}
     _there(plan, options)
@@ -392,10 +388,8 @@ def _prepare_folder(plan: TrainingPlan, options: Mapping[str, Any]) -> bool:
     noted = plan.work / SETTINGS
     if begun_with := _interrupted(plan):
         if begun_with != settings:
-            raise TrainingError(
-                f"an interrupted training of {plan.spec.name} with other options is in {plan.work}",
-                try_="use the same options to continue, or remove that folder to start again",
-            )
+            what = f"an interrupted training of {plan.spec.name} with other options is in {plan.work}"
+            raise TrainingError(what, try_="use the same options to continue, or remove that folder to start again")
         return True
     if noted.exists():  # it ended before anything was learned; its dictionary may be of other data
         shutil.rmtree(plan.work)

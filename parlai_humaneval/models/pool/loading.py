@@ -78,10 +78,8 @@ def parlai_opt(spec: ModelSpec) -> Opt:
             raise ZooError(packages.what, try_=packages.try_) from error
         raise ZooError(error, where=f"{spec.name}: options") from error
     except (RuntimeError, OSError) as error:  # ParlAI downloads a zoo model while it reads its options
-        raise ZooError(
-            f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files from the internet at first use)",
-            try_=f"`parlai-humaneval models check {spec.name}` names them",
-        ) from error
+        what = f"{spec.name} cannot be fetched: {error} (ParlAI downloads its files from the internet at first use)"
+        raise ZooError(what, try_=f"`parlai-humaneval models check {spec.name}` names them") from error
     if trouble:
         raise ZooError(trouble, where=f"{spec.name}: options")
     opt.update(undeclared)

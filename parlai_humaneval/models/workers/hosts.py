@@ -362,10 +362,8 @@ class ModelPlacement(LoadedModels):
         address = spec.running.address
         if address not in self._leaving:
             if self._leaving:
-                raise ZooError(
-                    f"a launch uses one Ray cluster, and this launch has the one at {next(iter(self._leaving))}",
-                    where=f"{spec.name}: running.address",
-                )
+                what = f"a launch uses one Ray cluster, and this launch has the one at {next(iter(self._leaving))}"
+                raise ZooError(what, where=f"{spec.name}: running.address")
             self._leaving[address] = connect(address)
         if spec.device is not None:  # Ray shows it the GPU that it gives it, and none where it gives none
             alone = alone.model_copy(update={"device": None})

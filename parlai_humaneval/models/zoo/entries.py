@@ -167,11 +167,8 @@ def load_zoo(paths: Sequence[Path] | None = None, *, more: Iterable[str | Path] 
         for typed, entry in content.models.items():
             name = clean_label(typed)
             if name in entries:
-                raise ZooError(
-                    f"this name is already taken by {origin[name]}",
-                    where=f"{file}: models.{name}",
-                    try_="choose another",
-                )
+                what = f"this name is already taken by {origin[name]}"
+                raise ZooError(what, where=f"{file}: models.{name}", try_="choose another")
             entries[name], origin[name] = entry, file
     return {name: _finish(name, entries, origin) for name in entries}
 

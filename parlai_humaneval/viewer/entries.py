@@ -406,8 +406,8 @@ class _Entries:
         question = (row.get("metric") or "preference") + (f" (dialogues {numbers})" if numbers else "")
         answer = self._answer(entry, row, kind)
         answer.setdefault("says", []).append((question, said))
-        given = {"reason": _remark(row), "seconds": row.get("seconds")}
-        _put(answer, **{key: value for key, value in given.items() if key not in answer})
+        rest = {"reason": _remark(row), "seconds": row.get("seconds")}
+        _put(answer, **{key: value for key, value in rest.items() if key not in answer})
         if not entry.talks and not entry.turns:
             entry.about.update((("Dialogue", f"{one}: {where}"), None) for one, where in sides if where)
 
